@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 LONGEST = 1200  # characters of a message; lists of what is known are long
 
@@ -48,6 +50,25 @@ def printable(text: str) -> str:
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return " (did you mean X?)" where one of the known words is close, else nothing."""
+    near = get_close_matches(word, list(known), 1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def choice(key: str, value: object, known: Iterable[str]) -> str:
+    """Say that a value is none of those that are known, and which is near.
+
+    Examples
+    --------
+    >>> choice("policy", "randm", ["random", "contiguous"])
+    "policy 'randm' (did you mean random?): expected one of random, contiguous"
+    """
+    words = list(known)
+    near = did_you_mean(str(value), words)
+    return f"{key} {value!r}{near}: expected one of {', '.join(words)}"
 
 
 def debugging() -> bool:

@@ -19,12 +19,11 @@ from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress, silent
 from hopmap.scenarios.launchers.node_names import on_job
 from hopmap.simulator import DEFAULT_ENGINE, Result, Steady, simulate
-from hopmap.simulator.ensembles.comparison import faster, ratio
-from hopmap.simulator.ensembles.intervals import Interval
-from hopmap.simulator.explain.free_network import free_makespan
+from hopmap.simulator.explain.sensitivity import free_makespan
+from hopmap.simulator.main_loop import packet_hops
 from hopmap.simulator.noise import without_noise
 from hopmap.simulator.simulate import prepared
-from hopmap.simulator.steady.main_loop import packet_hops
+from hopmap.simulator.uncertainty import Interval, faster, ratio
 from hopmap.topologies import Mapping
 from hopmap.units import show_seconds
 

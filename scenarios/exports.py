@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from hopmap.errors import HopmapError
-from hopmap.simulator.parameters.keys import unknown
+from hopmap.errors import HopmapError, choice
+from hopmap.simulator.export import EXPORTS, Placed
 from hopmap.topologies import Mapping, Topology
-from hopmap.traces.safety.atomic_files import replacing, replacing_folder
+from hopmap.traces.safety.atomic_files import replacing
 
 from .given import (
     Given,
@@ -30,12 +30,7 @@ from .launchers.text import NODES
 from .mistaken import MAPPING, expect
 from .placement import Placement
 
-PLATFORM, HOSTS = "platform.xml", "hosts.txt"
 TEXTS = {"csv": mapping_files.mapping_text, "maplib": maplib_text}
-SIMULATORS = {
-    "simgrid": "SimGrid 3.32: time-independent traces; platform and hosts of a mapping",
-    "goal": "LogGOPSim and ATLAHS: one schedule in GOAL, of ranks, whatever the mapping",
-}
 
 
 class ExportError(HopmapError, ValueError):
@@ -249,45 +244,30 @@ def convert(
     TraceError, TopologyError, MappingError, SettingError, ParameterError, OSError
         What is given makes no sense, or the place cannot be written.
     """
-    from hopmap.simulator.export.goal import loggops_options, write_goal
-    from hopmap.simulator.export.simgrid_platform import smpirun_options
-    from hopmap.simulator.export.time_independent import INDEX, fill_tit
     from hopmap.simulator.run_plan import computed
 
     out = Path(out)
-    if to not in SIMULATORS:
-        raise ExportError(unknown("simulator", to, SIMULATORS))
-    if to == "goal":
-        if mapping is not None or topology is not None:
-            raise ExportError("--mapping, --topology: expected neither, GOAL has no network")
-        run = replay_given(given, "mesh:1", settings=settings, steps=steps, rounds=rounds)
-        write_goal(out, computed(run.program, run.parameters))
-        options = " ".join(loggops_options(run.parameters))
-        command = f"txt2bin -i {out} -o {out}.bin && LogGOPSim -f {out}.bin {options}"
-        return Converted(run.program.ranks, command)
-    if mapping is None and (topology is not None or zone != "routes"):
+    if to not in EXPORTS:
+        raise ExportError(choice("unknown simulator", to, EXPORTS))
+    export = EXPORTS[to]
+    if not export.network and (mapping is not None or topology is not None):
+        raise ExportError(f"--mapping, --topology: expected neither, {to} has no network")
+    if export.network and mapping is None and (topology is not None or zone != "routes"):
         option = "--topology" if topology is not None else "--zone"
         raise ExportError(f"{option}: expected --mapping FILE as well")
-    if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / INDEX).is_file())):
+    writer = export.load()
+    if not writer.may_write(out):
         raise ExportError(f"--out {out}: expected a new folder, or one written by convert")
     network = "mesh:1" if mapping is None else _network(mapping, topology)
     run = replay_given(given, network, settings=settings, steps=steps, rounds=rounds)
-    with replacing_folder(out) as partial:
-        if mapping is not None:
-            _write_platform(partial, run, mapping, zone)
-        fill_tit(partial, computed(run.program, run.parameters))
-    words = ["smpirun", "-replay", INDEX, "-platform", PLATFORM, "-hostfile", HOSTS]
-    return Converted(run.program.ranks, " ".join((*words, *smpirun_options(run.parameters))))
+    placed = None if mapping is None else _placed(run, mapping, zone)
+    command = writer.write(out, computed(run.program, run.parameters), run.parameters, placed)
+    return Converted(run.program.ranks, command)
 
 
-def _write_platform(folder: Path, run: ReplayInput, mapping: GivenMapping, zone: str) -> None:
-    from hopmap.simulator.export.simgrid_platform import platform_xml
-
+def _placed(run: ReplayInput, mapping: GivenMapping, zone: str) -> Placed:
     network = run.network
     node_of = mapping_given(mapping, network, run.program.ranks)
-    with (folder / PLATFORM).open("w", encoding="ascii") as file:
-        file.writelines(platform_xml(network, run.parameters, zone))
     # The platform's names, not those that the network's file may have.
     names = [f"node{node}" for node in range(network.nodes)]
-    hosts = formats.export_mapping("simgrid", node_of, network, names)
-    (folder / HOSTS).write_text(hosts, encoding="ascii")
+    return Placed(network, zone, formats.export_mapping("simgrid", node_of, network, names))

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hopmap.errors import choice
 from hopmap.progress import Progress
 from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
-from hopmap.simulator.parameters.keys import unknown
 from hopmap.topologies import Mapping
 
 from .given import (
@@ -233,7 +233,7 @@ def calibrate(pingpong: str | Path | PingPong, *, hops: int = 1, round_trip: boo
 def expect_engine(engine: str | None) -> None:
     """Raise `ParameterError` for an engine that there is not."""
     if engine is not None and engine not in ENGINES:
-        raise ParameterError(unknown("engine", engine, ENGINES))
+        raise ParameterError(choice("unknown engine", engine, ENGINES))
 
 
 def _path(path: str | Path | None) -> Path | None:

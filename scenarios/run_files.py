@@ -109,7 +109,7 @@ class RunFiles(NamedTuple):
 def _write_links(path: Path, result: Result, topology: Topology, title: str) -> None:
     assert result.link_use is not None
     if path.suffix == ".parquet":
-        from hopmap.simulator.export.link_use_table import write_link_use
+        from hopmap.simulator.link_use import write_link_use
 
         write_link_use(path, result.link_use, topology)
         return

@@ -60,9 +60,9 @@ class Simulated:
         self._program, self._parameters = run.program, run.parameters
         self._fixed = np.zeros(0, dtype=np.int64)
         if others is not None:
-            from hopmap.simulator.jobs.together import beside
+            from hopmap.simulator.jobs.merge_programs import add_co_running
 
-            self._program, self._fixed = beside(run.program, others.program), others.node_of
+            self._program, self._fixed = add_co_running(run.program, others.program), others.node_of
             self._parameters = replace(run.parameters, algorithms={})
 
     def __call__(self, node_of: Mapping) -> float:

@@ -31,7 +31,7 @@ def deadlock(
     Parameters
     ----------
     stuck : sequence of (int, int, int)
-        Strands that did not finish, in order; the row that each waits in; and how many messages, or
+        Tasks that did not finish, in order; the row that each waits in; and how many messages, or
         receives, the channel had before the one that it waits for.
     waits : mapping of int to int, optional
         Virtual channels, link times channels of each plus number, whose first packet waits for room
@@ -39,11 +39,11 @@ def deadlock(
     """
     program = plan.program
     told = []
-    for strand, row, place in stuck[:SHOWN]:
-        background = " in the background" if _is_side(plan, strand) else ""
-        told.append(f"rank {program.rank_of[strand]}{background}: {_operation(plan, row, place)}")
+    for task, row, place in stuck[:SHOWN]:
+        background = " in the background" if _is_side(plan, task) else ""
+        told.append(f"rank {program.rank_of[task]}{background}: {_operation(plan, row, place)}")
     more = f"; and {len(stuck) - SHOWN} more" if len(stuck) > SHOWN else ""
-    ranks = len({int(program.rank_of[strand]) for strand, *_ in stuck})
+    ranks = len({int(program.rank_of[task]) for task, *_ in stuck})
     ring = _ring(waits or {})
     why = "deadlock"
     if ring:
@@ -72,9 +72,9 @@ def _ring(waits: Mapping[int, int]) -> list[int]:
     return []
 
 
-def _is_side(plan: RunPlan, strand: int) -> bool:
+def _is_side(plan: RunPlan, task: int) -> bool:
     ranks = plan.program.rank_of
-    return strand > 0 and ranks[strand] == ranks[strand - 1]
+    return task > 0 and ranks[task] == ranks[task - 1]
 
 
 def _operation(plan: RunPlan, row: int, place: int) -> str:
@@ -84,9 +84,9 @@ def _operation(plan: RunPlan, row: int, place: int) -> str:
     text = program.describe(row)
     same = plan.channel == plan.channel[awaited]
     if program.kind[awaited] in RECEIVES:
-        there = int(plan.trips[same & np.isin(program.kind, SENDS)].sum())
+        there = int(plan.iterations[same & np.isin(program.kind, SENDS)].sum())
         return text if place < there else f"{text}, which nobody sends"
     if program.kind[awaited] in SENDS:
-        there = int(plan.trips[same & np.isin(program.kind, RECEIVES)].sum())
+        there = int(plan.iterations[same & np.isin(program.kind, RECEIVES)].sum())
         return text if place < there else f"{text}, which nobody receives"
     return text

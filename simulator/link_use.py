@@ -7,10 +7,14 @@ powers of two of a second, so that the bounds of bins are exact.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hopmap.topologies import Topology
+from hopmap.traces.safety.atomic_files import replacing
 
 FINEST = 2.0**-40  # seconds, about a picosecond
 
@@ -81,3 +85,31 @@ def fitted(width: float, busy: NDArray[np.float64], makespan: float) -> LinkUse:
     used = np.flatnonzero(busy.any(axis=0))
     last = max(int(np.ceil(makespan / width)), int(used.max(initial=-1)) + 1)
     return LinkUse(width, busy[:, :last])
+
+
+def write_link_use(path: str | Path, use: LinkUse, topology: Topology) -> None:
+    """Write a table: link, from, to, kind, time_begin, time_end, busy, utilisation.
+
+    Times and `busy` are seconds; `utilisation` is their ratio, the share of the bin.
+    """
+    import pyarrow as pa  # slow to import
+    import pyarrow.parquet as pq
+
+    links, bins = use.busy.shape
+    link = np.repeat(np.arange(links), bins)
+    time = np.tile(np.arange(bins) * use.width, links)
+    kinds = pa.array([kind.name for kind in topology.kinds], pa.string())
+    table = pa.table(
+        {
+            "link": link,
+            "from": topology.link_from[link].astype(np.int64),
+            "to": topology.link_to[link].astype(np.int64),
+            "kind": kinds.take(pa.array(topology.link_kind[link])),
+            "time_begin": time,
+            "time_end": time + use.width,
+            "busy": use.busy.ravel(),
+            "utilisation": use.fraction.ravel(),
+        }
+    )
+    with replacing(path) as partial:
+        pq.write_table(table, partial)

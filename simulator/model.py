@@ -12,7 +12,7 @@ server takes packets first come first served.
 from __future__ import annotations
 
 # Kinds of event. At one instant a lower kind is handled first, then a lower number (of the message
-# or, of RESUME, the strand), then a lower packet. A packet is never in two places, so that its hop
+# or, of RESUME, the task), then a lower packet. A packet is never in two places, so that its hop
 # could not decide and is left out of the key.
 SERVED = 0  # a network interface whose queues take turns has served a packet
 LEAVE = 1  # a message has passed its rank's end point, if that takes time
@@ -20,7 +20,7 @@ ARRIVE = 2  # a packet's head (store-and-forward: its tail) reaches a server
 DELIVER = 3  # the tail of a message's last packet reaches the target
 SENT = 4  # the tail of a large message's last packet has left the source
 ANSWER = 5  # a rank that computed gets to a message that has arrived
-RESUME = 6  # a strand goes on
+RESUME = 6  # a task goes on
 CREDIT = 7  # there is room again behind a link whose buffers are finite
 PASSED = 8  # a packet's tail has left such a buffer, and the link that it goes over is free
 
@@ -60,7 +60,7 @@ QUANTILES = 4096  # of a distribution that noise is drawn from, see `noise.py`
 def hashed(above: int, number: int) -> int:
     """Scramble two numbers into 32 bits, any of which are as good as random.
 
-    What is drawn depends on what it is drawn for alone: a strand of a seed, a pause of a strand.
+    What is drawn depends on what it is drawn for alone: a task of a seed, a pause of a task.
     The function on 32 bits is that of multipliers 0x21F0AAAD and 0xD35A2D97 in the list of Chris
     Wellons' hash-prospector, of the least known bias. The second one stands here less 2^32, so that
     products fit 64 bits with a sign, and are the same in Python, numpy and compiled code.

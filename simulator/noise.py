@@ -1,7 +1,7 @@
 """Noise: how long pauses are by chance, and how late ranks start; drawn alike in all engines.
 
 What is drawn is a quantile, from a table of as many as `model.QUANTILES` that are equally likely,
-by the hash of seed, strand and number of the pause on that strand (0 is its start): not by when
+by the hash of seed, task and number of the pause on that task (0 is its start): not by when
 it happens, so that neither the order of events nor the mapping changes any draw.
 """
 
@@ -33,27 +33,19 @@ USUAL: Mapping[str, Any] = {
 """Levels of an ensemble for which none are set."""
 
 OF_COMPUTATION, OF_OVERHEAD = 0, QUANTILES  # where in `Noise.factors` those of a kind begin
-_APART = 0x9E3779B9  # between seeds and strands: what one has, the other has not
+_APART = 0x9E3779B9  # between seeds and tasks: what one has, the other has not
 
 
 class Noise(NamedTuple):
-    """The noise of a run.
+    """The noise of a run."""
 
-    Attributes
-    ----------
-    noisy : bool
-        Whether pauses are drawn.
-    factors : ndarray(float64, shape=(2 * QUANTILES,))
-        Quantiles of the factors on computation, then of those on overheads, each with mean 1.
-    stream : ndarray(int64, shape=(strands,))
-        What the draws of each strand are hashed with.
-    delay : ndarray(float64, shape=(ranks,))
-        When each rank starts, in seconds: when its job does, and by how much it is late.
-    """
-
-    noisy: bool
+    noisy: bool  # whether pauses are drawn
+    # shape (2 * QUANTILES,): quantiles of the factors on computation, then of those on overheads,
+    # each with mean 1
     factors: Floats
-    stream: NDArray[np.int64]
+    stream: NDArray[np.int64]  # shape (tasks,): what the draws of each task are hashed with
+    # shape (ranks,): when each rank starts, in seconds: when its job does, and by how much it is
+    # late
     delay: Floats
 
 
@@ -61,7 +53,7 @@ def noise_of(parameters: Parameters, program: Program) -> Noise:
     """Return what the noise of parameters is on a program."""
     deviations = parameters.noise_compute, parameters.noise_overhead
     shape = parameters.noise_distribution
-    stream = _hashes(parameters.noise_seed + _APART, np.arange(program.strands))
+    stream = _hashes(parameters.noise_seed + _APART, np.arange(program.tasks))
     delay = program.begins()
     if parameters.noise_start:
         quantile = _hashes(stream[program.main()], np.zeros(program.ranks, np.int64)) % QUANTILES

@@ -1,13 +1,13 @@
-"""When each operation of a replay ran, and what it waited for: what timelines are drawn from.
+"""When each operation and message of a replay happened: what engines write down, if asked to.
 
-Engines write down three times of an operation, `OperationTimestamps`. The rest follows from the
-program: a strand comes to an operation when it leaves the one before, the k-th send of a channel
-meets the k-th receive, and a WAIT is for what its row began last.
+Engines write down three times of an operation, `OperationTimestamps`, and five of a message. The
+rest follows from the program: a task comes to an operation when it leaves the one before, the
+k-th send of a channel meets the k-th receive, and a WAIT is for what its row began last.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,46 @@ from numpy.typing import NDArray
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.programs.unrolling import latest, unrolled, without_loops
 
-from .record import OperationTimestamps
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
+class Record(NamedTuple):
+    """What to write down."""
+
+    # messages, operations: times of messages (`MessageTimestamps`), and of operations
+    # (`OperationTimestamps`)
+    messages: bool = False
+    operations: bool = False
+    # in how many bins at most to keep the use of links over time, see `link_use.py`; 0: not
+    bins: int = 0
+
+
+NOTHING = Record()
+
+
+class MessageTimestamps(NamedTuple):
+    """Times of each message, shape (messages,) if they are kept; NaN of what did not happen."""
+
+    sent: Any  # the sender posted it
+    # requested, granted: its request reached the target's node, and its grant the source's; NaN of
+    # eager ones
+    requested: Any
+    granted: Any
+    departed: Any  # its data were handed to the first server
+    delivered: Any  # its last byte reached the target's node
+
+
+class OperationTimestamps(NamedTuple):
+    """Times of each operation, task after task in the order in which they ran, loops unrolled."""
+
+    ready: Any  # the computation before it was over
+    woken: Any  # what it had to wait for was complete; NaN where it had not to wait
+    ended: Any  # the task went on; the next operation begins then
+
+
 class Operations(NamedTuple):
-    """One entry per operation that ran, by strand, then in order; loops are written out.
+    """One entry per operation that ran, by task, then in order; loops are written out.
 
     An operation takes from `begin` to `ready` to compute what stands before it, then (SEND, ISEND)
     the sender's overhead. From then to `woken` it waits, if at all; the receiver's overhead follows
@@ -30,15 +62,15 @@ class Operations(NamedTuple):
 
     What ended the wait is of the operation `awaited`: of a receive, the delivery of its `message`;
     of a send, that the last byte of its rendezvous `message` left its first server; of a START, the
-    end of the strand that it began.
+    end of the task that it began.
 
     Attributes
     ----------
     row : ndarray(int64)
         Row of the program.
-    strand : ndarray(int64)
+    task : ndarray(int64)
     begin, ready, end : ndarray(float64)
-        When the strand came to the operation, had computed, and went on; seconds.
+        When the task came to the operation, had computed, and went on; seconds.
     woken : ndarray(float64)
         When what the operation waits for was complete; NaN if it already was.
     awaited : ndarray(int64)
@@ -48,7 +80,7 @@ class Operations(NamedTuple):
     """
 
     row: Ints
-    strand: Ints
+    task: Ints
     begin: Floats
     ready: Floats
     woken: Floats
@@ -61,14 +93,14 @@ def operations_of(program: Program, times: OperationTimestamps) -> Operations:
     """Complete what an engine wrote down about a program."""
     row = unrolled(program)
     entries = np.arange(len(row))
-    strand = np.searchsorted(program.offsets, row, side="right") - 1
-    kind, first = program.kind[row], np.flatnonzero(np.diff(strand, prepend=-1))
+    task = np.searchsorted(program.offsets, row, side="right") - 1
+    kind, first = program.kind[row], np.flatnonzero(np.diff(task, prepend=-1))
 
     begin = np.empty(len(row))
     begin[1:] = times.ended[:-1]
     begin[first] = program.begins()[program.rank_of]
     starts = np.flatnonzero(kind == Op.START)
-    # All strands have rows, since they finish: the n-th of `first` is strand n's.
+    # All tasks have rows, since they finish: the n-th of `first` is task n's.
     begin[first[program.target[row[starts]]]] = times.ended[starts]
 
     awaited = np.where((kind == Op.SEND) | (kind == Op.RECV), entries, -1)
@@ -82,4 +114,4 @@ def operations_of(program: Program, times: OperationTimestamps) -> Operations:
     taken = receives >= 0
     message[receives[taken]] = np.flatnonzero(taken)
     ready, woken, end = times
-    return Operations(row, strand, begin, ready, woken, end, awaited, message)
+    return Operations(row, task, begin, ready, woken, end, awaited, message)

@@ -15,10 +15,9 @@ from hopmap.topologies import Topology
 from hopmap.traces.omissions import LeftOut
 from hopmap.units import show_seconds
 
-from .ensembles.ensemble import Ensemble
 from .link_use import LinkUse
-from .operations import Operations
-from .record import MessageTimestamps, OperationTimestamps
+from .operations import MessageTimestamps, Operations, OperationTimestamps
+from .uncertainty import Ensemble
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +50,7 @@ class Servers(NamedTuple):
 
 @dataclass(frozen=True)
 class Extrapolated:
-    """How a run was extrapolated from its first steps, the trips of its main loop.
+    """How a run was extrapolated from its first steps, the iterations of its main loop.
 
     Attributes
     ----------
@@ -79,32 +78,19 @@ class Extrapolated:
 
 
 class Outcome(NamedTuple):
-    """What an engine hands back; arrays by rank, by server and by message.
+    """What an engine hands back; arrays by rank, by server and by message."""
 
-    Attributes
-    ----------
-    finish, compute, communicate, wait : ndarray(float64, shape=(ranks,))
-    servers : Servers
-    events : int
-        Packets served, by all servers together.
-    controls : int
-        Requests and grants sent.
-    messages : MessageTimestamps
-    operations : OperationTimestamps
-    use : LinkUse
-        Not trimmed; without bins if they were not asked for.
-    """
-
+    # finish, compute, communicate, wait: shape (ranks,)
     finish: Floats
     compute: Floats
     communicate: Floats
     wait: Floats
     servers: Servers
-    events: int
-    controls: int
+    events: int  # packets served, by all servers together
+    controls: int  # requests and grants sent
     messages: MessageTimestamps
     operations: OperationTimestamps
-    use: LinkUse
+    use: LinkUse  # not trimmed; without bins if they were not asked for
 
 
 class MessageTimes(NamedTuple):
@@ -231,10 +217,6 @@ class Result(Shown):
             f"{'' if self.ensemble is None else f', {self.ensemble}'}>"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what ``simulate --json`` prints of a run; see `summary`."""
-        return self.summary()
-
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each rank: finish, compute, communicate, wait, in seconds."""
         import pandas as pd
@@ -249,7 +231,7 @@ class Result(Shown):
         """Number of ranks."""
         return len(self.finish)
 
-    def summary(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what ``simulate --json`` prints."""
         return {
             "engine": self.engine,

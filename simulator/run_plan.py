@@ -1,91 +1,63 @@
 """The plan of a run: program, network and parameters as arrays, all that an engine needs.
 
 Servers are numbered links first (as in the topology), then the injection link of every node, the
-ejection links, and the memories.
+ejection links, and the memories; `server_name` says what a number stands for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator import model
 from hopmap.simulator.noise import Noise, noise_of
-from hopmap.simulator.numbering import numbered
 from hopmap.simulator.parameters.parameters import Parameters
-from hopmap.simulator.programs.program import Op, Program, no_work
+from hopmap.simulator.programs.program import Op, Program, no_work, numbered
 from hopmap.simulator.programs.unrolling import unrolled, without_loops
+from hopmap.simulator.routes import Channels, Routes, channels_of, no_rings, routes_of
 from hopmap.topologies import Mapping, Topology
 
-from .routing.routes import Routes, routes_of
-from .virtual_channels import Channels, channels_of, no_rings
-
 Ints = NDArray[np.int64]
+
+ENDS = ("injection", "ejection", "memory")
 
 
 @dataclass(frozen=True, eq=False)
 class RunPlan:
-    """What an engine runs.
-
-    Attributes
-    ----------
-    program : Program
-    parameters : Parameters
-    noise : Noise
-        What the parameters' noise is on this program.
-    links : int
-        Number of links of the topology, the first servers.
-    bandwidth, latency : ndarray(float64, shape=(servers,))
-    compute : ndarray(float64, shape=(operations,))
-        See `pauses`.
-    channel : ndarray(int64, shape=(operations,))
-        See `Program.channels`.
-    path, back : ndarray(int64, shape=(operations,))
-        Of a row that sends, the path of its message, and that of the grant.
-    trips : ndarray(int64, shape=(operations,))
-        How often each row runs.
-    first : ndarray(int64, shape=(strands,))
-        Number of the first message of each strand; the others follow in order.
-    messages, bytes : int
-        Sent in all.
-    indptr : ndarray(int64, shape=(paths + 1,))
-    servers : ndarray(int64)
-        Path p is ``servers[indptr[p]:indptr[p + 1]]``; of a run with `routes`, its first and its
-        last server hold, the others are as the topology's own route has them.
-    classes : ndarray(int64)
-        Of virtual channels, of every entry of `servers`, or ANY; empty where buffers are unbounded.
-    lanes : int
-        Virtual channels of each class, of which a packet takes the one with most room.
-    routes : Routes or None
-        How packets find their way, where paths are not fixed.
-    channels : Channels or None
-        And which virtual channels they take; then `classes` are all 0.
-    number_bits, packet_bits : int
-        For `model.order_key`.
-    """
+    """What an engine runs."""
 
     program: Program
     parameters: Parameters
-    noise: Noise
-    links: int
+    noise: Noise  # what the parameters' noise is on this program
+    links: int  # number of links of the topology, the first servers
+    # bandwidth, latency: shape (servers,)
     bandwidth: NDArray[np.float64]
     latency: NDArray[np.float64]
-    compute: NDArray[np.float64]
-    channel: Ints
+    compute: NDArray[np.float64]  # shape (operations,): see `pauses`
+    channel: Ints  # shape (operations,): see `Program.channels`
+    # path, back: shape (operations,): of a row that sends, the path of its message, and that of the
+    # grant
     path: Ints
     back: Ints
-    trips: Ints
+    iterations: Ints  # shape (operations,): how often each row runs
+    # shape (tasks,): number of the first message of each task; the others follow in order
     first: Ints
+    # messages, bytes: sent in all
     messages: int
     bytes: int
-    indptr: Ints
+    indptr: Ints  # shape (paths + 1,)
+    # path p is ``servers[indptr[p]:indptr[p + 1]]``; of a run with `routes`, its first and its last
+    # server hold, the others are as the topology's own route has them
     servers: Ints
+    # of virtual channels, of every entry of `servers`, or ANY; empty where buffers are unbounded
     classes: Ints
-    lanes: int
-    routes: Routes | None
-    channels: Channels | None
+    lanes: int  # virtual channels of each class, of which a packet takes the one with most room
+    routes: Routes | None  # how packets find their way, where paths are not fixed
+    channels: Channels | None  # and which virtual channels they take; then `classes` are all 0
+    # number_bits, packet_bits: for `model.order_key`
     number_bits: int
     packet_bits: int
 
@@ -96,10 +68,8 @@ class RunPlan:
 
     def controls(self, rows: Ints) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which of the messages that rows send have a request, and which a grant or an answer."""
-        mode, large = (
-            self.program.mode[rows],
-            self.program.size[rows] >= self.parameters.eager_limit,
-        )
+        mode = self.program.mode[rows]
+        large = self.program.size[rows] >= self.parameters.eager_limit
         asked = large & ~np.isin(mode, (model.READY, model.PUT, model.HARDWARE))
         return asked, asked | (mode == model.SYNCHRONOUS)
 
@@ -115,22 +85,16 @@ class RunPlan:
         return first - self.links, last - self.links - len(self.injection)
 
     def first_entry(self) -> Ints:
-        """Place of each strand's first operation among all of them, loops written out."""
-        return np.concatenate(([0], np.cumsum(self.trips)))[self.program.offsets[:-1]]
+        """Place of each task's first operation among all of them, loops written out."""
+        return np.concatenate(([0], np.cumsum(self.iterations)))[self.program.offsets[:-1]]
 
 
 def plan_run(
     program: Program, topology: Topology, node_of: Mapping, parameters: Parameters
 ) -> RunPlan:
-    """Place a program on a network.
-
-    Raises
-    ------
-    ValueError
-        A loop that makes no sense, see `Program.trips`.
-    """
+    """Place a program on a network."""
     send = program.sends()
-    times = program.trips()
+    times = program.iterations()
     sent = np.concatenate(([0], np.cumsum(times[send])))
     messages = int(sent[-1])
 
@@ -163,7 +127,7 @@ def plan_run(
         channel=program.channels(),
         path=of_row[0],
         back=of_row[1],
-        trips=times,
+        iterations=times,
         first=sent[np.searchsorted(send, program.offsets[:-1])],
         messages=messages,
         bytes=int((program.size[send] * times[send]).sum()),
@@ -173,7 +137,7 @@ def plan_run(
         lanes=lanes,
         routes=routes,
         channels=channels,
-        number_bits=max(messages, program.strands, buffers).bit_length(),
+        number_bits=max(messages, program.tasks, buffers).bit_length(),
         packet_bits=(largest // parameters.packet_size + 1).bit_length(),
     )
 
@@ -211,7 +175,7 @@ def flat(ready: RunPlan) -> RunPlan:
     return replace(
         ready,
         program=without_loops(program),
-        trips=np.ones(len(order), dtype=np.int64),
+        iterations=np.ones(len(order), dtype=np.int64),
         **{column: getattr(ready, column)[order] for column in columns},
     )
 
@@ -244,3 +208,28 @@ def speeds(
         ]
         columns.append(np.concatenate((of_kind[topology.link_kind], *ends)))
     return columns[0], columns[1]
+
+
+class ServerName(NamedTuple):
+    """What a server is."""
+
+    kind: str  # kind of a link, like "optical"; or "injection", "ejection", "memory"
+    place: str  # "3 -> 4" of a link, "node 3" of the others
+
+
+def server_name(topology: Topology, server: int) -> ServerName:
+    """Name a server."""
+    if server < topology.links:
+        ends = topology.link_from[server], topology.link_to[server]
+        kind = topology.kinds[topology.link_kind[server]].name
+        return ServerName(kind, " -> ".join(topology.vertex_name(int(end)) for end in ends))
+    end, node = divmod(server - topology.links, topology.nodes)
+    return ServerName(ENDS[end], f"node {node}")
+
+
+def server_kinds(topology: Topology) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return the kind of each server, as a place among the names that come second."""
+    links = topology.link_kind.astype(np.int64)
+    ends = len(topology.kinds) + np.repeat(np.arange(len(ENDS)), topology.nodes)
+    names = (*(kind.name for kind in topology.kinds), *ENDS)
+    return np.concatenate((links, ends)), names

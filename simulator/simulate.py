@@ -8,33 +8,27 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hopmap.errors import choice
 from hopmap.progress import Progress
 from hopmap.simulator.parameters.energy import energy_of
-from hopmap.simulator.parameters.keys import (
-    DETERMINISTIC,
-    ParameterError,
-    unknown,
-)
+from hopmap.simulator.parameters.keys import DETERMINISTIC, ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.simulator.programs.computation import omissions
 from hopmap.simulator.programs.from_trace import lower
-from hopmap.simulator.programs.left_out import left_out
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.programs.unrolling import unrolled
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Folded, Trace, require_memory
 
 from .engines import DEFAULT_ENGINE, ENGINES
-from .ensembles.ensemble import Ensemble
-from .ensembles.intervals import LEAST
 from .link_use import fitted
+from .main_loop import main_loop, packet_hops
 from .noise import levels, with_noise, without_noise
-from .operations import operations_of
-from .record import NOTHING, Record
+from .operations import NOTHING, Record, operations_of
 from .result import MessageTimes, Outcome, Result, Servers
 from .run_plan import RunPlan, plan_run
-from .steady.main_loop import main_loop, packet_hops
-from .steady.pace import FEWEST
-from .steady.watch import Steady, Watch
+from .steady_state import FEWEST, Steady, Watch
+from .uncertainty import LEAST, Ensemble
 
 BYTES_PER_ROW = 140  # of the tables of an engine, measured: 140 compiled, 160 flow and analytic
 BYTES_PER_MESSAGE = 80  # that is kept, measured
@@ -118,7 +112,7 @@ def simulate(
         result,
         compile_seconds=compiled,
         network=topology,
-        left_out=left_out(ready.program, ready.channel, ready.trips),
+        left_out=omissions(ready.program, ready.channel, ready.iterations),
         notes=ready.program.notes,
         extrapolated=extrapolated,
         whole=whole,
@@ -179,7 +173,7 @@ def prepared(
 ) -> RunPlan:
     """Check what a run is to be of, see `simulate`, and return its plan."""
     if engine not in ENGINES:
-        raise ParameterError(unknown("engine", engine, ENGINES))
+        raise ParameterError(choice("unknown engine", engine, ENGINES))
     if record.bins < 0:
         raise ParameterError(f"record_links {record.bins}: expected at least 0 bins")
     if record.bins and not ENGINES[engine].packets:
@@ -222,13 +216,13 @@ def _watch(
     loop = main_loop(plan)
     if loop is None:
         return None, "it has no loop that all ranks go through together"
-    if loop.trips // 2 <= FEWEST:
-        return None, f"{loop.trips} steps are too few"
+    if loop.iterations // 2 <= FEWEST:
+        return None, f"{loop.iterations} steps are too few"
     return Watch(loop, steady.tolerance), f"its steps do not settle to {steady.tolerance:.2%}"
 
 
 def _require_memory(program: Program, engine: str, record: Record, links: int) -> None:
-    times = program.trips()
+    times = program.iterations()
     ran = int(times.sum())
     rows = program.operations if ENGINES[engine].packets else ran
     kept = int(times[program.sends()].sum()) if record.messages else 0

@@ -125,7 +125,7 @@ def test_compiled_modules_import_from_where_things_are_defined():
 COMPILED = {"njit", "subroutine", "register_jitable", "cfunc", "overload", "intrinsic"}
 CALLBACK = "states"  # what takes it is called by libotf2, or in one go: `cfunc` compiles it
 MAKERS = {
-    "strand_machine": "compiles the functions that it is given into an engine's loop",
+    "task_machine": "compiles the functions that it is given into an engine's loop",
     "_sifting": "compiles the function that it is given into a heap's moves",
 }
 

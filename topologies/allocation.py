@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.errors import choice
+
 from .placement import MappingError
 from .readers.hosts import compress, expand, nodes_of, read_hosts
-from .spec import did_you_mean, topology_from_spec
+from .spec import topology_from_spec
 from .topology import Topology, TopologyError
 
 Ints = NDArray[np.int64]
@@ -98,8 +100,7 @@ def allocated(
     """
     word = policy.replace("-", " ").replace("_", " ")
     if word not in POLICIES:
-        hint = did_you_mean(word, POLICIES)
-        raise MappingError(f"policy {policy!r}{hint}: expected one of {', '.join(POLICIES)}")
+        raise MappingError(choice("policy", policy, POLICIES))
     order = POLICIES[word](topology, np.flatnonzero(free & (topology.slots > 0)), ranks, rng)
     room = np.cumsum(topology.slots[order])
     if not len(room) or room[-1] < ranks:

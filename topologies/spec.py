@@ -9,12 +9,13 @@ an entry point of the group ``hopmap.topologies``; all that is behind their colo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
+from hopmap.errors import choice
+from hopmap.errors import did_you_mean as did_you_mean
 from hopmap.plugins import load_entry_points, load_plugins, place_of, same_function
 from hopmap.topologies.families.dragonfly_plus import dragonfly_plus
 from hopmap.topologies.families.grid import TIES, haec, mesh, torus
@@ -302,9 +303,7 @@ def _build(spec: str) -> Topology:
     name, colon, rest = spec.strip().partition(":")
     if name not in FAMILIES and name not in all_families():
         raise TopologyError(
-            f"topology {spec!r}: unknown family {name!r}{did_you_mean(name, FAMILIES)}; "
-            "expected one of "
-            f"{', '.join(FAMILIES)}, like torus:4x4x4"
+            f"topology {spec!r}: {choice('unknown family', name, FAMILIES)}, like torus:4x4x4"
         )
     family = FAMILIES[name]
     shape, *options = [rest] if family.whole else rest.split(",")
@@ -342,9 +341,3 @@ def _options(given: list[str], family: Family) -> dict[str, str | int]:
             raise TopologyError(f"option {option!r}: expected {expected}, each once")
         read[key] = value if values else int(value)
     return read
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return " (did you mean X?)" where one of the known words is close, else nothing."""
-    near = get_close_matches(word, list(known), 1)
-    return f" (did you mean {near[0]}?)" if near else ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopmap.errors import HopmapError
+from hopmap.errors import HopmapError, choice
 
 from .box_kernels import HAEC, BoxRouter
 from .tree_kernels import TreeRouter
@@ -288,9 +288,7 @@ class Topology:
         """
         names = [k.name for k in self.kinds]
         if kind is not None and kind not in names:
-            raise TopologyError(
-                f"{self.spec} has no links of kind {kind!r}: expected one of {', '.join(names)}"
-            )
+            raise TopologyError(choice(f"{self.spec} has no links of kind", kind, names))
         kinds = list(self.kinds)
         for place in (p for p, each in enumerate(kinds) if kind in (None, each.name, each.of)):
             if bandwidth is not None:

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from injection import PROCESSES, flows_of, planned, program_at, schedule, unit_of
 
+from hopmap.errors import choice
 from hopmap.simulator import ENGINES, ParameterError, Parameters, link_loads
-from hopmap.simulator.parameters.keys import unknown
-from hopmap.simulator.record import Record
+from hopmap.simulator.operations import Record
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 
@@ -126,7 +126,7 @@ def open_loop(
     """
     for what, name, known in (("process", process, PROCESSES), ("engine", engine, ENGINES)):
         if name not in known:
-            raise ParameterError(unknown(what, name, known))
+            raise ParameterError(choice(f"unknown {what}", name, known))
     for what, value in (("offered load", offered), ("window", window)):
         if not 0 < value < np.inf:
             raise ParameterError(f"{what} {value}: expected more than 0")

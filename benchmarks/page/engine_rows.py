@@ -17,7 +17,7 @@ from trace_rows import best
 
 from hopmap.mappers import objectives
 from hopmap.simulator import ENGINES, Parameters, Program, evaluate, link_loads, lower, simulate
-from hopmap.simulator.record import NOTHING
+from hopmap.simulator.operations import NOTHING
 from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import Traffic, lu_traffic, nas_folded, read_trace

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hopmap.mappers import map_ranks
 from hopmap.simulator import Parameters, Program, lower, simulate
-from hopmap.simulator.ensembles.comparison import faster
+from hopmap.simulator.uncertainty import faster
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import nas_folded
 

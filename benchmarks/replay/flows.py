@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.simulator import ENGINES, Parameters, Program, lower, program_of
-from hopmap.simulator.record import NOTHING
+from hopmap.simulator.operations import NOTHING
 from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import nas_folded
@@ -74,7 +74,7 @@ def table(cases: Sequence[tuple[str, str, Program]]) -> None:
         (flow, span), (compiled, other) = (
             measured(program, spec, engine) for engine in ("flow", "compiled")
         )
-        messages = int(program.trips()[program.sends()].sum())
+        messages = int(program.iterations()[program.sends()].sum())
         print(
             f"{name:<16}{program.ranks:>6}  {spec:<20}{messages:>9}{flow:>9.3f}{compiled:>12.3f}"
             f"{flow / compiled:>7.2f}{span * 1e3:>10.4f}{other * 1e3:>13.4f}",

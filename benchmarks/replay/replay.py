@@ -24,7 +24,7 @@ import numpy as np
 from textbook_simpy import Replay
 
 from hopmap.simulator import ENGINES, Parameters, Program, lower, program_of, simulate
-from hopmap.simulator.record import NOTHING
+from hopmap.simulator.operations import NOTHING
 from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import nas_folded, read_trace

@@ -36,8 +36,13 @@ from scipy.stats import kendalltau
 
 from hopmap.mappers import map_ranks
 from hopmap.simulator import Op, Parameters, Program, lower, program_of, simulate
-from hopmap.simulator.export.simgrid_platform import ENVELOPE, platform_xml, smpirun_options
-from hopmap.simulator.export.time_independent import INDEX, write_tit
+from hopmap.simulator.export.simgrid import (
+    ENVELOPE,
+    INDEX,
+    platform_xml,
+    smpirun_options,
+    write_tit,
+)
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import read_trace
 

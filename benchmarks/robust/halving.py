@@ -18,7 +18,7 @@ import numpy as np
 
 from hopmap.scenarios.robust.choose import choose
 from hopmap.scenarios.robust.halving import halving
-from hopmap.simulator.ensembles.regret import least_regret, regrets, standings
+from hopmap.simulator.uncertainty import least_regret, regrets, standings
 
 CASES = (
     ("cg.W.16", "torus:4x2x2", 1),

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from traffic import NODES, SIDE, injected, made, on_grid
 
 from hopmap.simulator import Parameters
+from hopmap.simulator.routes import ANY
 from hopmap.simulator.run_plan import RunPlan, plan_run
-from hopmap.simulator.virtual_channels import ANY
 from hopmap.topologies import Topology, both_ways, topology_from_spec
 
 Ints = NDArray[np.int64]

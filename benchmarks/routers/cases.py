@@ -24,7 +24,7 @@ import dragonfly
 from booksim import HOP, Measured, booksim
 
 from hopmap.simulator import ENGINES
-from hopmap.simulator.record import Record
+from hopmap.simulator.operations import Record
 
 GRID = ("uniform", "transpose", "tornado", "neighbor", "shuffle")
 GROUPS = ("uniform", "bad_dragon", "tornado", "neighbor")

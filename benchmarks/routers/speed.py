@@ -19,7 +19,7 @@ from cases import Case
 from cases import theirs as run_booksim
 
 from hopmap.simulator import ENGINES, Parameters, lower, simulate
-from hopmap.simulator.record import Record
+from hopmap.simulator.operations import Record
 from hopmap.simulator.run_plan import RunPlan, plan_run
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import nas_folded

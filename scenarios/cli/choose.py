@@ -114,7 +114,7 @@ def _said(found: Choice) -> str:
 
 def _show(found: Choice) -> None:
     """Print the sentence, the candidates with the one to take first, and what was replayed."""
-    from hopmap.simulator.ensembles.regret import percent
+    from hopmap.simulator.uncertainty import percent
 
     say(_said(found))
     say("")

@@ -164,7 +164,7 @@ def _asked(
 
 def _print(run: JobsRun) -> None:
     from hopmap.scenarios.assumed import in_words
-    from hopmap.simulator.server_names import server_name
+    from hopmap.simulator.run_plan import server_name
 
     result, network = run.result, run.result.network
     assert network is not None

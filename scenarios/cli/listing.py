@@ -78,8 +78,8 @@ def _engines() -> Entries:
 
 
 def _formats() -> Entries:
-    from hopmap.scenarios.exports import SIMULATORS
     from hopmap.scenarios.launchers.formats import LAUNCHERS, MODULES
+    from hopmap.simulator.export import EXPORTS
     from hopmap.simulator.parameters.pingpong_files import FORMATS as PINGPONGS
     from hopmap.topologies import NETWORK_FORMATS
     from hopmap.traces.foreign.recognition import tools
@@ -114,7 +114,7 @@ def _formats() -> Entries:
     ]
     networks = [_entry(name, f"topology: {text}") for name, text in NETWORK_FORMATS.items()]
     pingpongs = [_entry(name, f"calibrate: {text}") for name, text in PINGPONGS.items()]
-    simulators = [_entry(name, f"trace for {summary}") for name, summary in SIMULATORS.items()]
+    simulators = [_entry(name, f"trace for {export.summary}") for name, export in EXPORTS.items()]
     return [
         _entry(".otf2", "trace: OTF2 archive folder"),
         *others,
@@ -174,7 +174,7 @@ def _parameters() -> Entries:
 
 def _algorithms() -> Entries:
     from hopmap.simulator import ALGORITHMS
-    from hopmap.simulator.collectives.naming import OPTIONS, options_of
+    from hopmap.simulator.collectives.selection import OPTIONS, options_of
 
     return [
         _entry(

@@ -121,8 +121,7 @@ def _whole(value: float | None) -> int | None:
 
 def _between(entry: Entry) -> str:
     """Write the interval of a mapper's best run."""
-    from hopmap.simulator.ensembles.ensemble import shown
-    from hopmap.simulator.ensembles.intervals import Interval
+    from hopmap.simulator.uncertainty import Interval, shown
 
     ends = (entry.value(f"makespan_{end}") or 0.0 for end in ("median", "low", "high"))
     return shown(Interval(*ends))[1]

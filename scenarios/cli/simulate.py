@@ -146,7 +146,7 @@ def simulate(
             title=title,
             progress=progress,
         )
-    summary = result.summary()
+    summary = result.to_dict()
     if as_json:
         kinds = [_described(kind) for kind in given.network.kinds]
         print_json(summary | {"algorithms": given.program.chosen, "link_kinds": kinds})

@@ -13,7 +13,7 @@ from hopmap.scenarios.given import GivenSettings, replay_given
 from hopmap.scenarios.simulated_objective import Others
 from hopmap.simulator import Program, Result
 from hopmap.simulator.jobs.by_job import loads_by_job
-from hopmap.simulator.jobs.together import numbered_names, together
+from hopmap.simulator.jobs.merge_programs import merge_programs, numbered_names
 from hopmap.topologies import Mapping, MappingError, Topology
 
 from .job_allocation import allocate_jobs, free_nodes
@@ -30,7 +30,7 @@ def neighbours(jobs: Sequence[Job], network: Topology, settings: GivenSettings) 
     names = numbered_names([job.name or run.name for job, run in zip(jobs, inputs, strict=True)])
     starts = [job.begins for job in jobs]
     programs = [run.program for run in inputs]
-    whole = together(programs, starts, [job.repeat for job in jobs], names)
+    whole = merge_programs(programs, starts, [job.repeat for job in jobs], names)
     nodes = allocate_jobs(jobs, names, [job.ranks for job in whole.jobs], network)
     return Others(whole, np.concatenate(nodes))
 

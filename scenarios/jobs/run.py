@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hopmap.errors import choice
 from hopmap.notebook import Shown
 from hopmap.progress import Progress, silent
 from hopmap.scenarios.assumed import assumed
@@ -16,9 +17,8 @@ from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError, Parameters
 from hopmap.simulator import simulate as replay
 from hopmap.simulator.jobs.background import background as others_send
 from hopmap.simulator.jobs.by_job import JobResult, SharedLinks, by_job, loads_by_job, shared_links
-from hopmap.simulator.jobs.together import numbered_names, together
-from hopmap.simulator.parameters.keys import unknown
-from hopmap.simulator.server_names import server_name
+from hopmap.simulator.jobs.merge_programs import merge_programs, numbered_names
+from hopmap.simulator.run_plan import server_name
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.units import show_seconds
 
@@ -91,7 +91,7 @@ class JobsRun(Shown):
             each._asdict() | {"link": server_name(network, each.link).place} for each in self.shared
         ]
         jobs = [self._row(k) | {"node_of": nodes.tolist()} for k, nodes in enumerate(self.nodes)]
-        return self.result.summary() | {
+        return self.result.to_dict() | {
             "makespan": self.makespan,
             "jobs": jobs,
             "shared": shared,
@@ -141,7 +141,7 @@ def simulate_jobs(
     """
     engine = engine or DEFAULT_ENGINE
     if engine not in ENGINES:
-        raise ParameterError(unknown("engine", engine, ENGINES))
+        raise ParameterError(choice("unknown engine", engine, ENGINES))
     if not jobs:
         raise JobsError("jobs: expected at least one")
     report = progress or silent
@@ -156,7 +156,7 @@ def simulate_jobs(
     starts, repeats = [job.begins for job in jobs], [job.repeat for job in jobs]
     # One by one first, so that what is wrong with one is said of it.
     ready = [
-        together([run.program], [start], [times], [name])
+        merge_programs([run.program], [start], [times], [name])
         for run, start, times, name in zip(inputs, starts, repeats, names, strict=True)
     ]
     nodes = allocate_jobs(jobs, names, [program.ranks for program in ready], network)
@@ -180,7 +180,7 @@ def simulate_jobs(
             _traffic(each, len(sit), seconds, parameters)
             for each, sit in zip(background, loads, strict=True)
         ]
-        program = together(
+        program = merge_programs(
             [*programs, *sending],
             [*starts, *(0.0 for _ in sending)],
             names=numbered_names([*names, *(each.name for each in sending)]),

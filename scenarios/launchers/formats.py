@@ -192,10 +192,12 @@ def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -
     if launcher in SNIPPETS:
         return dict.fromkeys(paths, SNIPPETS[launcher].format(file=out.name))
     if launcher == "simgrid":
-        from hopmap.simulator.export.simgrid_platform import platform_xml
+        from hopmap.simulator.export import EXPORTS
         from hopmap.simulator.parameters.settings import configure
 
-        text = "".join(platform_xml(*configure(topology, ()), names=hosts))
+        text = "".join(
+            EXPORTS["simgrid"].load().platform_xml(*configure(topology, ()), names=hosts)
+        )
         return dict.fromkeys(paths, text)
     return {}
 

@@ -13,9 +13,8 @@ from hopmap.errors import HopmapError
 from hopmap.progress import Progress, silent
 from hopmap.scenarios.given import GivenSettings, GivenTopology, configured
 from hopmap.scenarios.report.validation import write_validation
-from hopmap.simulator.measured.agreement import agreement_of
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
-from hopmap.simulator.measured.errors import facts, unknown
+from hopmap.simulator.measured.errors import agreement_of, facts, unknown
 from hopmap.simulator.measured.files import Measured, read_measured
 from hopmap.simulator.measured.prediction import MOST, Prediction, predict
 from hopmap.topologies import Topology, topology_from_spec

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopmap.scenarios.quantities import count
 from hopmap.scenarios.studies.study import Case, Study
-from hopmap.simulator.ensembles.regret import Standing, percent, sentence, standings
+from hopmap.simulator.uncertainty import Standing, percent, sentence, standings
 
 from .tables import Cell
 

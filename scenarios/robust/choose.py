@@ -35,8 +35,8 @@ from hopmap.scenarios.sweep.named_files import (
     split_mapper,
 )
 from hopmap.simulator import DEFAULT_ENGINE, DeadlockError, ParameterError, Steady, simulate
-from hopmap.simulator.ensembles.regret import Standing, least_regret, regrets, sentence, standings
 from hopmap.simulator.parameters.settings import SettingError, configure
+from hopmap.simulator.uncertainty import Standing, least_regret, regrets, sentence, standings
 from hopmap.topologies import Topology
 from hopmap.topologies.spec import FILE
 

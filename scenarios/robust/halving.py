@@ -20,7 +20,7 @@ from math import ceil, log2
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator.ensembles.regret import standings
+from hopmap.simulator.uncertainty import standings
 
 Floats = NDArray[np.float64]
 

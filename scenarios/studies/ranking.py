@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hopmap.scenarios.quantities import change, runtime
-from hopmap.simulator.ensembles.comparison import faster, least_repeats, ratio
-from hopmap.simulator.ensembles.intervals import Interval
+from hopmap.simulator.uncertainty import Interval, faster, least_repeats, ratio
 
 from .findings import LITTLE, percent
 from .study import Case, Entry

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.plan_file import read_plan
 from hopmap.scenarios.sweep.scenario_files import flat
-from hopmap.simulator.ensembles.comparison import faster, ratio, unbeaten
-from hopmap.simulator.ensembles.intervals import Interval
+from hopmap.simulator.uncertainty import Interval, faster, not_significantly_slower, ratio
 from hopmap.traces.omissions import LeftOut
 
 # Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
@@ -105,7 +104,9 @@ class Case:
     def leaders(self) -> Sequence[Entry]:
         """Mappers than which none is faster, as far as replays with noise tell; else the best."""
         return (
-            [self.best] if self.times is None else [self.entries[k] for k in unbeaten(self.times)]
+            [self.best]
+            if self.times is None
+            else [self.entries[k] for k in not_significantly_slower(self.times)]
         )
 
     @property

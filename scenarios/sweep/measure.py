@@ -16,7 +16,7 @@ from hopmap.scenarios.jobs.job_spec import jobs_digest, read_jobs
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
 from hopmap.simulator import Metrics, MetricsError, Program, Result, Steady, evaluate, simulate
-from hopmap.simulator.explain.free_network import free_makespan, without_network
+from hopmap.simulator.explain.sensitivity import free_makespan, without_network
 from hopmap.simulator.parameters.settings import Settings, configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic

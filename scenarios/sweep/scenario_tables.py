@@ -26,8 +26,8 @@ from pydantic import (
 
 from hopmap.mappers.lookup import all_mappers
 from hopmap.simulator import DEFAULT_ENGINE, ENGINES
-from hopmap.simulator.ensembles.intervals import LEAST
 from hopmap.simulator.parameters.settings import Settings, Value, known_keys
+from hopmap.simulator.uncertainty import LEAST
 from hopmap.topologies import Topology, did_you_mean, topology_from_spec
 from hopmap.traces.sources import open_source
 

@@ -2,210 +2,210 @@
 
 What an operation moves is a volume, see `volumes.py`: one whole buffer, a block of bytes per
 member, or bytes per pair of members. Reductions take no time themselves. An operation for which no
-algorithm is named takes the one that Open MPI would, see `selection.py`.
+algorithm is named takes the one that Open MPI would, see `selection.py`. An algorithm's module is
+imported when the algorithm is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from hopmap.traces import Collective
 
-from .allreduces import (
-    linear_allreduce,
-    rabenseifner_allreduce,
-    rabenseifner_reduce,
-    recursive_doubling,
-    ring_allreduce,
-    segmented_ring_allreduce,
-)
-from .barriers import (
-    dissemination,
-    double_ring,
-    doubling_barrier,
-    linear_barrier,
-    tree_barrier,
-)
-from .bine.blocks import (
-    bine_gather,
-    bine_gather_increasing,
-    bine_gather_ranges,
-    bine_reduce_then_gather,
-    bine_scatter,
-    bine_scatter_decreasing,
-    bine_scatter_ranges,
-    bine_scatter_then_allgather,
-)
-from .bine.clusters import (
-    bine_allgather_any_even,
-    bine_allgather_joined,
-    bine_allreduce_any_even,
-    bine_allreduce_folded,
-    bine_bcast_at_once,
-    bine_in_turns,
-    bine_reduce_scatter_any_even,
-    bine_reduce_scatter_gather_copied,
-    bine_reduce_scatter_sending,
-    bine_reduce_whole,
-    bine_scatter_allgather_blocking,
-    bine_scatter_allgather_once,
-)
-from .bine.exchanges import (
-    bine_allgather,
-    bine_allgather_blocks,
-    bine_allgather_ranges,
-    bine_allgather_sending,
-    bine_allreduce,
-    bine_halving_allreduce,
-    bine_reduce_scatter,
-    torus_doubling_allreduce,
-    torus_halving_allreduce,
-)
-from .bine.trees import (
-    bine_bcast,
-    bine_bcast_blocking,
-    bine_bcast_increasing,
-    bine_bcast_with_buffer,
-    bine_reduce,
-)
-from .broadcasts import BCAST
-from .composed import (
-    allgather_then_reduce,
-    gather_then_bcast,
-    gatherv_then_bcast,
-    reduce_then_bcast,
-    reduce_then_scatter,
-    reduce_then_scatterv,
-)
-from .exchanges import (
-    bine_alltoall,
-    bruck,
-    bruck_alltoall,
-    bruck_alltoall_by_blocks,
-    doubling_allgather,
-    linear_exchange,
-    linear_sync_exchange,
-    neighbour_exchange,
-    pairwise,
-    ring,
-    sparbit,
-)
-from .gathers import GATHER, SCATTER
-from .naming import named
-from .reduce_scatters import (
-    butterfly_reduce_scatter,
-    doubling_exscan,
-    doubling_scan,
-    halving_reduce_scatter,
-    linear_exscan,
-    linear_scan,
-    pairwise_reduce_scatter,
-    ring_reduce_scatter,
-)
-from .reduces import REDUCE
-from .schedules import Algorithm, Ints, Schedule
-from .selection import OPENMPI, called, enough, select, size_of, suited
+from .schedules import Algorithm, Ints, Schedule, one_after_another, schedule
+from .selection import OPENMPI, called, enough, named, select, size_of, suited
 from .temporaries import Call, buffers_of
 from .volumes import volume
 
-_ALLGATHER = {
-    "bruck": bruck,
-    "recursive_doubling": doubling_allgather,
-    "neighbour_exchange": neighbour_exchange,
-    "ring": ring,
-    "sparbit": sparbit,
-    "bine": bine_allgather,
-    "bine_sending": bine_allgather_sending,
-    "bine_blocks": bine_allgather_blocks,
-    "bine_ranges": bine_allgather_ranges,
-    "bine_joined": bine_allgather_joined,
-    "bine_any_even": bine_allgather_any_even,
+if TYPE_CHECKING:  # a run's digest is of what is imported, see `hopmap/source_files.py`
+    from .bine import blocks, clusters, trees  # noqa: F401
+
+
+_GATHER = {
+    "binomial": "gathers.binomial_gather",
+    "linear": "gathers.linear_gather",
+    "linear_sync": "gathers.linear_sync_gather",
 }
-_EXCHANGE = {
-    "pairwise": pairwise,
-    "linear": linear_exchange,
-    "linear_sync": linear_sync_exchange,
-    "bruck": bruck_alltoall,
-    "bruck_by_blocks": bruck_alltoall_by_blocks,
-    "bine": bine_alltoall,
+_SCATTER = {
+    "binomial": "gathers.binomial_scatter",
+    "linear": "gathers.linear_scatter",
+    "linear_nb": "gathers.linear_nb_scatter",
+}
+_ALLGATHER = {
+    "bruck": "exchanges.bruck",
+    "recursive_doubling": "exchanges.doubling_allgather",
+    "neighbour_exchange": "exchanges.neighbour_exchange",
+    "ring": "exchanges.ring",
+    "sparbit": "exchanges.sparbit",
+}
+_ALLTOALL = {
+    "pairwise": "exchanges.pairwise",
+    "linear": "exchanges.linear_exchange",
+    "linear_sync": "exchanges.linear_sync_exchange",
+    "bruck": "exchanges.bruck_alltoall",
+    "bruck_by_blocks": "exchanges.bruck_alltoall_by_blocks",
 }
 _REDUCE_SCATTER = {
-    "pairwise": pairwise_reduce_scatter,
-    "recursive_halving": halving_reduce_scatter,
-    "butterfly": butterfly_reduce_scatter,
-    "ring": ring_reduce_scatter,
-    "bine": bine_reduce_scatter,
-    "bine_sending": bine_reduce_scatter_sending,
-    "bine_any_even": bine_reduce_scatter_any_even,
+    "pairwise": "reduce_scatters.pairwise_reduce_scatter",
+    "recursive_halving": "reduce_scatters.halving_reduce_scatter",
+    "butterfly": "reduce_scatters.butterfly_reduce_scatter",
+    "ring": "reduce_scatters.ring_reduce_scatter",
 }
-_BCAST = BCAST | {
-    "bine": bine_bcast,
-    "bine_increasing": bine_bcast_increasing,
-    "bine_blocking": bine_bcast_blocking,
-    "bine_with_buffer": bine_bcast_with_buffer,
-    "bine_scatter_allgather": bine_scatter_then_allgather,
-    "bine_at_once": bine_bcast_at_once,
-    "bine_scatter_allgather_once": bine_scatter_allgather_once,
-    "bine_scatter_allgather_blocking": bine_scatter_allgather_blocking,
-}
-_GATHER = GATHER | {
-    "bine": bine_gather,
-    "bine_increasing": bine_gather_increasing,
-    "bine_ranges": bine_gather_ranges,
-}
-_SCATTER = SCATTER | {
-    "bine": bine_scatter,
-    "bine_decreasing": bine_scatter_decreasing,
-    "bine_ranges": bine_scatter_ranges,
-}
-
-ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
+_OWN: Mapping[str, Mapping[str, str]] = {
     "barrier": {
-        "dissemination": dissemination,
-        "recursive_doubling": doubling_barrier,
-        "double_ring": double_ring,
-        "tree": tree_barrier,
-        "linear": linear_barrier,
+        "dissemination": "allreduces.dissemination",
+        "recursive_doubling": "allreduces.doubling_barrier",
+        "double_ring": "allreduces.double_ring",
+        "tree": "allreduces.tree_barrier",
+        "linear": "allreduces.linear_barrier",
     },
-    "bcast": _BCAST,
+    "bcast": {
+        "binomial": "broadcasts.binomial_bcast",
+        "linear": "broadcasts.linear_bcast",
+        "knomial": "broadcasts.knomial_bcast",
+        "binary": "broadcasts.binary_bcast",
+        "split_binary": "broadcasts.split_binary_bcast",
+        "chain": "broadcasts.chain_bcast",
+        "pipeline": "broadcasts.pipeline_bcast",
+        "scatter_allgather": "broadcasts.scatter_allgather",
+        "scatter_allgather_ring": "broadcasts.scatter_allgather_ring",
+    },
     "gather": _GATHER,
     "gatherv": _GATHER,
     "scatter": _SCATTER,
     "scatterv": _SCATTER,
-    "allgather": _ALLGATHER | {"gather_bcast": gather_then_bcast},
-    "allgatherv": _ALLGATHER | {"gather_bcast": gatherv_then_bcast},
-    "alltoall": _EXCHANGE,
-    "alltoallv": _EXCHANGE,
-    "alltoallw": _EXCHANGE,
+    "allgather": _ALLGATHER | {"gather_bcast": "algorithms.gather_then_bcast"},
+    "allgatherv": _ALLGATHER | {"gather_bcast": "algorithms.gatherv_then_bcast"},
+    "alltoall": _ALLTOALL,
+    "alltoallv": _ALLTOALL,
+    "alltoallw": _ALLTOALL,
     "allreduce": {
-        "recursive_doubling": recursive_doubling,
-        "rabenseifner": rabenseifner_allreduce,
-        "ring": ring_allreduce,
-        "segmented_ring": segmented_ring_allreduce,
-        "reduce_bcast": reduce_then_bcast,
-        "linear": linear_allreduce,
-        "allgather_reduce": allgather_then_reduce,
-        "bine": bine_allreduce,
-        "bine_folded": bine_allreduce_folded,
-        "bine_halving": bine_halving_allreduce,
-        "bine_halving_in_turns": bine_in_turns,
-        "bine_any_even": bine_allreduce_any_even,
-        "torus_doubling": torus_doubling_allreduce,
-        "torus_halving": torus_halving_allreduce,
+        "recursive_doubling": "allreduces.recursive_doubling",
+        "rabenseifner": "allreduces.rabenseifner_allreduce",
+        "ring": "allreduces.ring_allreduce",
+        "segmented_ring": "allreduces.segmented_ring_allreduce",
+        "reduce_bcast": "algorithms.reduce_then_bcast",
+        "linear": "allreduces.linear_allreduce",
+        "allgather_reduce": "algorithms.allgather_then_reduce",
     },
-    "reduce": REDUCE
-    | {
-        "rabenseifner": rabenseifner_reduce,
-        "bine": bine_reduce,
-        "bine_reduce_scatter_gather": bine_reduce_then_gather,
-        "bine_whole": bine_reduce_whole,
-        "bine_reduce_scatter_gather_copied": bine_reduce_scatter_gather_copied,
+    "reduce": {
+        "binomial": "broadcasts.binomial_reduce",
+        "linear": "broadcasts.linear_reduce",
+        "binary": "broadcasts.binary_reduce",
+        "in_order_binary": "broadcasts.in_order_binary_reduce",
+        "chain": "broadcasts.chain_reduce",
+        "pipeline": "broadcasts.pipeline_reduce",
+        "rabenseifner": "allreduces.rabenseifner_reduce",
     },
-    "reduce_scatter": _REDUCE_SCATTER | {"reduce_scatter": reduce_then_scatterv},
-    "reduce_scatter_block": _REDUCE_SCATTER | {"reduce_scatter": reduce_then_scatter},
-    "scan": {"recursive_doubling": doubling_scan, "linear": linear_scan},
-    "exscan": {"recursive_doubling": doubling_exscan, "linear": linear_exscan},
+    "reduce_scatter": _REDUCE_SCATTER | {"reduce_scatter": "algorithms.reduce_then_scatterv"},
+    "reduce_scatter_block": _REDUCE_SCATTER | {"reduce_scatter": "algorithms.reduce_then_scatter"},
+    "scan": {
+        "recursive_doubling": "reduce_scatters.doubling_scan",
+        "linear": "reduce_scatters.linear_scan",
+    },
+    "exscan": {
+        "recursive_doubling": "reduce_scatters.doubling_exscan",
+        "linear": "reduce_scatters.linear_exscan",
+    },
+}
+# Measured on Fugaku and elsewhere, see `measured/`; without these lines `bine/` can be taken out.
+_BINE_GATHER = {
+    "bine": "blocks.bine_gather",
+    "bine_increasing": "blocks.bine_gather_increasing",
+    "bine_ranges": "blocks.bine_gather_ranges",
+}
+_BINE_SCATTER = {
+    "bine": "blocks.bine_scatter",
+    "bine_decreasing": "blocks.bine_scatter_decreasing",
+    "bine_ranges": "blocks.bine_scatter_ranges",
+}
+_BINE_ALLGATHER = {
+    "bine": "exchanges.bine_allgather",
+    "bine_sending": "exchanges.bine_allgather_sending",
+    "bine_blocks": "exchanges.bine_allgather_blocks",
+    "bine_ranges": "exchanges.bine_allgather_ranges",
+    "bine_joined": "clusters.bine_allgather_joined",
+    "bine_any_even": "clusters.bine_allgather_any_even",
+}
+_BINE_REDUCE_SCATTER = {
+    "bine": "exchanges.bine_reduce_scatter",
+    "bine_sending": "clusters.bine_reduce_scatter_sending",
+    "bine_any_even": "clusters.bine_reduce_scatter_any_even",
+}
+_BINE: Mapping[str, Mapping[str, str]] = {
+    "bcast": {
+        "bine": "trees.bine_bcast",
+        "bine_increasing": "trees.bine_bcast_increasing",
+        "bine_blocking": "trees.bine_bcast_blocking",
+        "bine_with_buffer": "trees.bine_bcast_with_buffer",
+        "bine_scatter_allgather": "blocks.bine_scatter_then_allgather",
+        "bine_at_once": "clusters.bine_bcast_at_once",
+        "bine_scatter_allgather_once": "clusters.bine_scatter_allgather_once",
+        "bine_scatter_allgather_blocking": "clusters.bine_scatter_allgather_blocking",
+    },
+    "gather": _BINE_GATHER,
+    "gatherv": _BINE_GATHER,
+    "scatter": _BINE_SCATTER,
+    "scatterv": _BINE_SCATTER,
+    "allgather": _BINE_ALLGATHER,
+    "allgatherv": _BINE_ALLGATHER,
+    "alltoall": {
+        "bine": "exchanges.bine_alltoall",
+    },
+    "alltoallv": {
+        "bine": "exchanges.bine_alltoall",
+    },
+    "alltoallw": {
+        "bine": "exchanges.bine_alltoall",
+    },
+    "allreduce": {
+        "bine": "exchanges.bine_allreduce",
+        "bine_folded": "clusters.bine_allreduce_folded",
+        "bine_halving": "exchanges.bine_halving_allreduce",
+        "bine_halving_in_turns": "clusters.bine_in_turns",
+        "bine_any_even": "clusters.bine_allreduce_any_even",
+        "torus_doubling": "exchanges.torus_doubling_allreduce",
+        "torus_halving": "exchanges.torus_halving_allreduce",
+    },
+    "reduce": {
+        "bine": "trees.bine_reduce",
+        "bine_reduce_scatter_gather": "blocks.bine_reduce_then_gather",
+        "bine_whole": "clusters.bine_reduce_whole",
+        "bine_reduce_scatter_gather_copied": "clusters.bine_reduce_scatter_gather_copied",
+    },
+    "reduce_scatter": _BINE_REDUCE_SCATTER,
+    "reduce_scatter_block": _BINE_REDUCE_SCATTER,
+}
+
+
+class Table(Mapping[str, Algorithm]):
+    """Algorithms of an operation by name, from functions by module, "broadcasts.linear_reduce"."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
+
+    def __getitem__(self, name: str) -> Algorithm:
+        module, _, function = self._places[name].rpartition(".")
+        algorithm: Algorithm = getattr(import_module(f"{__package__}.{module}"), function)
+        return algorithm
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
+    operation: Table({**places, **{k: f"bine.{v}" for k, v in _BINE.get(operation, {}).items()}})
+    for operation, places in _OWN.items()
 }
 
 
@@ -275,11 +275,6 @@ def scheduled(
         Elements of the buffer, of a call that is what its name says: it is replaced only where
         Open MPI's function of that name calls another, for so few elements or so many members.
         When left out, what is not for so many members is replaced, see `selection.suited`.
-
-    Raises
-    ------
-    AlgorithmError
-        An unknown algorithm or option, or one that is not for so many members.
     """
     bare, schedule_of = named(algorithm, ALGORITHMS[operation])
     if elements is None:
@@ -291,3 +286,56 @@ def scheduled(
     listed = schedule_of(members, root, moved)
     buffers = buffers_of(operation, instead, Call(listed, members, root, moved))
     return Chosen(operation, algorithm, listed._replace(buffers=buffers))
+
+
+# Collectives made of others, for which Open MPI asks its own rules again.
+
+
+def reduce_then_bcast(members: int, _root: int, moved: Ints, /) -> Schedule:
+    """Reduce to the first member and broadcast from there: allreduce_intra_nonoverlapping."""
+    return one_after_another(_chosen("reduce", members, moved), _chosen("bcast", members, moved))
+
+
+def gather_then_bcast(members: int, _root: int, moved: Ints, /) -> Schedule:
+    """Gather to the first member and broadcast from there: allgather_intra_basic_linear."""
+    return one_after_another(
+        _chosen("gather", members, moved),
+        _chosen("bcast", members, moved.sum(keepdims=True)),
+    )
+
+
+def gatherv_then_bcast(members: int, _root: int, moved: Ints, /) -> Schedule:
+    """As for equal blocks, the gather being linear: allgatherv_intra_basic_default."""
+    return one_after_another(
+        ALGORITHMS["gatherv"]["linear"](members, 0, moved),
+        _chosen("bcast", members, moved.sum(keepdims=True)),
+    )
+
+
+def allgather_then_reduce(members: int, _root: int, moved: Ints, /) -> Schedule:
+    """Allgather all buffers, then add them up: allreduce_intra_allgather_reduce of 6.0."""
+    me = np.arange(members)
+    gather = _chosen("allgather", members, np.full(members, moved[0]))
+    add = schedule([], [(0, me, moved)], [(0, me, (members - 1) * moved)])
+    return one_after_another(schedule([], [(-1, me, moved)]), gather, add)
+
+
+def reduce_then_scatterv(members: int, _root: int, moved: Ints, /) -> Schedule:
+    """Reduce to the first member, which scatters: reduce_scatter_intra_nonoverlapping."""
+    return one_after_another(
+        _chosen("reduce", members, moved.sum(keepdims=True)),
+        ALGORITHMS["scatterv"]["linear"](members, 0, moved),
+    )
+
+
+def reduce_then_scatter(members: int, _root: int, moved: Ints, /) -> Schedule:
+    """Reduce to the first member, which scatters: reduce_scatter_block_basic_linear."""
+    return one_after_another(
+        _chosen("reduce", members, moved.sum(keepdims=True)),
+        _chosen("scatter", members, moved),
+    )
+
+
+def _chosen(operation: str, members: int, moved: Ints) -> Schedule:
+    name = select(operation, members, size_of(operation, moved))
+    return ALGORITHMS[operation][name](members, 0, moved)

@@ -5,15 +5,13 @@ coll_base_alltoallv.c in ompi/mca/coll/base, the same in 4.1 and 5.0, `sparbit` 
 member's own block is copied. Behind them: R. Thakur, R. Rabenseifner, W. Gropp, Optimization of
 collective communication operations in MPICH, 2005; J. Bruck et al., Efficient algorithms for
 all-to-all communications, 1997; J. Chen et al., Performance evaluation of allgather algorithms,
-2005; W. Loch, G. Koslovski, Sparbit, 2021. `bine_alltoall` is in lib/libbine_coll_alltoall.cc of
-HLC-Lab/bine_trees_fugaku, see `bine/trees.py`.
+2005; W. Loch, G. Koslovski, Sparbit, 2021.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .bine.trees import ways
 from .schedules import Done, Ints, Schedule, edges, expect, masks, schedule, work
 
 
@@ -152,35 +150,3 @@ def bruck_alltoall_by_blocks(members: int, _root: int, volume: Ints, /) -> Sched
     copied.append((given.steps - 1, me, volume.sum(axis=0)))
     blocks.append((given.steps - 1, me, np.array([members])))
     return given._replace(work=work(copied, blocks=blocks))
-
-
-def bine_alltoall(
-    members: int, _root: int, volume: Ints, /, *, dims: tuple[int, ...] = (), puts: int = 0
-) -> Schedule:
-    """Send the partner of each step, nearest first, what is for its part of the tree: BINE-LOG.
-
-    With puts partners first tell each other that they may send. What is sent and what is kept is
-    moved before, and everything in the beginning and in the end.
-    """
-    me, way = np.arange(members), ways(members, dims)
-    reach = [np.eye(members, dtype=np.bool_)]  # whom members reach with the last steps
-    for partner in way.peer[::-1]:
-        reach.append(reach[-1] | reach[-1][partner])
-    at = np.broadcast_to(me[:, None], (members, members)).copy()  # where each pair's block is
-    target = np.broadcast_to(me, (members, members))
-    rounds: list[tuple[Ints, Ints, Ints]] = []
-    copied: list[Done] = [(-1, me, volume.sum(axis=1))]
-    blocks: list[Done] = []
-    for partner, beyond in zip(way.peer, reach[-2::-1], strict=True):
-        leaves = beyond[partner[at], target]
-        size = np.bincount(at[leaves], volume[leaves], members).astype(np.int64)
-        held = np.bincount(at.ravel(), volume.ravel(), members).astype(np.int64)
-        copied.append((len(rounds) - 1, me, held))
-        blocks.append((len(rounds) - 1, me, np.array([members])))
-        if puts:
-            rounds.append((me, partner, np.zeros_like(me)))
-        rounds.append((me, partner, size))
-        at = np.where(leaves, partner[at], at)
-    copied.append((len(rounds) - 1, me, volume.sum(axis=0)))
-    blocks.append((len(rounds) - 1, me, np.array([members])))
-    return schedule(rounds, copied, blocks=blocks)._replace(puts=puts > 0)

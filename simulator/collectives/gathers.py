@@ -131,7 +131,6 @@ def linear_nb_scatter(members: int, root: int, volume: Ints, /) -> Schedule:
     return schedule([(of_root, dst, volume[dst])], [(-1, np.array([root]), volume[[root]])])
 
 
-GATHER = {"binomial": binomial_gather, "linear": linear_gather, "linear_sync": linear_sync_gather}
 SCATTER = {
     "binomial": binomial_scatter,
     "linear": linear_scatter,

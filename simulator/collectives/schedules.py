@@ -25,23 +25,15 @@ class AlgorithmError(HopmapError, ValueError):
 
 
 class Work(NamedTuple):
-    """What members do with bytes that they have; all of shape (works,).
+    """What members do with bytes that they have; all of shape (works,)."""
 
-    Attributes
-    ----------
-    step, member : ndarray(int64)
-        Behind the waits of which step of whom.
-    copied, reduced : ndarray(int64)
-        Bytes that are copied, and bytes of a result to which others are added.
-    blocks : ndarray(int64)
-        Blocks that are copied one by one.
-    """
-
+    # step, member: behind the waits of which step of whom
     step: Ints
     member: Ints
+    # copied, reduced: bytes that are copied, and bytes of a result to which others are added
     copied: Ints
     reduced: Ints
-    blocks: Ints
+    blocks: Ints  # blocks that are copied one by one
 
 
 class Buffers(NamedTuple):
@@ -62,32 +54,20 @@ class Schedule(NamedTuple):
     """Messages of one collective, all of shape (messages,), and its work.
 
     Of a member's messages in a step the first in the list is posted, sent and waited for first.
-
-    Attributes
-    ----------
-    round : ndarray(int64)
-        Step of the sender.
-    src, dst : ndarray(int64)
-        Positions in the communicator.
-    size : ndarray(int64)
-        Bytes.
-    posted, taken : ndarray(int64)
-        Steps of the receiver in which the receive is posted, and in which it is waited for.
-    work : Work
-    puts : bool
-        Whether data go straight into memory, so that no send asks whether it may.
-    buffers : Buffers
-        What members allocate, as `algorithms.scheduled` adds it to a whole call.
     """
 
-    round: Ints
+    round: Ints  # step of the sender
+    # src, dst: positions in the communicator
     src: Ints
     dst: Ints
-    size: Ints
+    size: Ints  # bytes
+    # posted, taken: steps of the receiver in which the receive is posted, and in which it is waited
+    # for
     posted: Ints
     taken: Ints
     work: Work
-    puts: bool = False
+    puts: bool = False  # whether data go straight into memory, so that no send asks whether it may
+    # what members allocate, as `algorithms.scheduled` adds it to a whole call
     buffers: Buffers = NO_BUFFERS
 
     def of(self, messages: Ints | NDArray[np.bool_]) -> Schedule:

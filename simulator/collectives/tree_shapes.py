@@ -14,21 +14,17 @@ from .schedules import Ints
 
 
 class Tree(NamedTuple):
-    """A tree of members.
+    """A tree of members."""
 
-    Attributes
-    ----------
-    child : ndarray(int64, shape=(members - 1,))
-        All but the root, by depth of their parents, then by parents, then in their order there.
-    parent, place : ndarray(int64, shape=(members - 1,))
-        Of each of these the parent, and its place among the parent's children.
-    depth, children : ndarray(int64, shape=(members,))
-        Of every member its distance from the root, and how many children it has.
-    """
-
+    # shape (members - 1,): all but the root, by depth of their parents, then by parents, then in
+    # their order there
     child: Ints
+    # parent, place: shape (members - 1,): of each of these the parent, and its place among the
+    # parent's children
     parent: Ints
     place: Ints
+    # depth, children: shape (members,): of every member its distance from the root, and how many
+    # children it has
     depth: Ints
     children: Ints
 
@@ -42,7 +38,6 @@ def tree_of(parent: Ints, order: Ints, root: int = 0) -> Tree:
         Of every member; what stands for the root does not matter.
     order : ndarray(int64, shape=(members,))
         Siblings come in the order of these numbers.
-    root : int
     """
     members = len(parent)
     parent = parent.copy()

@@ -1,15 +1,36 @@
-"""Volumes: the bytes that a collective really moves, from what a trace records of it."""
+"""Volumes: the bytes that a collective really moves, from what a trace records of it.
+
+Score-P records bytes, and not which calls were given MPI_IN_PLACE. Of P members, it counts P parts
+in each account, and P - 1 where MPI_IN_PLACE leaves the own part out. Most operations tell the two
+apart by who recorded what. In those of `OWN_LEFT_OUT` every member has the same account, P b or
+(P - 1) b', and both may be whole; `read_accounts` weighs the two.
+
+Source: Score-P 9.0, src/adapters/mpi/c/scorep_mpi_coll.inc.c; the same since 8.0. Before, allreduce
+was counted as if it were never in place (7.1, SCOREP_Mpi_Coll.c).
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces import Collective
 
-from .in_place import Account, read_accounts
-
 Ints = NDArray[np.int64]
+
+EQUAL_BLOCKS = (
+    Collective.ALLREDUCE,
+    Collective.ALLGATHER,
+    Collective.ALLTOALL,
+    Collective.REDUCE_SCATTER_BLOCK,
+)
+OWN_LEFT_OUT = frozenset({*EQUAL_BLOCKS, Collective.ALLGATHERV, Collective.REDUCE_SCATTER})
+ELEMENT = 4  # bytes; what is exchanged is in whole elements where that can be
+LIKELY = 7  # odds from which a reading is taken that nothing recorded contradicts
 
 
 def volume(
@@ -122,3 +143,133 @@ def share_out(sent: Ints, received: Ints) -> Ints:
     gives = ends > begins
     pairs[i[gives], j[gives]] += (ends - begins)[gives]
     return pairs
+
+
+class Account(NamedTuple):
+    """What the members recorded of one collective, in the order of the communicator."""
+
+    operation: Collective
+    sent: Ints
+    received: Ints
+
+
+class Reading(NamedTuple):
+    """How an account is read."""
+
+    parts: int  # P, or P - 1 for MPI_IN_PLACE
+    # whether the other reading is whole, too, so that this one is only the better founded
+    open: bool
+
+
+def read_accounts(
+    accounts: Sequence[Account], elsewhere: Mapping[Collective, bool] | None = None
+) -> list[Reading]:
+    """Say of the calls on one communicator which were in place.
+
+    1. The account itself, if only one reading is whole in bytes and agrees between members.
+    2. Else the other calls of the operation, if all that tell were alike; those on this
+       communicator before those `elsewhere`.
+    3. Else this call and the others on this communicator, where only one reading is whole in
+       elements of 4 bytes.
+    4. Else without MPI_IN_PLACE, unless chance would have to explain too much: all of n different
+       sizes must divide by P - 1 if they were not, or by P if they were in place; factors that
+       elements of 8 bytes have anyway are free. In place is taken at odds of 7 to 1, and of 49 to 1
+       where other operations on the communicator were not.
+
+    Parameters
+    ----------
+    accounts : sequence of Account
+        All different, and of at least two members.
+    elsewhere : mapping of Collective to bool, optional
+        Whether operations were in place on other communicators, see `habits`.
+
+    Returns
+    -------
+    list of Reading
+        One for each; without parts of their own, those of other operations have P.
+    """
+    own = [_told(account, 1) for account in accounts]
+    elements = [
+        told or _told(account, ELEMENT) for told, account in zip(own, accounts, strict=True)
+    ]
+    habit = {
+        operation: _habit(operation, accounts, own, elements)
+        for operation in {account.operation for account in accounts}
+    }
+    parts = {op: len(accounts[0].sent) - was for op, was in (elsewhere or {}).items()}
+    readings = []
+    for account, told, in_elements in zip(accounts, own, elements, strict=True):
+        if not _counts_parts(account):
+            readings.append(Reading(len(account.sent), False))
+            continue
+        always, mostly = habit[account.operation]
+        always = always or parts.get(account.operation, 0)
+        readings.append(Reading(told or always or in_elements or mostly, not told))
+    return readings
+
+
+def habits(operation: Ints, sent: Ints, members: Ints) -> dict[Collective, bool]:
+    """Say which operations were always in place, or never, wherever the number of bytes tells.
+
+    Parameters
+    ----------
+    operation, sent, members : ndarray(int64, shape=(calls,))
+        Calls of a whole trace, at any rank; members of the communicator, at least two.
+    """
+    fits, fits_in_place = sent % members == 0, sent % (members - 1) == 0
+    was: dict[Collective, bool] = {}
+    for kind in EQUAL_BLOCKS:
+        told = fits_in_place[(operation == kind) & (fits != fits_in_place)]
+        if told.size and (told == told[0]).all():
+            was[kind] = bool(told[0])
+    return was
+
+
+def _counts_parts(account: Account) -> bool:
+    return account.operation in OWN_LEFT_OUT and bool(account.sent.any())
+
+
+def _habit(
+    operation: Collective, accounts: Sequence[Account], own: list[int], elements: list[int]
+) -> tuple[int, int]:
+    """Parts of an operation by rule 2, or 0, and by the rules 3 and 4."""
+    members = len(accounts[0].sent)
+    alike = [k for k, account in enumerate(accounts) if account.operation == operation]
+    sizes = sum(not own[k] and _counts_parts(accounts[k]) for k in alike)
+    others_were_not = members in own
+    return _only({own[k] for k in alike}), (
+        _only({elements[k] for k in alike}) or _by_chance(members, sizes, others_were_not)
+    )
+
+
+def _told(account: Account, unit: int) -> int:
+    """Parts that an account has if only one reading is whole in these units, else 0."""
+    operation, sent, received = account
+    members = len(sent)
+    if not _counts_parts(account):
+        return 0
+    # Only without MPI_IN_PLACE does this side have the sum of all blocks at every member.
+    if operation == Collective.ALLGATHERV and (received * members != sent.sum()).any():
+        return members - 1
+    if operation == Collective.REDUCE_SCATTER and (sent * members != received.sum()).any():
+        return members - 1
+    blocks = received if operation == Collective.REDUCE_SCATTER else sent
+    if (blocks != blocks[0]).any():
+        return members
+    whole = [parts for parts in (members, members - 1) if blocks[0] % (parts * unit) == 0]
+    # What neither divides is nobody's account: it is rounded up.
+    return whole[0] if len(whole) == 1 else 0 if whole or unit > 1 else members
+
+
+def _only(told: set[int]) -> int:
+    """Return what all say that say something, else 0."""
+    told = told - {0}
+    return told.pop() if len(told) == 1 else 0
+
+
+def _by_chance(members: int, sizes: int, others_were_not: bool) -> int:
+    """Weigh two coincidences in `sizes` different sizes."""
+    sizes = min(sizes, 8)  # enough for any odds
+    without, in_place = ((n // gcd(n, 8)) ** sizes for n in (members - 1, members))
+    needed = LIKELY**2 if others_were_not else LIKELY
+    return members - 1 if without >= needed * in_place else members

@@ -15,16 +15,46 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.simulator import model
 from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.run_plan import RunPlan, plan_run
-from hopmap.simulator.server_names import ENDS, server_name
+from hopmap.simulator.run_plan import ENDS, RunPlan, plan_run, server_name
 from hopmap.topologies import Topology, check_mapping
 
-from .overheads import overheads
-
 Floats = NDArray[np.float64]
+
+
+class Overheads(NamedTuple):
+    """Seconds of each row: before its send is posted, and once what it waited for has arrived."""
+
+    sending: Floats
+    receiving: Floats
+
+
+def overheads(program: Program, parameters: Parameters) -> Overheads:
+    """Return what messages cost their ranks, as both packet engines count it.
+
+    What a network interface sends or takes by itself (`SendMode.HARDWARE`) costs nothing; the
+    receiver pays where it waits, at a RECV or at the WAIT of an IRECV.
+    """
+    kind, size, mode = program.kind, program.size, program.mode
+    of_bytes = np.where(size < parameters.eager_limit, size * parameters.overhead_per_byte, 0.0)
+    busy = mode != model.HARDWARE
+
+    sends = busy & ((kind == Op.SEND) | (kind == Op.ISEND))
+    copied = np.where(mode == model.BUFFERED, size * parameters.copy_per_byte, 0.0)
+    sending = sends * (parameters.overhead_send + of_bytes + copied)
+
+    of = np.where(kind == Op.WAIT, program.target, np.arange(program.operations))
+    takes = busy[of] & ((kind == Op.RECV) | ((kind == Op.WAIT) & (kind[of] == Op.IRECV)))
+    of_put = model.receive_overhead(
+        model.PUT, parameters.overhead_recv, parameters.overhead_put_latency
+    )
+    overhead = np.where(mode == model.PUT, of_put, parameters.overhead_recv)
+    return Overheads(sending, takes * (overhead + of_bytes)[of])
+
+
 Ints = NDArray[np.int64]
 
 
@@ -33,7 +63,6 @@ class Bound(NamedTuple):
 
     Attributes
     ----------
-    seconds : float
     place : str
         Link, node or rank that needs so long.
     """
@@ -64,13 +93,6 @@ def lower_bounds(
         "rank": the longest computation and overheads of a rank; "link", "injection", "ejection",
         "memory": the most bytes / bandwidth of such a server; "end point": the longest that a
         rank's end point needs for the rank's messages. Largest first.
-
-    Raises
-    ------
-    MappingError
-        See `check_mapping`.
-    ParameterError
-        Parameters with noise.
     """
     nodes = check_mapping(node_of, topology, program.ranks)
     return bounds_of(plan_run(program, topology, nodes, parameters or Parameters()), topology)
@@ -108,18 +130,18 @@ def _largest(of_rank: Floats) -> Bound:
 
 
 def _rank_seconds(ready: RunPlan) -> Floats:
-    """Add up computation and overheads of each rank's own strand, from when its job starts."""
+    """Add up computation and overheads of each rank's own task, from when its job starts."""
     program, parameters = ready.program, ready.parameters
     once = ready.compute + sum(overheads(program, parameters))
-    of_strand = np.bincount(_strand_of_row(program), once * ready.trips, program.strands)
-    busy: Floats = of_strand[program.main()] + program.begins()
+    of_task = np.bincount(_task_of_row(program), once * ready.iterations, program.tasks)
+    busy: Floats = of_task[program.main()] + program.begins()
     return busy
 
 
 def _end_point_seconds(ready: RunPlan, sends: Ints) -> Floats:
     """Time that these messages take at the end point of each rank, behind the last no gap."""
     program, parameters = ready.program, ready.parameters
-    rank, times = program.rank_of_row()[sends], ready.trips[sends]
+    rank, times = program.rank_of_row()[sends], ready.iterations[sends]
     data = np.maximum(program.size[sends] - 1, 0) * times * parameters.gap_per_byte
     messages = np.bincount(rank, times, program.ranks)
     gaps = np.maximum(messages - 1, 0) * parameters.gap
@@ -130,7 +152,7 @@ def _server_bytes(ready: RunPlan, sends: Ints) -> Ints:
     """Bytes of these messages over each server."""
     program = ready.program
     of_path = np.zeros(len(ready.indptr) - 1, dtype=np.int64)
-    np.add.at(of_path, ready.path[sends], program.size[sends] * ready.trips[sends])
+    np.add.at(of_path, ready.path[sends], program.size[sends] * ready.iterations[sends])
     carried = np.zeros(len(ready.bandwidth), dtype=np.int64)
     np.add.at(carried, ready.servers, np.repeat(of_path, np.diff(ready.indptr)))
     return carried
@@ -149,21 +171,21 @@ def surely_received(ready: RunPlan) -> Ints:
     awaited = kind == Op.RECV
     awaited[begun[(waits > begun) & (loop[waits] == loop[begun])]] = True
     starts = np.flatnonzero(kind == Op.START)
-    joined = np.zeros(program.strands, dtype=np.bool_)
+    joined = np.zeros(program.tasks, dtype=np.bool_)
     joined[program.main()] = True
     joined[program.target[starts]] = awaited[starts]
-    sure = awaited & joined[_strand_of_row(program)]
+    sure = awaited & joined[_task_of_row(program)]
 
     sends, takes = program.sends(), np.flatnonzero((kind == Op.RECV) | (kind == Op.IRECV))
     channels = int(channel.max(initial=-1)) + 1
     doubtful = np.bincount(channel[takes], ~sure[takes], channels) > 0
-    sent = np.bincount(channel[sends], ready.trips[sends], channels)
-    taken = np.bincount(channel[takes], ready.trips[takes], channels)
+    sent = np.bincount(channel[sends], ready.iterations[sends], channels)
+    taken = np.bincount(channel[takes], ready.iterations[takes], channels)
     return sends[(~doubtful & (sent <= taken))[channel[sends]]]
 
 
-def _strand_of_row(program: Program) -> Ints:
-    return np.repeat(np.arange(program.strands), np.diff(program.offsets))
+def _task_of_row(program: Program) -> Ints:
+    return np.repeat(np.arange(program.tasks), np.diff(program.offsets))
 
 
 def _innermost_loop(program: Program) -> Ints:

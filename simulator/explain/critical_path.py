@@ -18,23 +18,37 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.simulator.explain import critical_path_kernels as kernels
 from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.packets.compiled_engine import watch
 from hopmap.simulator.parameters.keys import ParameterError, expect_fixed_routes
 from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.simulator.result import Result
-from hopmap.simulator.run_plan import RunPlan, plan_run
+from hopmap.simulator.run_plan import RunPlan, ServerName, plan_run, server_kinds, server_name
 from hopmap.topologies import Topology, check_mapping
 
-from . import critical_path_kernels as kernels
 from .critical_path_kernels import Replayed
 
 ENGINES_OF_PACKETS = ("simpy", "compiled")
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+SEGMENT = np.dtype(
+    [
+        ("begin", np.float64),
+        ("end", np.float64),
+        ("task", np.int64),
+        ("message", np.int64),
+        ("server", np.int64),
+        ("behind", np.int64),
+        ("kind", np.uint8),
+        ("cargo", np.int8),
+    ],
+    align=True,
+)
 
 
 class Segment(IntEnum):
@@ -87,21 +101,6 @@ class CriticalPath:
         return self.end - self.begin
 
 
-SEGMENT = np.dtype(
-    [
-        ("begin", np.float64),
-        ("end", np.float64),
-        ("strand", np.int64),
-        ("message", np.int64),
-        ("server", np.int64),
-        ("behind", np.int64),
-        ("kind", np.uint8),
-        ("cargo", np.int8),
-    ],
-    align=True,
-)
-
-
 def critical_path(
     result: Result,
     program: Program,
@@ -116,12 +115,6 @@ def critical_path(
     ----------
     result : Result
         Of an engine of packets, with its operations, and of all that follows.
-
-    Raises
-    ------
-    ParameterError
-        Another engine, operations were not recorded, parameters with noise, or ranks that answer
-        messages in calls only.
     """
     nodes = check_mapping(node_of, topology, program.ranks)
     return path_of(plan_run(program, topology, nodes, parameters or Parameters()), result)
@@ -148,7 +141,7 @@ def path_of(ready: RunPlan, result: Result) -> CriticalPath:
         coarse = np.empty(kernels.walk_operations(replayed, last, coarse), dtype=SEGMENT)
         kernels.walk_operations(replayed, last, coarse)
     fine = _divided(ready, coarse)[::-1]
-    rank = np.where(fine["strand"] < 0, -1, ready.program.rank_of[fine["strand"]])
+    rank = np.where(fine["task"] < 0, -1, ready.program.rank_of[fine["task"]])
     names = ("kind", "begin", "end", "message", "cargo", "server", "behind")
     return CriticalPath(rank=rank.astype(np.int32), **{name: fine[name].copy() for name in names})
 
@@ -165,14 +158,14 @@ def _replayed(ready: RunPlan, result: Result) -> Replayed:
     send[operations.message[sends]] = entries[sends]
     receive[operations.message[takes]] = entries[takes]
     joins = np.where(kind == Op.START, program.target[operations.row], -1)
-    begun_by = np.full(program.strands, -1, dtype=np.int64)
+    begun_by = np.full(program.tasks, -1, dtype=np.int64)
     begun_by[joins[kind == Op.START]] = entries[kind == Op.START]
     names = ("sent", "requested", "granted", "departed", "delivered")
     times_of_messages = {name: getattr(times, name) for name in names}
     return Replayed(
         kind=kind,
         **{name: getattr(operations, name) for name in ("begin", "ready", "woken", "end")},
-        **{name: getattr(operations, name) for name in ("strand", "awaited", "message")},
+        **{name: getattr(operations, name) for name in ("task", "awaited", "message")},
         joins=joins,
         **times_of_messages,
         acknowledged=(program.mode[operations.row[sends]] == SendMode.SYNCHRONOUS)
@@ -180,7 +173,7 @@ def _replayed(ready: RunPlan, result: Result) -> Replayed:
         send=send,
         receive=receive,
         begun_by=begun_by,
-        last=np.flatnonzero(np.diff(operations.strand, append=program.strands)),
+        last=np.flatnonzero(np.diff(operations.task, append=program.tasks)),
     )
 
 
@@ -205,3 +198,105 @@ def _divided(ready: RunPlan, coarse: NDArray[np.void]) -> NDArray[np.void]:
     fine = np.empty(kernels.walk_hops(*given, *rules, fine), dtype=SEGMENT)
     kernels.walk_hops(*given, *rules, fine)
     return fine
+
+
+@dataclass(frozen=True)
+class ServerShare:
+    """What the path spends at one server, or at all of a kind, in seconds."""
+
+    # kind, place: see `ServerName`; the place of all is "all"
+    kind: str
+    place: str
+    serialization: float
+    latency: float
+    queue: float
+    room: float
+    # (source rank, target rank, seconds) of the messages that were served last before the path's
+    # had its turn, longest first
+    behind: list[tuple[int, int, float]]
+
+
+@dataclass(frozen=True)
+class Composition:
+    """What a critical path consists of.
+
+    Attributes
+    ----------
+    seconds : mapping of str to float
+        By the name of the `Segment` in lower case; they add up to the makespan.
+    control : float
+        Of these, what requests and grants of rendezvous take.
+    messages : int
+        Messages on the path.
+    ranks : list of (int, float)
+        (rank, seconds) of the ranks that compute or handle messages on the path, longest first.
+    kinds, servers : list of ServerShare
+        Where messages spend most, by kind of server and by server.
+    """
+
+    seconds: dict[str, float]
+    control: float
+    messages: int
+    ranks: list[tuple[int, float]]
+    kinds: list[ServerShare]
+    servers: list[ServerShare]
+
+
+def composition(
+    path: CriticalPath, result: Result, topology: Topology, *, top: int = 5
+) -> Composition:
+    """Sum a critical path up; `top` is the most ranks, servers, and rank pairs of each."""
+    seconds = path.seconds
+    by_kind = np.bincount(path.kind, seconds, max(Segment) + 1)
+    of_rank = np.bincount(path.rank[path.rank >= 0], seconds[path.rank >= 0])
+    ranks = np.argsort(-of_rank, kind="stable")[:top]
+    placed = path.server >= 0
+    at_server = np.bincount(path.server[placed], seconds[placed])
+    servers = np.argsort(-at_server, kind="stable")[:top]
+    kind, names = server_kinds(topology)
+    kind_of = np.where(placed, kind[path.server], -1)
+    return Composition(
+        seconds={kind.name.lower(): float(by_kind[kind]) for kind in Segment},
+        control=float(seconds[placed & (path.cargo > 0)].sum()),
+        messages=len(np.unique(path.message[placed])),
+        ranks=[(rank, float(of_rank[rank])) for rank in ranks.tolist() if of_rank[rank] > 0],
+        kinds=sorted(
+            (
+                _share(path, result, kind_of == k, ServerName(name, "all"), top)
+                for k, name in enumerate(names)
+                if (kind_of == k).any()
+            ),
+            key=lambda share: -(share.serialization + share.latency + share.queue + share.room),
+        ),
+        servers=[
+            _share(path, result, path.server == server, server_name(topology, server), top)
+            for server in servers.tolist()
+            if at_server[server] > 0
+        ],
+    )
+
+
+def _share(
+    path: CriticalPath, result: Result, here: NDArray[np.bool_], name: ServerName, top: int
+) -> ServerShare:
+    """Sum the segments up that are `here`."""
+    serialization, latency, queue, room = (
+        float(path.seconds[here & (path.kind == kind)].sum())
+        for kind in (Segment.SERIALIZATION, Segment.LATENCY, Segment.QUEUE, Segment.ROOM)
+    )
+    behind = _behind(path, result, here & (path.kind == Segment.QUEUE), top)
+    return ServerShare(name.kind, name.place, serialization, latency, queue, room, behind)
+
+
+def _behind(
+    path: CriticalPath, result: Result, queued: NDArray[np.bool_], most: int
+) -> list[tuple[int, int, float]]:
+    """Rank pairs whose packets were served before those of these segments."""
+    times = result.message_times
+    assert times is not None
+    front = path.behind[queued]
+    pair = times.source[front].astype(np.int64) * result.ranks + times.target[front]
+    pairs, place = np.unique(pair, return_inverse=True)
+    seconds = np.bincount(place, path.seconds[queued], len(pairs))
+    longest = np.argsort(-seconds, kind="stable")[:most]
+    return [(*divmod(int(pairs[k]), result.ranks), float(seconds[k])) for k in longest.tolist()]

@@ -30,43 +30,30 @@ SERVED, SERVICE, ARRIVAL = 0, 1, 2
 
 
 class Replayed(NamedTuple):
-    """Columns of `Operations`, of `MessageTimes`, and what belongs to what.
+    """Columns of `Operations`, of `MessageTimes`, and what belongs to what."""
 
-    Attributes
-    ----------
-    kind : ndarray(uint8, shape=(entries,))
-        `Op` of each entry.
-    strand, ready, woken, begin, end, awaited, message
-        Of `Operations`.
-    sent, requested, granted, departed, delivered : ndarray(float64, shape=(messages,))
-        Of `MessageTimes`.
-    acknowledged : ndarray(bool, shape=(messages,))
-        Whether an acknowledgement completes the send.
-    send, receive : ndarray(int64, shape=(messages,))
-        Entries that send and receive each message, -1 if none.
-    begun_by, last : ndarray(int64, shape=(strands,))
-        START of each strand, -1 of a rank's own; and its last entry.
-    joins : ndarray(int64, shape=(entries,))
-        Strand that a START begins.
-    """
-
-    kind: NDArray[np.uint8]
+    kind: NDArray[np.uint8]  # shape (entries,): `Op` of each entry
     begin: NDArray[np.float64]
     ready: NDArray[np.float64]
     woken: NDArray[np.float64]
     end: NDArray[np.float64]
-    strand: NDArray[np.int64]
+    # task, ready, woken, begin, end, awaited, message: of `Operations`
+    task: NDArray[np.int64]
     awaited: NDArray[np.int64]
     message: NDArray[np.int64]
-    joins: NDArray[np.int64]
+    joins: NDArray[np.int64]  # shape (entries,): task that a START begins
+    # sent, requested, granted, departed, delivered: shape (messages,): of `MessageTimes`
     sent: NDArray[np.float64]
     requested: NDArray[np.float64]
     granted: NDArray[np.float64]
     departed: NDArray[np.float64]
     delivered: NDArray[np.float64]
+    # shape (messages,): whether an acknowledgement completes the send
     acknowledged: NDArray[np.bool_]
+    # send, receive: shape (messages,): entries that send and receive each message, -1 if none
     send: NDArray[np.int64]
     receive: NDArray[np.int64]
+    # begun_by, last: shape (tasks,): START of each task, -1 of a rank's own; and its last entry
     begun_by: NDArray[np.int64]
     last: NDArray[np.int64]
 
@@ -92,8 +79,8 @@ def walk_operations(run: Replayed, at: int, segments: Any) -> int:
                 begin = woken
             elif run.kind[at] in (SEND, ISEND):
                 begin = run.sent[own]
-            strand = run.strand[at]
-            count = _segment(segments, count, RECV_OVERHEAD, begin, end, strand, -1, DATA)
+            task = run.task[at]
+            count = _segment(segments, count, RECV_OVERHEAD, begin, end, task, -1, DATA)
             if not awaits:
                 stage = POSTED
                 continue
@@ -126,8 +113,8 @@ def walk_operations(run: Replayed, at: int, segments: Any) -> int:
             eager = np.isnan(run.granted[message])
             if not eager:
                 begin = run.granted[message]
-            strand = run.strand[at]
-            count = _segment(segments, count, END_POINT, begin, end, strand, message, DATA)
+            task = run.task[at]
+            count = _segment(segments, count, END_POINT, begin, end, task, message, DATA)
             if eager:
                 continue
             # The later of request and receive is what the grant followed.
@@ -143,16 +130,16 @@ def walk_operations(run: Replayed, at: int, segments: Any) -> int:
             )
         else:
             begin, end = run.begin[at], run.ready[at]
-            strand = run.strand[at]
+            task = run.task[at]
             if run.kind[at] in (SEND, ISEND):
                 sent = run.sent[run.message[at]]
-                count = _segment(segments, count, SEND_OVERHEAD, end, sent, strand, -1, DATA)
-            count = _segment(segments, count, COMPUTE, begin, end, strand, -1, DATA)
+                count = _segment(segments, count, SEND_OVERHEAD, end, sent, task, -1, DATA)
+            count = _segment(segments, count, COMPUTE, begin, end, task, -1, DATA)
             stage = ENDED
-            if at > 0 and run.strand[at - 1] == strand:
+            if at > 0 and run.task[at - 1] == task:
                 at -= 1
-            elif run.begun_by[strand] >= 0:
-                at = run.begun_by[strand]
+            elif run.begun_by[task] >= 0:
+                at = run.begun_by[task]
             else:
                 return _segment(segments, count, JOB_START, 0.0, begin, -1, -1, DATA)
 
@@ -164,7 +151,7 @@ def _segment(
     kind: int,
     begin: float,
     end: float,
-    strand: int,
+    task: int,
     message: int,
     cargo: int,
 ) -> int:
@@ -176,7 +163,7 @@ def _segment(
         segment["kind"] = kind
         segment["begin"] = begin
         segment["end"] = end
-        segment["strand"] = strand
+        segment["task"] = task
         segment["message"] = message
         segment["cargo"] = cargo
         segment["server"] = -1

@@ -2,35 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from hopmap.errors import choice
 from hopmap.notebook import Shown
 from hopmap.progress import Progress
-from hopmap.simulator.parameters.keys import expect_fixed_routes
+from hopmap.simulator.parameters.keys import ParameterError, expect_fixed_routes
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.result import Result
-from hopmap.simulator.run_plan import plan_run
+from hopmap.simulator.run_plan import ENDS, plan_run, server_name, speeds
 from hopmap.simulator.simulate import simulate
-from hopmap.topologies import Topology, check_mapping
+from hopmap.topologies import Mapping, Topology, check_mapping
+from hopmap.traces import Traffic
 from hopmap.units import show_seconds
 
-from .bottlenecks import Bottleneck, bottlenecks
 from .bounds import Bound, bounds_of
-from .composition import Composition, composition
-from .critical_path import path_of
-from .free_network import free_makespan
-from .sensitivity import Doubling, sensitivity
+from .critical_path import Composition, composition, path_of
+from .sensitivity import Doubling, free_makespan, sensitivity
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LITTLE = 0.01  # of a run: less is not worth anybody's time, and one replay does not tell it
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """A server and who loads it.
+
+    Attributes
+    ----------
+    kind, place : str
+        See `ServerName`.
+    bytes : int
+        Of data.
+    seconds : float
+        That they take: bytes / bandwidth.
+    busy : float
+        Seconds for which the server was held, requests and grants included.
+    queued : float
+        Seconds that all packets together stood in its queue.
+    pairs : list of (int, int, int)
+        (source rank, target rank, bytes) of the rank pairs behind it, heaviest first.
+    """
+
+    kind: str
+    place: str
+    bytes: int
+    seconds: float
+    busy: float
+    queued: float
+    pairs: list[tuple[int, int, int]]
+
+
+def bottlenecks(
+    result: Result,
+    traffic: Traffic,
+    topology: Topology,
+    node_of: Mapping,
+    parameters: Parameters,
+    *,
+    by: str = "bytes",
+    top: int = 5,
+    pairs: int = 3,
+) -> list[Bottleneck]:
+    """Find the servers that hold a run up.
+
+    Parameters
+    ----------
+    result : Result
+        Of a replay of that traffic on that topology.
+    by : {"bytes", "queued"}
+        Whether bytes / bandwidth counts, or the time that packets queued.
+    top, pairs : int
+        Servers to return, and rank pairs of each, at most; what is 0 is left out.
+    """
+    load, busy, queued = (
+        np.concatenate((links, *(getattr(getattr(result, end), field) for end in ENDS)))
+        for links, field in (
+            (result.link_bytes, "bytes"),
+            (result.link_busy, "busy"),
+            (result.link_waited, "waited"),
+        )
+    )
+    seconds = load / speeds(topology, parameters)[0]
+    measures = {"bytes": seconds, "queued": queued}
+    if by not in measures:
+        raise ParameterError(choice("unknown order of bottlenecks", by, measures))
+    measure = measures[by]
+    order = np.argsort(-measure, kind="stable")[:top]
+    return [
+        Bottleneck(
+            *server_name(topology, server),
+            bytes=int(load[server]),
+            seconds=float(seconds[server]),
+            busy=float(busy[server]),
+            queued=float(queued[server]),
+            pairs=_pairs(traffic, topology, node_of, server, pairs),
+        )
+        for server in order[measure[order] > 0].tolist()
+    ]
+
+
+def _pairs(
+    traffic: Traffic, topology: Topology, node_of: Mapping, server: int, most: int
+) -> list[tuple[int, int, int]]:
+    """Rank pairs whose messages cross a server, heaviest first."""
+    crosses = _crossing(topology, node_of[traffic.src], node_of[traffic.dst], server)
+    behind = np.flatnonzero(crosses & (traffic.bytes > 0))
+    behind = behind[np.argsort(-traffic.bytes[behind], kind="stable")][:most]
+    columns = traffic.src[behind], traffic.dst[behind], traffic.bytes[behind]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _crossing(
+    topology: Topology, source: NDArray[np.int64], target: NDArray[np.int64], server: int
+) -> NDArray[np.bool_]:
+    from hopmap.simulator.metrics import load_kernels
+
+    if server < topology.links:
+        return np.asarray(load_kernels.pairs_over_link(topology.router, source, target, server))
+    end, node = divmod(server - topology.links, topology.nodes)
+    away = source != target
+    kept = {"injection": away & (source == node), "ejection": away & (target == node)}
+    return np.asarray(kept.get(ENDS[end], ~away & (source == node)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +141,7 @@ class Explanation(Shown):
     ----------
     result : Result
         Of the replay, with the times of its operations and messages.
-    bounds : mapping of str to Bound
+    bounds : dict of str to Bound
         See `lower_bounds`; besides, "no contention": a replay in which messages never meet.
     path : Composition
         Of the critical path.
@@ -55,7 +155,7 @@ class Explanation(Shown):
     """
 
     result: Result
-    bounds: Mapping[str, Bound]
+    bounds: dict[str, Bound]
     path: Composition
     loaded: list[Bottleneck]
     queued: list[Bottleneck]
@@ -105,7 +205,7 @@ class Explanation(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``explain --json`` prints."""
-        return self.result.summary() | {
+        return self.result.to_dict() | {
             "verdict": self.verdict,
             "network_share": self.network_share,
             "makespan_free": self.free,
@@ -140,11 +240,6 @@ def explain(
         Whether to replay the program with each parameter doubled.
     progress : callable, optional
         Called with the replays done and those to come in all.
-
-    Raises
-    ------
-    MappingError, ParameterError, DeadlockError
-        See `simulate`.
     """
     parameters = parameters or Parameters()
     expect_fixed_routes(parameters.network_routing, "explain takes a run")

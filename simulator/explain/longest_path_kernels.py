@@ -1,4 +1,4 @@
-"""Compiled walks over what strands do, each message as if it were alone in the network."""
+"""Compiled walks over what tasks do, each message as if it were alone in the network."""
 
 from __future__ import annotations
 
@@ -16,70 +16,42 @@ Floats = NDArray[np.float64]
 NOTHING = 0
 SEND = 1  # message `item`
 POST = 2  # the receive of message `item`
-BEGIN = 3  # strand `item`
+BEGIN = 3  # task `item`
 FINISH = 4
 TAKE = 5  # wait for the arrival of message `item`
 LEAVE = 6  # wait until message `item` has left its first server
 ACKNOWLEDGE = 7  # wait for the acknowledgement of message `item`
-JOIN = 8  # wait for the end of strand `item`
+JOIN = 8  # wait for the end of task `item`
 
 
 class Steps(NamedTuple):
-    """What strands do, in an order in which nothing depends on what comes later.
-
-    Attributes
-    ----------
-    action : ndarray(int8)
-    strand, item : ndarray(int64)
-    pause : ndarray(float64)
-        Seconds that the strand is busy: before the step, or behind what it waits for.
-    """
+    """What tasks do, in an order in which nothing depends on what comes later."""
 
     action: NDArray[np.int8]
-    strand: Ints
+    task: Ints
     item: Ints
-    pause: Floats
+    pause: Floats  # seconds that the task is busy: before the step, or behind what it waits for
 
 
 class Messages(NamedTuple):
-    """Messages of `Steps`.
+    """Messages of `Steps`."""
 
-    Attributes
-    ----------
-    pair, back : ndarray(int64)
-        Places of sender and receiver, and of receiver and sender, in `Pairs`.
-    size : ndarray(float64)
-        Bytes.
-    asks : ndarray(bool)
-        Whether its data wait for a grant.
-    late : ndarray(float64)
-        Seconds from its arrival until its target is told.
-    """
-
+    # pair, back: places of sender and receiver, and of receiver and sender, in `Pairs`
     pair: Ints
     back: Ints
-    size: Floats
-    asks: NDArray[np.bool_]
-    late: Floats
+    size: Floats  # bytes
+    asks: NDArray[np.bool_]  # whether its data wait for a grant
+    late: Floats  # seconds from its arrival until its target is told
 
 
 class Pairs(NamedTuple):
-    """Directed rank pairs under a mapping.
+    """Directed rank pairs under a mapping."""
 
-    Attributes
-    ----------
-    latency : ndarray(float64)
-        Of all servers on the way.
-    slowest, first : ndarray(float64)
-        Bandwidths of the slowest and of the first server on the way.
-    control : ndarray(float64)
-        Seconds that a control message takes.
-    """
-
-    latency: Floats
+    latency: Floats  # of all servers on the way
+    # slowest, first: bandwidths of the slowest and of the first server on the way
     slowest: Floats
     first: Floats
-    control: Floats
+    control: Floats  # seconds that a control message takes
 
 
 @njit
@@ -93,22 +65,22 @@ def dependable_order(
 ) -> int:
     """Write an order of steps, two a row, that can be walked; return how many can be reached.
 
-    Strand s has steps ``2 * offsets[s]`` to ``2 * offsets[s + 1] - 1``, and goes on until it waits
+    Task s has steps ``2 * offsets[s]`` to ``2 * offsets[s + 1] - 1``, and goes on until it waits
     for what has not been walked yet; those of `main` need not be begun.
     """
-    strands, messages = len(offsets) - 1, len(asks)
+    tasks, messages = len(offsets) - 1, len(asks)
     at = 2 * offsets[:-1]
     sent, posted = np.zeros(messages, dtype=np.bool_), np.zeros(messages, dtype=np.bool_)
-    ended = np.zeros(strands, dtype=np.bool_)
+    ended = np.zeros(tasks, dtype=np.bool_)
     taker, sender = np.full(messages, -1), np.full(messages, -1)
-    joiner = np.full(strands, -1)
-    stack, top, walked = np.empty(strands, dtype=np.int64), len(main), 0
+    joiner = np.full(tasks, -1)
+    stack, top, walked = np.empty(tasks, dtype=np.int64), len(main), 0
     stack[:top] = main
     while top > 0:
         top -= 1
-        strand = stack[top]
+        task = stack[top]
         while True:
-            step = at[strand]
+            step = at[task]
             what, which = action[step], item[step]
             woken = -1
             if what in (SEND, POST):
@@ -128,16 +100,16 @@ def dependable_order(
                     there = posted[which]
                 if not there:
                     if which >= 0 and what == TAKE:
-                        taker[which] = strand
+                        taker[which] = task
                     elif which >= 0:
-                        sender[which] = strand
+                        sender[which] = task
                     break
             elif what == JOIN and not ended[which]:
-                joiner[which] = strand
+                joiner[which] = task
                 break
             elif what == FINISH:
-                ended[strand] = True
-                woken = joiner[strand]
+                ended[task] = True
+                woken = joiner[task]
             if woken >= 0:
                 stack[top] = woken
                 top += 1
@@ -145,18 +117,18 @@ def dependable_order(
             walked += 1
             if what == FINISH:
                 break
-            at[strand] += 1
+            at[task] += 1
     return walked
 
 
 @njit
-def longest_path(steps: Steps, messages: Messages, pairs: Pairs, strands: int) -> float:
-    """When the last strand ends; O(steps)."""
-    now = np.zeros(strands)
+def longest_path(steps: Steps, messages: Messages, pairs: Pairs, tasks: int) -> float:
+    """When the last task ends; O(steps)."""
+    now = np.zeros(tasks)
     sent, posted = np.zeros(len(messages.size)), np.zeros(len(messages.size))
     for k in range(len(steps.action)):
-        action, strand, x = steps.action[k], steps.strand[k], steps.item[k]
-        at, pause = now[strand], steps.pause[k]
+        action, task, x = steps.action[k], steps.task[k], steps.item[k]
+        at, pause = now[task], steps.pause[k]
         if action == SEND:
             at += pause
             sent[x] = at
@@ -183,5 +155,5 @@ def longest_path(steps: Steps, messages: Messages, pairs: Pairs, strands: int) -
                     at = max(at, max(there, posted[x]) + pairs.control[back])
         else:
             at += pause
-        now[strand] = at
-    return now.max() if strands else 0.0
+        now[task] = at
+    return now.max() if tasks else 0.0

@@ -1,24 +1,33 @@
-"""Sensitivity: what the makespan becomes with each parameter doubled, one replay each."""
+"""What the makespan becomes when something changes: each parameter doubled, or a free network.
+
+One replay each.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hopmap.progress import Progress
+from hopmap.simulator.engines import DEFAULT_ENGINE
+from hopmap.simulator.noise import without_noise
 from hopmap.simulator.parameters.keys import KEYS
 from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.simulator.programs.program import Program
-from hopmap.simulator.programs.send_modes import SendMode
-from hopmap.simulator.run_plan import plan_run
-from hopmap.simulator.server_names import ENDS, server_kinds
+from hopmap.simulator.run_plan import ENDS, plan_run, server_kinds
 from hopmap.simulator.simulate import simulate
+from hopmap.simulator.steady_state import Steady
 from hopmap.topologies import Mapping, Topology
 
 Doubled = tuple[str, float, str, Topology, Parameters]
 FLOW = "flow."
+
+FAST = 1e30  # bytes/s
 
 
 @dataclass(frozen=True)
@@ -136,3 +145,35 @@ def _cases(
         if value > 0 and matters.get(key, True):
             twice = replace(parameters, **{entry.field: 2 * value})
             yield key, value, entry.unit, topology, twice
+
+
+def free_makespan(
+    program: Program,
+    topology: Topology,
+    node_of: ArrayLike,
+    parameters: Parameters | None = None,
+    engine: str = DEFAULT_ENGINE,
+) -> float:
+    """Return the seconds of a run without noise whose bytes take no time, on links or at nodes.
+
+    What is left is computing, overheads, and waiting for these.
+
+    Parameters
+    ----------
+    node_of : array_like of int, shape (ranks,)
+    """
+    return simulate(
+        program,
+        topology.with_links(None, bandwidth=FAST, latency=0.0),
+        node_of,
+        parameters=without_network(parameters or Parameters()),
+        engine=engine,
+        steady=Steady(),
+    ).makespan
+
+
+def without_network(parameters: Parameters) -> Parameters:
+    """Return parameters without noise, of nodes that send and receive in no time."""
+    ends: dict[str, Any] = {f"{end}_bandwidth": FAST for end in ENDS}
+    ends |= {f"{end}_latency": 0.0 for end in ENDS} | {"network_buffer": 0}
+    return replace(without_noise(parameters), **ends)

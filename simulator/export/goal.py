@@ -3,8 +3,8 @@
 Every rank is a list of labelled operations, ``calc`` nanoseconds, ``send`` and ``recv`` bytes, and
 of what each waits for: ``requires`` the end of another, or ``irequires`` its begin, which for a
 send means that it may still be under way. Here each operation follows the one before it in its
-strand by its end, or by its begin if that is an ISEND or IRECV; a WAIT is a ``calc 0`` that
-requires the end of what it waits for. Other strands hang on their START, and are joined likewise.
+task by its end, or by its begin if that is an ISEND or IRECV; a WAIT is a ``calc 0`` that
+requires the end of what it waits for. Other tasks hang on their START, and are joined likewise.
 Collectives are written as their messages, so that both simulators replay the same ones.
 
 A message of 0 bytes is written as one of 1: LogGP charges (bytes - 1) G, and LogGOPSim does so
@@ -31,12 +31,25 @@ from hopmap.simulator.programs.unrolling import without_loops
 from hopmap.traces import require_memory
 from hopmap.traces.safety.atomic_files import replacing
 
-from .time_independent import message_sizes, warn_of_modes
+from . import Placed
+from .simgrid import message_sizes, warn_of_modes
 
 Ints = NDArray[np.int64]
 
 NANOSECOND = 1e-9
 BYTES_PER_ROW = 100  # in memory: the program without loops, sizes, tags
+
+
+def may_write(_out: Path) -> bool:
+    """Whether a place may be replaced: any file."""
+    return True
+
+
+def write(out: Path, program: Program, parameters: Parameters, _placed: Placed | None) -> str:
+    """Write a program; return the command to replay it."""
+    write_goal(out, program)
+    options = " ".join(loggops_options(parameters))
+    return f"txt2bin -i {out} -o {out}.bin && LogGOPSim -f {out}.bin {options}"
 
 
 def write_goal(path: str | Path, program: Program, *, compute_scale: float = 1.0) -> None:
@@ -45,21 +58,10 @@ def write_goal(path: str | Path, program: Program, *, compute_scale: float = 1.0
     Parameters
     ----------
     compute_scale : float
-        As `Parameters.compute_scale`; computation is rounded to nanoseconds along each strand.
-
-    Raises
-    ------
-    OutOfMemoryError
-        A program whose loops, written out, do not fit.
+        As `Parameters.compute_scale`; computation is rounded to nanoseconds along each task.
     """
-    with replacing(path) as partial:
-        fill_goal(partial, program, compute_scale=compute_scale)
-
-
-def fill_goal(path: Path, program: Program, *, compute_scale: float = 1.0) -> None:
-    """Write a program into an open place; see `write_goal`."""
     warn_of_modes(program)
-    operations = int(program.trips().sum())
+    operations = int(program.iterations().sum())
     require_memory(
         BYTES_PER_ROW * operations,
         f"{program.name}: a schedule of {operations:,} operations",
@@ -69,12 +71,12 @@ def fill_goal(path: Path, program: Program, *, compute_scale: float = 1.0) -> No
     tags, sizes = _tags(program), np.maximum(message_sizes(program), 1)
     pause = _nanoseconds(program, compute_scale)
     edges = np.searchsorted(program.rank_of, np.arange(program.ranks + 1))
-    with path.open("w", encoding="ascii") as file:
+    with replacing(path) as partial, partial.open("w", encoding="ascii") as file:
         file.write(f"num_ranks {program.ranks}\n")
         for rank in range(program.ranks):
             file.write(f"\nrank {rank} {{\n")
-            strands = range(edges[rank], edges[rank + 1])
-            file.writelines(_lines(program, strands, tags, sizes, pause))
+            tasks = range(edges[rank], edges[rank + 1])
+            file.writelines(_lines(program, tasks, tags, sizes, pause))
             file.write("}\n")
 
 
@@ -95,13 +97,13 @@ def loggops_options(parameters: Parameters) -> list[str]:
     return [*options, "--LogGOPS_O=0", f"--LogGOPS_S={largest}"]
 
 
-def _lines(program: Program, strands: range, tags: Ints, sizes: Ints, pause: Ints) -> Iterator[str]:
-    """Operations of one rank, strand after strand; labels are rows, c those that compute."""
-    begins = _begins(program, strands)
+def _lines(program: Program, tasks: range, tags: Ints, sizes: Ints, pause: Ints) -> Iterator[str]:
+    """Operations of one rank, task after task; labels are rows, c those that compute."""
+    begins = _begins(program, tasks)
     joins: list[str] = []
-    for strand in strands:
-        before = begins.get(strand, "")
-        first, end = int(program.offsets[strand]), int(program.offsets[strand + 1])
+    for task in tasks:
+        before = begins.get(task, "")
+        first, end = int(program.offsets[task]), int(program.offsets[task + 1])
         columns = (program.kind, program.peer, tags, sizes, program.target, pause)
         rows = zip(range(first, end), *(c[first:end].tolist() for c in columns), strict=True)
         for row, kind, peer, tag, size, target, work in rows:
@@ -115,12 +117,12 @@ def _lines(program: Program, strands: range, tags: Ints, sizes: Ints, pause: Int
                 text = f"recv {size}b from {peer} tag {tag}"
             elif kind == Op.WAIT:
                 if program.kind[target] == Op.START:
-                    # The end of the strand that it began, which is written further below.
+                    # The end of the task that it began, which is written further below.
                     over = int(program.offsets[int(program.target[target]) + 1]) - 1
                     joins.append(f"{label} requires l{over}\n")
                 else:
                     more = f"requires l{target}"
-            elif kind == Op.REPEAT or (kind == Op.FINISH and strand == strands[0]):
+            elif kind == Op.REPEAT or (kind == Op.FINISH and task == tasks[0]):
                 continue
             yield from _operation(label, text, before, more)
             posted = kind in (Op.ISEND, Op.IRECV)
@@ -135,15 +137,15 @@ def _operation(label: str, text: str, *needs: str) -> Iterator[str]:
             yield f"{label} {need}\n"
 
 
-def _begins(program: Program, strands: range) -> dict[int, str]:
-    """By strand, the START that it requires."""
-    first, end = int(program.offsets[strands[0]]), int(program.offsets[strands[-1] + 1])
+def _begins(program: Program, tasks: range) -> dict[int, str]:
+    """By task, the START that it requires."""
+    first, end = int(program.offsets[tasks[0]]), int(program.offsets[tasks[-1] + 1])
     starts = first + np.flatnonzero(program.kind[first:end] == Op.START)
     return {int(program.target[row]): f"requires l{row}" for row in starts.tolist()}
 
 
 def _nanoseconds(program: Program, scale: float) -> Ints:
-    """Return computation before each row, its sums along a strand right to a nanosecond."""
+    """Return computation before each row, its sums along a task right to a nanosecond."""
     worked = program.compute * scale / NANOSECOND
     rounded = np.empty(len(worked), dtype=np.int64)
     for begin, end in pairwise(program.offsets.tolist()):  # a sum of all would lose nanoseconds

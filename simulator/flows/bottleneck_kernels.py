@@ -15,7 +15,7 @@ from hopmap.compilation import subroutine
 from hopmap.simulator.heap_kernels import put
 from hopmap.simulator.row_pointers import nth
 
-from .max_min_state import FULL, Flows
+from .state import FULL, Flows
 
 
 @subroutine

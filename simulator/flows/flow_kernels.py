@@ -1,6 +1,6 @@
 """The event loop of the flow engine: messages are flows that share servers, max-min fair.
 
-Events of strands and messages are handled as in the analytic engine, see `loop_kernels`.
+Events of tasks and messages are handled as in the analytic engine, see `loop_kernels`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,8 @@ from __future__ import annotations
 from hopmap.compilation import njit, subroutine
 from hopmap.simulator.heap_kernels import put, take
 from hopmap.simulator.model import ARRIVE, DATA, DELIVER
-from hopmap.simulator.model_kernels import order_key
 from hopmap.simulator.row_pointers import nth, wide
-from hopmap.simulator.strand_kernels import CROWDED, ENDED, MORE
+from hopmap.simulator.task_kernels import CROWDED, ENDED, MORE, order_key
 
 from .bottleneck_kernels import end_of, first_to_end
 from .loop_kernels import deliver, handle, path_of, take_event
@@ -32,7 +31,7 @@ def advance_flows(run: Run, budget: int) -> int:
 def _advance(run: Run, budget: int) -> int:
     loop, heap, flows = run.loop, run.heap, run.flows
     first = nth(heap.entries, 0)
-    groups_from = loop["strands"] + 2 * loop["messages"]
+    groups_from = loop["tasks"] + 2 * loop["messages"]
     while True:
         # Rates are shared once an instant, when all that happens then has happened.
         if flows.counts["noted"] + flows.soiled.count["size"] > 0 and (
@@ -48,7 +47,7 @@ def _advance(run: Run, budget: int) -> int:
         budget -= 1
         kind, item, now = take_event(run)
         if kind == ARRIVE:
-            _enter(run, item - loop["strands"], now)
+            _enter(run, item - loop["tasks"], now)
         elif kind == DELIVER and item >= groups_from:
             _end(run, nth(flows.groups, item - groups_from)["next"], now)
         else:
@@ -86,7 +85,7 @@ def _share(run: Run) -> None:
 def _schedule_end(run: Run, place: int) -> None:
     """Make the first end among the flows with one bottleneck due."""
     loop, flows = run.loop, run.flows
-    item = loop["strands"] + 2 * loop["messages"] + place
+    item = loop["tasks"] + 2 * loop["messages"] + place
     first = first_to_end(flows, place)
     if first >= 0:
         nth(flows.groups, place)["next"] = first

@@ -1,12 +1,14 @@
 """The event loop of the analytic engine, and what the flow engine shares with it.
 
-Strands, matching and rendezvous are those of `simpy_engine`, by the rules of `model.py`; only what
+Tasks, matching and rendezvous are those of `simpy_engine`, by the rules of `model.py`; only what
 happens between handing a message to the network and its delivery differs.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from hopmap.compilation import njit, subroutine
 from hopmap.simulator.heap_kernels import put, take
@@ -26,19 +28,75 @@ from hopmap.simulator.model import (
     RESUME,
     SENT,
 )
-from hopmap.simulator.model_kernels import asks_first, completion, in_call, noticed, order_key
 from hopmap.simulator.row_pointers import nth, wide
-from hopmap.simulator.strand_kernels import (
+from hopmap.simulator.task_kernels import (
     ENDED,
     MORE,
+    asks_first,
+    completion,
+    in_call,
+    noticed,
+    order_key,
+    packet_count,
     pass_end_point,
     record_arrival,
-    strand_machine,
+    task_machine,
     watch_nothing,
 )
 
-from .analytic_kernels import alone, charge
 from .state import Run
+
+
+@subroutine
+def alone(
+    servers: Any, stops: Any, begin: int, end: int, size: int, packet_size: int, cut_through: bool
+) -> float:
+    """Seconds from handing a message to the first server of a path to its delivery.
+
+    A store-and-forward pipeline of packets is a grid of (packet, server), each cell waiting for
+    those above and to the left of it, so that its time is its longest path: full packets as far as
+    some server, held up behind the slowest one there, and from that one on the last packet.
+    """
+    packets = packet_count(size, packet_size)
+    last = size - (packets - 1) * packet_size
+    latencies, rest, slowest = 0.0, 0.0, np.inf
+    for stop in range(begin, end):
+        server = nth(servers, nth(stops, stop)["server"])
+        latencies += server["latency"]
+        rest += last / server["bandwidth"]
+        slowest = min(slowest, server["bandwidth"])
+    if cut_through:
+        return latencies + size / slowest
+    if packets == 1:
+        return latencies + rest
+    longest, full, slowest = 0.0, 0.0, np.inf
+    for stop in range(begin, end):
+        bandwidth = nth(servers, nth(stops, stop)["server"])["bandwidth"]
+        full += packet_size / bandwidth
+        slowest = min(slowest, bandwidth)
+        longest = max(longest, full + (packets - 2) * packet_size / slowest + rest)
+        rest -= last / bandwidth
+    return latencies + longest
+
+
+@subroutine
+def charge(
+    servers: Any, stops: Any, begin: int, end: int, size: int, cut_through: bool, data: bool
+) -> float:
+    """Count a message at the servers of a path; return the sum of their latencies.
+
+    Alone, cut-through holds a fast server behind a slow one for as long as the slow one.
+    """
+    latencies, slowest = 0.0, np.inf
+    for stop in range(begin, end):
+        server = nth(servers, nth(stops, stop)["server"])
+        latencies += server["latency"]
+        slowest = min(slowest, server["bandwidth"])
+        server["busy"] += size / (slowest if cut_through else server["bandwidth"])
+        if data:
+            server["messages"] += 1
+            server["bytes"] += size
+    return latencies
 
 
 @njit
@@ -71,24 +129,24 @@ def take_event(run: Run) -> tuple[int, int, float]:
 
 @subroutine
 def handle(run: Run, kind: int, item: int, now: float) -> None:
-    """Handle an event of a strand or a message."""
-    strands = run.loop["strands"]
+    """Handle an event of a task or a message."""
+    tasks = run.loop["tasks"]
     if kind == RESUME:
         go_on(run, item, now)
     elif kind == DELIVER:
-        deliver(run, item - strands, now)
+        deliver(run, item - tasks, now)
     elif kind == LEAVE:
-        _send_data(run, item - strands, now)
+        _send_data(run, item - tasks, now)
     elif kind == ANSWER:
-        _answer(run, item - strands, now)
+        _answer(run, item - tasks, now)
     else:
-        complete(run, nth(run.messages, item - strands - run.loop["messages"])["send"], 0, now)
+        complete(run, nth(run.messages, item - tasks - run.loop["messages"])["send"], 0, now)
 
 
 @subroutine
 def _schedule(run: Run, kind: int, number: int, at: float) -> None:
     """Schedule an event of a message."""
-    item = run.loop["strands"] + number
+    item = run.loop["tasks"] + number
     if kind == SENT:
         item += run.loop["messages"]
     loop = run.loop
@@ -100,7 +158,7 @@ def _schedule(run: Run, kind: int, number: int, at: float) -> None:
 
 
 @subroutine
-def _post_send(run: Run, _strand: Any, row: Any, _at: int, now: float) -> None:
+def _post_send(run: Run, _task: Any, row: Any, _at: int, now: float) -> None:
     number = wide(row["message"])  # as in the loop, or all is compiled for both widths
     if run.loop["record_messages"]:
         nth(run.message_times, number)["sent"] = now
@@ -239,8 +297,8 @@ def path_of(run: Run, message: Any) -> tuple[int, int, float]:
 
 @subroutine
 def _never(_run: Run, _number: int) -> bool:
-    """Slots are taken when a flow opens, not by strands."""
+    """Slots are taken when a flow opens, not by tasks."""
     return False
 
 
-go_on, complete = strand_machine(put, _post_send, _post_receive, _never, watch_nothing)
+go_on, complete = task_machine(put, _post_send, _post_receive, _never, watch_nothing)

@@ -35,7 +35,7 @@ from .bottleneck_kernels import (
     stay_loose,
     tightest,
 )
-from .max_min_state import Flows
+from .state import Flows
 
 # Part of a server's bandwidth that a share need not be right to: what rounding leaves of it would
 # otherwise be handed on for ever.

@@ -7,16 +7,15 @@ from numpy.typing import NDArray
 
 from hopmap.progress import Progress
 from hopmap.simulator.link_use import FINEST, LinkUse
+from hopmap.simulator.operations import NOTHING, Record
 from hopmap.simulator.programs.program import Op
-from hopmap.simulator.record import NOTHING, Record
 from hopmap.simulator.result import Outcome, Servers
 from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import RunPlan, flat
-from hopmap.simulator.strand_kernels import CROWDED, ENDED
-from hopmap.simulator.strand_state import check_finished, outcome_of
+from hopmap.simulator.task_kernels import CROWDED, ENDED
+from hopmap.simulator.task_state import check_finished, outcome_of
 
-from .max_min_state import enlarged
-from .state import begin
+from .state import begin, enlarged
 
 Ints = NDArray[np.int64]
 
@@ -26,24 +25,12 @@ SHARE = 1 << 18  # events before Python may look at Ctrl-C and the progress
 def run_analytic(
     plan: RunPlan, record: Record = NOTHING, progress: Progress | None = None
 ) -> Outcome:
-    """Replay a plan as if every message were alone in the network.
-
-    Raises
-    ------
-    DeadlockError
-        Nothing is left to happen and some strand has not finished.
-    """
+    """Replay a plan as if every message were alone in the network."""
     return _run(plan, record, progress, flow=False)
 
 
 def run_flow(plan: RunPlan, record: Record = NOTHING, progress: Progress | None = None) -> Outcome:
-    """Replay a plan with messages as flows, which share servers by max-min fairness.
-
-    Raises
-    ------
-    DeadlockError
-        Nothing is left to happen and some strand has not finished.
-    """
+    """Replay a plan with messages as flows, which share servers by max-min fairness."""
     return _run(plan, record, progress, flow=True)
 
 

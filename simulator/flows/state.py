@@ -8,31 +8,169 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator.heap_kernels import IndexedHeap, empty_heap
-from hopmap.simulator.record import Record
+from hopmap.simulator.operations import Record
 from hopmap.simulator.run_plan import RunPlan
-from hopmap.simulator.strand_state import (
+from hopmap.simulator.task_state import (
     FACTOR,
     RANK,
     Columns,
-    begin_strands,
+    begin_tasks,
     fill_rows,
     loop_table,
     message_times,
     operation_times,
     row_type,
-    strand_table,
+    task_table,
 )
 
-from .max_min_state import Flows, Table, empty_flows, server_table
+Table = NDArray[np.void]
+
+SERVER = np.dtype(
+    [
+        ("bandwidth", np.float64),
+        ("latency", np.float64),
+        ("messages", np.int64),  # of data
+        ("bytes", np.int64),
+        ("busy", np.float64),
+    ]
+)
+# What is looked at for every server of a flow whose share changes.
+LEVEL = np.dtype(
+    [
+        ("share", np.float64),  # of a flow with this bottleneck, for each unit of weight; or inf
+        ("load", np.float64),  # rates of all flows over it
+        ("highest", np.float64),  # no flow over it with another bottleneck has a higher share
+        ("alarm", np.float64),  # load beyond which the share has to be found again
+    ]
+)
+# The flows with one bottleneck.
+GROUP = np.dtype(
+    [
+        ("first", np.int64),  # slot of one of them, -1 if there is none
+        ("weight", np.float64),  # of all of them
+        ("virtual", np.float64),  # bytes that each of them got until `since`, for a unit of weight
+        ("since", np.float64),
+        ("next", np.int64),  # slot of the one that ends first
+        ("looks", np.int64),  # how often only they were looked at since all flows were
+        ("noted", np.int64),  # whether the server is in the table `noted`
+        ("crossing", np.int64),  # of any flow over the server, -1 if there is none
+        ("users", np.float64),  # weight of all flows over it
+        ("loose", np.int64),  # flows over it that have no bottleneck yet
+    ]
+)
+SLOT = np.dtype(
+    [
+        ("begin", np.int64),  # its path, among the stops
+        ("end", np.int64),
+        ("weight", np.float64),  # its share is proportional to this
+        ("finish", np.float64),  # virtual time of its bottleneck when it ends
+        ("bottleneck", np.int32),  # server, -1 if all have room
+        ("item", np.int32),  # the caller's name for it
+        ("after", np.int32),  # the next one with its bottleneck, or the next free slot
+        ("before", np.int32),
+    ]
+)
+# A flow at one of its stops: slot * longest path + stop. Those of a server are a list.
+CROSSING = np.dtype([("after", np.int64), ("before", np.int64)])
+STOP = np.dtype([("server", np.int32)])
+NOTED = np.dtype([("place", np.int64)])
+CANDIDATE = np.dtype(
+    [
+        ("slot", np.int64),
+        ("weight", np.float64),
+        ("cap", np.float64),  # share that other servers let it have
+        ("place", np.int64),  # of the one that lets it have least
+    ]
+)
+COUNTS = np.dtype(
+    [
+        ("free", np.int64),  # first free slot
+        ("spare", np.int64),  # number of free slots
+        ("noted", np.int64),  # servers in the table `noted`
+        ("longest", np.int64),  # stops of the longest path
+    ]
+)
+
+
+# Load, in bandwidths, beyond which a server that is nobody's bottleneck has to be looked at: beyond
+# what rounding makes of a sum of rates.
+FULL = 1 + 1e-12
+
+
+class Flows(NamedTuple):
+    """Open flows: tables, or in compiled code the first record of each."""
+
+    servers: Any
+    # levels, groups: table of LEVEL, table of GROUP: of each server
+    levels: Any
+    groups: Any
+    stops: Any  # table of STOP: servers of all paths, one path behind the other
+    slots: Any
+    crossings: Any
+    rows: Any  # table of CANDIDATE, as long as `slots`: flows of the server that is being looked at
+    # table of NOTED, as long as `servers`: servers whose flows may end at other times than before
+    noted: Any
+    # servers whose share has to be found again, by the lower of it and the new one
+    soiled: IndexedHeap
+    counts: Any
+
+
+def server_table(bandwidth: NDArray[np.float64], latency: NDArray[np.float64]) -> Table:
+    """Return idle servers."""
+    servers = np.zeros(max(len(bandwidth), 1), dtype=SERVER)
+    servers["bandwidth"][: len(bandwidth)] = bandwidth
+    servers["latency"][: len(latency)] = latency
+    return servers
+
+
+def empty_flows(
+    servers: Table, indptr: NDArray[np.int64], stops: NDArray[np.int64], room: int
+) -> Flows:
+    """Return no flows over these servers and paths, with room for some."""
+    counts = np.zeros(1, dtype=COUNTS)
+    counts["free"] = -1
+    counts["longest"] = np.diff(indptr).max(initial=1)
+    levels, groups = np.zeros(len(servers), dtype=LEVEL), np.zeros(len(servers), dtype=GROUP)
+    levels["share"], levels["alarm"] = np.inf, servers["bandwidth"] * FULL
+    groups["first"] = groups["crossing"] = -1
+    flows = Flows(
+        servers=servers,
+        levels=levels,
+        groups=groups,
+        stops=np.append(stops, -1).astype(np.int32).view(STOP),
+        slots=np.zeros(0, dtype=SLOT),
+        crossings=np.zeros(0, dtype=CROSSING),
+        rows=np.zeros(0, dtype=CANDIDATE),
+        noted=np.zeros(len(servers), dtype=NOTED),
+        soiled=empty_heap(len(servers)),
+        counts=counts,
+    )
+    return enlarged(flows, room)
+
+
+def enlarged(flows: Flows, more: int) -> Flows:
+    """Return the same flows with room for `more` others."""
+    old, counts = len(flows.slots), flows.counts
+    longer: dict[str, Any] = {}
+    for name in ("slots", "crossings", "rows"):
+        table = getattr(flows, name)
+        extra = more * int(counts["longest"][0]) if name == "crossings" else more
+        longer[name] = np.concatenate((table, np.zeros(extra, dtype=table.dtype)))
+    longer["slots"]["after"][old:] = np.arange(old + 1, old + more + 1)
+    longer["slots"]["after"][-1] = counts["free"][0]
+    counts["free"] = old
+    counts["spare"] += more
+    return flows._replace(**longer)
+
 
 Ints = NDArray[np.int64]
 
 SLOTS = 1 << 8  # for flows, to begin with
 
-# Columns beside those of `strand_state`.
+# Columns beside those of `task_state`.
 LOOP: Columns = [
     ("flow", np.bool_),  # share servers by max-min fairness
-    ("strands", np.int64),
+    ("tasks", np.int64),
     ("messages", np.int64),
     ("events", np.int64),
 ]
@@ -60,47 +198,40 @@ PATH = np.dtype(
 
 
 class Run(NamedTuple):
-    """All that a run is: tables, or in compiled code the first record of each.
-
-    Attributes
-    ----------
-    heap : IndexedHeap
-        Items are the strands, then the messages, then the messages that will have been sent,
-        then the servers, where flows end.
-    factors : ndarray(FACTOR)
-        Of pauses, see `noise.py`.
-    """
+    """All that a run is: tables, or in compiled code the first record of each."""
 
     loop: Any
     rows: Any
-    strands: Any
+    tasks: Any
     messages: Any
     ranks: Any
     paths: Any
     message_times: Any
     operation_times: Any
+    # items are the tasks, then the messages, then the messages that will have been sent, then the
+    # servers, where flows end
     heap: IndexedHeap
-    factors: Any
+    factors: Any  # FACTOR, of pauses, see `noise.py`
     flows: Flows
 
 
 def begin(plan: RunPlan, record: Record, *, flow: bool) -> Run:
-    """Lay out a run: every rank's own strand goes on at 0."""
+    """Lay out a run: every rank's own task goes on at 0."""
     program, parameters, messages = plan.program, plan.parameters, plan.messages
     send, receive = program.sends(), program.receives()
     loop = loop_table(plan, record, LOOP)
     loop["cut_through"] &= not flow
-    loop["flow"], loop["strands"], loop["messages"] = flow, program.strands, messages
+    loop["flow"], loop["tasks"], loop["messages"] = flow, program.tasks, messages
     bandwidth, latency = plan.bandwidth, plan.latency
     if flow:
         factor = parameters.flow_bandwidth_factor / parameters.flow_cross_traffic
         bandwidth, latency = bandwidth * factor, latency * parameters.flow_latency_factor
-    heap = empty_heap(program.strands + 2 * messages + len(bandwidth))
-    begin_strands(heap, plan)
+    heap = empty_heap(program.tasks + 2 * messages + len(bandwidth))
+    begin_tasks(heap, plan)
     return Run(
         loop=loop,
         rows=_rows(plan, send, receive),
-        strands=strand_table(plan),
+        tasks=task_table(plan),
         messages=_messages(plan, send, receive),
         ranks=np.zeros(program.ranks, dtype=RANK),
         paths=_paths(plan),

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator.parameters.keys import ParameterError, unknown
+from hopmap.errors import choice
+from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.traces import require_memory
 from hopmap.traces.patterns.synthetic import PATTERNS, synthetic_traffic
 
@@ -55,21 +56,11 @@ def background(
         Until when messages set out.
     parameters : Parameters, optional
         Overheads and the scale of computation, so that the rate is kept under them.
-
-    Raises
-    ------
-    ParameterError
-        An unknown pattern, fewer than two ranks, a rate that the overhead of sending does not
-        allow, or a scale of computation that leaves no time between messages.
-    TraceError
-        A pattern that is not made for so many ranks.
-    OutOfMemoryError
-        More messages than there is memory for.
     """
     parameters = parameters or Parameters()
     said = f"background {pattern}"
     if pattern not in BACKGROUNDS:
-        raise ParameterError(unknown("background", pattern, BACKGROUNDS))
+        raise ParameterError(choice("unknown background", pattern, BACKGROUNDS))
     if ranks < 2:
         raise ParameterError(f"{said}: {ranks} nodes for it: expected at least 2")
     if not (rate > 0 and size >= 1):

@@ -16,31 +16,20 @@ Ints = NDArray[np.int64]
 
 
 class JobResult(NamedTuple):
-    """A job's part of a run; times in seconds.
-
-    Attributes
-    ----------
-    name : str
-    ranks : int
-    start, finish : float
-        When its ranks begin, and when the last of them has finished.
-    compute, communicate, wait : float
-        Means over its ranks; before its start nobody waits.
-    messages, bytes : int
-    background : bool
-        See `Job`.
-    """
+    """A job's part of a run; times in seconds."""
 
     name: str
     ranks: int
+    # start, finish: when its ranks begin, and when the last of them has finished
     start: float
     finish: float
+    # compute, communicate, wait: means over its ranks; before its start nobody waits
     compute: float
     communicate: float
     wait: float
     messages: int
     bytes: int
-    background: bool
+    background: bool  # see `Job`
 
     @property
     def makespan(self) -> float:
@@ -49,32 +38,19 @@ class JobResult(NamedTuple):
 
 
 class SharedLinks(NamedTuple):
-    """Links that messages of two jobs cross.
-
-    Attributes
-    ----------
-    jobs : (str, str)
-    links : int
-        How many.
-    bytes : (int, int)
-        What each of the two has on all of them together.
-    link : int
-        The one on which the two together have most.
-    link_bytes : (int, int)
-        What each of the two has there.
-    """
+    """Links that messages of two jobs cross."""
 
     jobs: tuple[str, str]
-    links: int
-    bytes: tuple[int, int]
-    link: int
-    link_bytes: tuple[int, int]
+    links: int  # how many
+    bytes: tuple[int, int]  # what each of the two has on all of them together
+    link: int  # the one on which the two together have most
+    link_bytes: tuple[int, int]  # what each of the two has there
 
 
 def by_job(result: Result, program: Program) -> list[JobResult]:
     """Split a run by the jobs of its program."""
     sends = program.sends()
-    rank, times = program.rank_of_row()[sends], program.trips()[sends]
+    rank, times = program.rank_of_row()[sends], program.iterations()[sends]
     messages = np.bincount(rank, times, program.ranks)
     moved = np.zeros(program.ranks, dtype=np.int64)
     np.add.at(moved, rank, times * program.size[sends])

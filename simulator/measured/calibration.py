@@ -10,10 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.progress import Progress, silent
-from hopmap.simulator.parameters.keys import (
-    ParameterError,
-    key_of,
-)
+from hopmap.simulator.parameters.keys import ParameterError, key_of
 from hopmap.simulator.parameters.settings import Settings, Value, configure, known_keys, normalised
 from hopmap.topologies import Topology
 
@@ -45,27 +42,13 @@ FIRST: Mapping[str, float] = {"s": 1e-6, "s/byte": 1e-10, "bytes/s": 1e10}
 
 @dataclass(frozen=True, eq=False)
 class CollectiveFit:
-    """A fit to measured collectives.
+    """A fit to measured collectives."""
 
-    Attributes
-    ----------
-    measured : Measured
-        All calls that can be simulated.
-    predicted : ndarray(float64)
-        Seconds of each with the parameters found; NaN of what is too large.
-    fitted : Measured
-        Those that were fitted to.
-    fit : Fit
-        Its entries are those of `fitted`.
-    settings : mapping of str to str or float
-        All parameters: what was given, and over it what was fitted.
-    """
-
-    measured: Measured
-    predicted: Floats
-    fitted: Measured
-    fit: Fit
-    settings: Mapping[str, Value]
+    measured: Measured  # all calls that can be simulated
+    predicted: Floats  # seconds of each with the parameters found; NaN of what is too large
+    fitted: Measured  # those that were fitted to
+    fit: Fit  # its entries are those of `fitted`
+    settings: Mapping[str, Value]  # all parameters: what was given, and over it what was fitted
 
     @property
     def parameters(self) -> Mapping[str, float]:
@@ -121,13 +104,6 @@ def fit_collectives(
         What to fit; when left out, of `USUAL` what these calls depend on.
     ranks : int
         Calls of more ranks are left out; 0 for any number.
-
-    Raises
-    ------
-    MeasuredError
-        Too few calls that can be simulated.
-    ParameterError, SettingError
-        A key that is unknown, or no number above 0 that could be fitted.
     """
     usual, keys = not keys, tuple(keys or USUAL)
     chosen = np.array(
@@ -197,13 +173,7 @@ def _sample(table: Measured, there: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _start(key: str, settings: Mapping[str, Value], network: Topology) -> float:
-    """Return the value to begin with: what is set, else the default, else a usual size.
-
-    Raises
-    ------
-    ParameterError, SettingError
-        An unknown key, or one that is no length of time, rate or time a byte.
-    """
+    """Return the value to begin with: what is set, else the default, else a usual size."""
     network, parameters = configure(network, tuple(settings.items()))
     if key.startswith("link."):
         if key not in (keys := known_keys([network])):

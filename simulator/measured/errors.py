@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ from .files import Measured
 from .prediction import Prediction
 
 Floats = NDArray[np.float64]
-
 LARGE = 1 << 20  # bytes from which on a size is large
 CLASSES: Mapping[str, tuple[int, float]] = {
     "< 4 KiB": (0, 4 << 10),
@@ -23,27 +23,40 @@ CLASSES: Mapping[str, tuple[int, float]] = {
 CLOSE = 0.05  # a choice that costs no more than this is as good as the best
 
 
-class Error(NamedTuple):
-    """Sizes of relative errors, |predicted / measured - 1|; NaN of nothing.
+def agreement_of(measured: Measured, prediction: Prediction) -> Order:
+    """Compare the orders of algorithms that two files have measured in the same cell.
 
-    Attributes
-    ----------
-    rows : int
-    median, p90 : float
-        Median and 90th percentile.
-    within_5, within_10, within_25 : float
-        Share that is at most 5, 10 and 25 %.
-    bias : float
-        Median of the signed errors: below 0 where predictions are too short.
+    A cell is what `Measured.cells` takes for one, the file apart, at 1 MiB and above; algorithms
+    are those that both files have and that are simulated, at least three.
     """
+    cells: dict[tuple[object, ...], dict[int, dict[str, float]]] = {}
+    for k in np.flatnonzero(np.isfinite(prediction.time) & (measured.size >= LARGE)).tolist():
+        numbers = (measured.size[k], measured.nodes[k], measured.tasks[k], measured.on_gpu[k])
+        cell = cells.setdefault((measured.collective[k], *map(int, numbers)), {})
+        times = cell.setdefault(int(measured.file[k]), {})
+        times[measured.algorithm[k]] = float(measured.time[k])
+    taus = []
+    for cell in cells.values():
+        for one, two in combinations(cell.values(), 2):
+            both = [name for name in one if name in two]
+            if len(both) >= 3:
+                here, there = (np.array([job[name] for name in both]) for job in (one, two))
+                taus.append(tau_of(here, there))
+    return Order(len(taus), float(np.median(taus)) if taus else float("nan"), tuple(taus))
+
+
+class Error(NamedTuple):
+    """Sizes of relative errors, |predicted / measured - 1|; NaN of nothing."""
 
     rows: int
+    # median, p90: median and 90th percentile
     median: float
     p90: float
+    # within_5, within_10, within_25: share that is at most 5, 10 and 25 %
     within_5: float
     within_10: float
     within_25: float
-    bias: float
+    bias: float  # median of the signed errors: below 0 where predictions are too short
 
 
 class Choice(NamedTuple):
@@ -65,23 +78,12 @@ class Choice(NamedTuple):
 
 
 class Order(NamedTuple):
-    """How the order of the algorithms of a cell is found.
+    """How the order of the algorithms of a cell is found."""
 
-    Attributes
-    ----------
-    cells : int
-        Cells of at least three known algorithms at 1 MiB and above.
-    tau : float
-        Median of Kendall's tau (b) over these cells.
-    taus : tuple of float
-    at : tuple of int
-        An entry of each cell.
-    """
-
-    cells: int
-    tau: float
+    cells: int  # cells of at least three known algorithms at 1 MiB and above
+    tau: float  # median of Kendall's tau (b) over these cells
     taus: tuple[float, ...]
-    at: tuple[int, ...] = ()
+    at: tuple[int, ...] = ()  # an entry of each cell
 
 
 class Group(NamedTuple):

@@ -30,36 +30,19 @@ class MeasuredError(HopmapError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Measured collective calls, one entry each.
+    """Measured collective calls, one entry each."""
 
-    Attributes
-    ----------
-    collective, algorithm : tuple of str
-        As the files name them.
-    size : ndarray(int64)
-        Bytes of the whole buffer.
-    time : ndarray(float64)
-        Seconds of one call.
-    nodes, tasks : ndarray(int64)
-        Nodes, 0 where the file does not say, and ranks on each.
-    on_gpu : ndarray(bool)
-        Whether buffers were in the memory of GPUs.
-    changed : ndarray(bool)
-        Whether the MPI was not what its name says: "custom...".
-    file : ndarray(int64)
-        Place of each entry's file in `files`.
-    files : tuple of str
-    """
-
+    # collective, algorithm: as the files name them
     collective: tuple[str, ...]
     algorithm: tuple[str, ...]
-    size: NDArray[np.int64]
-    time: NDArray[np.float64]
+    size: NDArray[np.int64]  # bytes of the whole buffer
+    time: NDArray[np.float64]  # seconds of one call
+    # nodes, tasks: nodes, 0 where the file does not say, and ranks on each
     nodes: NDArray[np.int64]
     tasks: NDArray[np.int64]
-    on_gpu: NDArray[np.bool_]
-    changed: NDArray[np.bool_]
-    file: NDArray[np.int64]
+    on_gpu: NDArray[np.bool_]  # whether buffers were in the memory of GPUs
+    changed: NDArray[np.bool_]  # whether the MPI was not what its name says: "custom..."
+    file: NDArray[np.int64]  # place of each entry's file in `files`
     files: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -102,13 +85,7 @@ def is_measured(path: str | Path) -> bool:
 
 
 def read_measured(paths: Sequence[str | Path]) -> Measured:
-    """Read files of measured collectives.
-
-    Raises
-    ------
-    MeasuredError
-        A file that cannot be read, has no rows or lacks a column, or a value out of range.
-    """
+    """Read files of measured collectives."""
     rows = [(place, row) for place, path in enumerate(paths) for row in _rows(path)]
     return _measured(rows, tuple(map(str, paths)))
 

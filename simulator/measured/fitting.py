@@ -35,46 +35,26 @@ UNEXPLAINED = 0.25  # residual (of logarithms) beyond which a row is not explain
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What is fitted.
+    """What is fitted."""
 
-    Attributes
-    ----------
-    keys : tuple of str
-        Parameters.
-    start : ndarray(float64)
-        Values to begin with, above 0.
-    times : callable
-        ``(values) -> seconds`` of all calls.
-    """
-
-    keys: tuple[str, ...]
-    start: Floats
-    times: Callable[[Mapping[str, float]], Floats]
+    keys: tuple[str, ...]  # parameters
+    start: Floats  # values to begin with, above 0
+    times: Callable[[Mapping[str, float]], Floats]  # ``(values) -> seconds`` of all calls
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Parameters, and how far they are from what was measured.
-
-    Attributes
-    ----------
-    parameters : mapping of str to float
-    interval : mapping of str to tuple of float
-        Of 95 %, by leaving out one algorithm after the other.
-    predicted : ndarray(float64)
-        Seconds of each call with these parameters.
-    left_out, left_out_size : ndarray(float64)
-        Seconds of each call as predicted from all other algorithms, and from all other sizes.
-    evaluations : int
-        How often all calls were simulated.
-    """
+    """Parameters, and how far they are from what was measured."""
 
     parameters: Mapping[str, float]
+    # of 95 %, by leaving out one algorithm after the other
     interval: Mapping[str, tuple[float, float]]
-    predicted: Floats
+    predicted: Floats  # seconds of each call with these parameters
+    # left_out, left_out_size: seconds of each call as predicted from all other algorithms, and from
+    # all other sizes
     left_out: Floats
     left_out_size: Floats
-    evaluations: int
+    evaluations: int  # how often all calls were simulated
 
 
 def fit(

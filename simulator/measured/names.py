@@ -20,32 +20,19 @@ from math import inf
 from typing import NamedTuple
 
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
-from hopmap.simulator.collectives.naming import options_of
+from hopmap.simulator.collectives.selection import options_of
 
 
 class Known(NamedTuple):
-    """An algorithm that is known.
+    """An algorithm that is known."""
 
-    Attributes
-    ----------
-    operation : str
-        A key of `ALGORITHMS`.
-    algorithm : str
-        With its options, as `naming.named` reads them.
-    puts : bool
-        Whether messages are puts into memory that the receiver has named before: they wait for no
-        receive, like those of MPI's ready mode.
-    kept : bool
-        Whether buffers are the library's, kept from call to call.
-    prepares : bool
-        Whether ranks look partners and buffers up first, as before puts.
-    """
-
-    operation: str
-    algorithm: str
+    operation: str  # a key of `ALGORITHMS`
+    algorithm: str  # with its options, as `naming.named` reads them
+    # whether messages are puts into memory that the receiver has named before: they wait for no
+    # receive, like those of MPI's ready mode
     puts: bool = False
-    kept: bool = False
-    prepares: bool = False
+    kept: bool = False  # whether buffers are the library's, kept from call to call
+    prepares: bool = False  # whether ranks look partners and buffers up first, as before puts
 
 
 FUJITSU: Mapping[str, Mapping[str, str]] = {

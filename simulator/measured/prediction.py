@@ -5,22 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.progress import Progress, silent
-from hopmap.simulator.collectives.schedules import AlgorithmError
+from hopmap.simulator.collectives.algorithms import Chosen, scheduled
+from hopmap.simulator.collectives.schedules import AlgorithmError, cut
 from hopmap.simulator.deadlock import DeadlockError
 from hopmap.simulator.packets import compiled_engine
 from hopmap.simulator.parameters.parameters import Parameters
-from hopmap.simulator.programs.program import Program
+from hopmap.simulator.programs.from_collectives import template_of
+from hopmap.simulator.programs.mpi_calls import SendMode
+from hopmap.simulator.programs.operation_rows import local_work
+from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import Topology
+from hopmap.traces import Collective
 
 from .files import Measured, MeasuredError
 from .names import SEVERAL_PORTS, Known, known
-from .single_call import ELEMENT, WHOLE, call_program
+
+ELEMENT = 4  # bytes of an element in the measured calls, an int
+WHOLE = ("bcast", "reduce", "allreduce")
 
 PACKETS = 64  # of the largest message of a call, at most
 FEWEST = 8  # where that would be more than so many packets in all
@@ -37,7 +45,6 @@ SQUARE: Mapping[str, tuple[str, ...]] = {
     "reduce_scatter": ("ring", "pairwise", "bine_any_even"),
 }
 KEPT, KEPT_ROWS = 256, 100_000  # programs, and rows of each: 1 GB at most
-
 ON_GPU, NO_NAME = "buffers on GPUs", "no public definition"
 CHANGED = "an MPI that was changed, in which names mean something else"
 TOO_MANY = "more ranks than asked for"
@@ -45,22 +52,89 @@ NOTHING = "less than an element for every rank: nothing is sent"
 TOO_LARGE, NOT_SO_MANY = "too large to simulate", "not for so many ranks"
 STUCK = "gets stuck: its sends wait for each other"
 PORTS = "several ports, a thread for each: not modelled"
+_kept: dict[tuple[Known, int, int], Program] = {}
+
+
+def moved(operation: str, size: int, members: int) -> NDArray[np.int64]:
+    """Return what a call moves, as algorithms take it, of a buffer of so many bytes in all.
+
+    It is what broadcasts and reductions to all or one carry; what gathers collect from all; what
+    scatters, exchanges and scattered reductions share out. Exchanges send equal blocks of
+    ``size // members`` bytes.
+
+    Returns
+    -------
+    ndarray(int64)
+        Bytes: of the buffer, shape (1,), for `WHOLE`; of each pair, shape (members, members), for
+        alltoall; of each member's block, shape (members,), for all others.
+    """
+    if operation in WHOLE:
+        return np.array([size], dtype=np.int64)
+    if operation == "alltoall":
+        return np.full((members, members), size // members, dtype=np.int64)
+    return cut(size, members)
+
+
+def call_program(
+    operation: str, algorithm: str, members: int, size: int, *, puts: bool = False
+) -> Program:
+    """Lower one call on all ranks, rank 0 the root.
+
+    Parameters
+    ----------
+    operation : str
+        A key of `ALGORITHMS`.
+    algorithm : str
+        With its options, as `named` reads them.
+    size : int
+        Bytes of the whole buffer, see `moved`.
+    puts : bool
+        Whether messages go into memory that is there, and wait for no receive, even if the
+        algorithm does not say so itself.
+    """
+    volume = moved(operation, size, members)
+    chosen = scheduled(operation, algorithm, members, 0, volume, size // ELEMENT)
+    if puts:
+        chosen = chosen._replace(schedule=chosen.schedule._replace(puts=True))
+    return program_of_call(chosen, members)
+
+
+def program_of_call(chosen: Chosen, members: int) -> Program:
+    """Give every rank its part of one collective call, and nothing else, as `lower` would."""
+    template = template_of(chosen.schedule)
+    rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
+    count = len(rows) + members
+
+    def column(values: NDArray[Any] | int, otherwise: int, kind: type) -> NDArray[Any]:
+        filled: NDArray[Any] = np.full(count, otherwise, dtype=kind)
+        filled[rows] = values
+        return filled
+
+    ends = np.cumsum(np.bincount(template.member, minlength=members) + 1)
+    return Program(
+        name=f"{chosen.operation} by {chosen.algorithm}",
+        offsets=np.concatenate(([0], ends)).astype(np.int64),
+        rank_of=np.arange(members, dtype=np.int32),
+        kind=column(template.kind, Op.FINISH, np.uint8),
+        compute=np.zeros(count),
+        peer=column(template.peer, -1, np.int32),
+        tag=column(0, -1, np.int32),
+        context=column(1, -1, np.int32),
+        size=column(template.size, 0, np.int64),
+        target=column(np.where(template.target < 0, -1, rows[template.target]), -1, np.int64),
+        mode=column(template.mode, SendMode.STANDARD, np.uint8),
+        work=local_work(template.worked, rows),
+        collectives={1: np.array([Collective[chosen.operation.upper()]], dtype=np.uint8)},
+        chosen={chosen.operation: {chosen.algorithm: 1}},
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Predicted times.
+    """Predicted times."""
 
-    Attributes
-    ----------
-    time : ndarray(float64)
-        Seconds of each entry; NaN of those that are not simulated.
-    why : tuple of str
-        Why an entry is not simulated; empty of the others.
-    """
-
-    time: NDArray[np.float64]
-    why: tuple[str, ...]
+    time: NDArray[np.float64]  # seconds of each entry; NaN of those that are not simulated
+    why: tuple[str, ...]  # why an entry is not simulated; empty of the others
 
 
 def predict(
@@ -84,11 +158,6 @@ def predict(
         Calls of more ranks are not simulated; 0 for any number.
     limit : int
         Packets of a call that is simulated at most, a message counting as `MESSAGE` more.
-
-    Raises
-    ------
-    MeasuredError
-        A call on more nodes than there are.
     """
     given = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
     time, why = np.full(len(measured), np.nan), []
@@ -124,11 +193,6 @@ def nodes_of_ranks(network: Topology, nodes: int, tasks: int, where: str) -> NDA
         Ranks on each.
     where : str
         What messages begin with.
-
-    Raises
-    ------
-    MeasuredError
-        There are fewer nodes, or a machine has more.
     """
     job = len(network.order) > 0
     there = network.order if job else np.flatnonzero(network.slots > 0)
@@ -193,13 +257,6 @@ def call_time(
         Node of each rank.
     limit : int
         See `predict`.
-
-    Raises
-    ------
-    AlgorithmError
-        The algorithm is not for so many ranks.
-    DeadlockError
-        Its sends wait for each other.
     """
     segment = re.search(r"segment=([1-9]\d*)", entry.algorithm)
     enough = SEGMENTS * int(segment[1]) if segment else size
@@ -226,9 +283,6 @@ def call_time(
     plan = plan_run(program, network, node_of, replace(parameters, packet_size=packet))
     ahead = parameters.collective_before_puts * (entry.prepares and not entry.puts)
     return ahead + float(compiled_engine.run(plan).finish.max(initial=0.0))
-
-
-_kept: dict[tuple[Known, int, int], Program] = {}
 
 
 def _program(entry: Known, members: int, size: int) -> Program:

@@ -29,7 +29,7 @@ from hopmap.topologies import MappingError, Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.traces import Traffic, exact_sum, largest_product, summed
 
-from .measures import Congestion, Dilation, Measure, OffNode, Spread, spread_of
+from .metrics import Congestion, Dilation, Measure, OffNode, Spread, spread_of
 
 MOST_HOPS = 2**25
 """Rank pairs times nodes a line, which bounds the hops of rule 3; what was published has 10^5."""
@@ -54,12 +54,6 @@ def maplib_measure(
         Node of each rank, valid.
     weight : ndarray(int64, shape=(pairs,))
         Messages or bytes of each directed pair.
-
-    Raises
-    ------
-    MappingError
-        The network is no box, so that nothing was ever published for it, or the published routes
-        may have more than `MOST_HOPS` hops, since many of them go round a ring the wrong way.
     """
     from . import load_kernels
 

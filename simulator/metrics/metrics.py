@@ -23,19 +23,90 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopmap.errors import HopmapError
+from hopmap.errors import HopmapError, choice
 from hopmap.notebook import Shown
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Traffic, exact_sum, largest_product, summed
 from hopmap.units import show_bytes
 
-from .maplib import maplib_measure
-from .measures import Congestion, Dilation, Measure, OffNode, Spread, spread_of
-
 if TYPE_CHECKING:
     import pandas as pd
 
 CONVENTIONS = ("hopmap", "maplib")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Total, average, minimum and maximum over the entries that are not 0.
+
+    The average is a float in the convention "hopmap" and a truncated integer in "maplib".
+    """
+
+    total: int
+    avg: float
+    min: int
+    max: int
+
+
+@dataclass(frozen=True)
+class Dilation:
+    """Hops weighted by traffic: sum, average per message (or byte), longest distance, largest pair.
+
+    The average is over what another rank gets; "maplib" has what ranks send themselves in it, as
+    one hop. ``max_pair`` is the most that hops times weight come to for one pair: the maximum that
+    the HAEC thesis, section 2.6, names beside the sum.
+    """
+
+    sum: int
+    avg: float
+    max: int
+    max_pair: int
+
+
+@dataclass(frozen=True)
+class Congestion:
+    """Highest link load, the nodes that this link joins, links with any load, links in all.
+
+    ``pairs`` is the most rank pairs that use one link, which is what the HAEC thesis, section 2.6,
+    calls congestion.
+    """
+
+    max: int
+    max_link: list[int] | None
+    pairs: int
+    used_links: int
+    links: int
+
+
+@dataclass(frozen=True)
+class OffNode:
+    """What leaves nodes: in all, and from the worst node."""
+
+    total: int
+    max: int
+
+
+@dataclass(frozen=True)
+class Measure:
+    """All metrics for one quantity, messages or bytes."""
+
+    ieplc: Spread
+    ianlc: Spread
+    ienlc: Spread
+    ienpc: Spread
+    dilation: Dilation
+    congestion: Congestion
+    off_node: OffNode
+
+
+def spread_of(entries: NDArray[np.int64], *, truncate: bool = False) -> Spread:
+    """Summarise the entries that are not 0."""
+    used = entries[entries > 0]
+    if not used.size:
+        return Spread(0, 0 if truncate else 0.0, 0, 0)
+    total = exact_sum(used)
+    average = total // used.size if truncate else total / used.size
+    return Spread(total, average, int(used.min()), int(used.max()))
 
 
 class MetricsError(HopmapError, ValueError):
@@ -146,21 +217,16 @@ def evaluate(
     convention : {"hopmap", "maplib"}
         Correct directed metrics, or the published ones (see `maplib.py`).
 
-    Raises
-    ------
-    MappingError
-        The mapping does not fit traffic and topology.
-    MetricsError
-        Unknown convention.
-
     Notes
     -----
     Time is linear in the hops of all pairs, memory in pairs + links.
     """
     if convention not in CONVENTIONS:
-        raise MetricsError(f"convention {convention!r}: expected one of {', '.join(CONVENTIONS)}")
+        raise MetricsError(choice("convention", convention, CONVENTIONS))
     mapping = check_mapping(node_of, topology, traffic.ranks)
     if convention == "maplib":
+        from .maplib import maplib_measure
+
         measures = [
             maplib_measure(traffic, topology, mapping, weight)
             for weight in (traffic.messages, traffic.bytes)
@@ -221,7 +287,7 @@ def hot_links(
     pairs : int
         Rank pairs to return per link, at most.
     """
-    from . import load_kernels
+    from hopmap.simulator.metrics import load_kernels
 
     mapping = check_mapping(node_of, topology, traffic.ranks)
     link_messages, link_bytes = link_loads(traffic, topology, mapping)

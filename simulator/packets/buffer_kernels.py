@@ -16,10 +16,11 @@ from numba.extending import overload
 
 from hopmap.compilation import NO_WRAPPERS, subroutine
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
-from hopmap.simulator.model_kernels import credit_arrival, packet_bytes, place_free, tail_arrival
-from hopmap.simulator.routing.routes import FIXED
+from hopmap.simulator.routes import FIXED
 from hopmap.simulator.row_pointers import fields_of, nth, wide
+from hopmap.simulator.task_kernels import credit_arrival, packet_bytes, place_free, tail_arrival
 
+from .arbitration_kernels import stand_again, stand_in, step_forward
 from .credit_kernels import (
     come_back,
     come_to,
@@ -30,11 +31,17 @@ from .credit_kernels import (
     settle_tail,
     watch_out,
 )
+from .output_request_kernels import (
+    channel_for,
+    list_of,
+    most_room,
+    preferred,
+    request_output,
+    watch_ways,
+)
 from .server_kernels import came, forward, left, release, serve_from, server_at, watch
-from .slot_kernels import key_of
+from .slot_kernels import append, drop, key_of
 from .state import State
-from .turn_kernels import append, drop, stand_again, stand_in, step_forward
-from .wish_kernels import channel_for, list_of, most_room, preferred, watch_ways, wish
 
 
 def queue_up(run: State, slot: int, now: float) -> bool:
@@ -186,7 +193,7 @@ def _ask_any(run: State, number: int, now: float) -> None:
     """Likewise for any link that will do."""
     buffer = nth(run.limits.buffers, number)
     packet = nth(run.packets, buffer["first"])
-    place = wide(wish(run, packet, now))
+    place = wide(request_output(run, packet, now))
     _enlist(run, number, list_of(run, place))
     if packet["own"] < 0:
         _grant(run, place, now)

@@ -11,31 +11,29 @@ from hopmap.progress import Progress
 from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import COUNT, ENTRY, Heap
 from hopmap.simulator.link_use import FINEST, LinkUse
+from hopmap.simulator.operations import NOTHING, Record
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.programs.unrolling import unrolled
-from hopmap.simulator.record import NOTHING, Record
 from hopmap.simulator.result import Outcome, Servers
 from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import RunPlan
-from hopmap.simulator.steady.watch import TRIP_END, Watch
-from hopmap.simulator.strand_kernels import CROWDED, ENDED
-from hopmap.simulator.strand_state import (
+from hopmap.simulator.steady_state import ITERATION_END, Watch
+from hopmap.simulator.task_kernels import CROWDED, ENDED
+from hopmap.simulator.task_state import (
     FACTOR,
     RANK,
-    begin_strands,
+    begin_tasks,
     check_finished,
     fill_rows,
     loop_table,
     message_times,
     operation_times,
     outcome_of,
-    strand_table,
+    task_table,
 )
 
-from .buffer_state import buffers_of, waits_of
 from .loop_kernels import advance
-from .nic_state import nics_of
-from .routing_state import ways_of
+from .part_state import buffers_of, nics_of, waits_of, ways_of
 from .state import (
     CHANNEL,
     COUNTED_MESSAGE,
@@ -57,9 +55,8 @@ from .state import (
     Table,
 )
 
-SHARE = (
-    1 << 19
-)  # events before Python may look at Ctrl-C and the progress: about a tenth of a second
+# Events before Python may look at Ctrl-C and the progress: about a tenth of a second.
+SHARE = 1 << 19
 # By whether buffers are finite, and whether routes are chosen on the way.
 PACKETS = {
     (False, False): PACKET,
@@ -83,15 +80,7 @@ def run(
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
-    """Replay a plan, as far as its watch says; equal to `simpy_engine.run` in every bit.
-
-    Raises
-    ------
-    ParameterError
-        Packets so small that the order key does not fit 63 bits.
-    DeadlockError
-        Nothing is left to happen and some strand has not finished.
-    """
+    """Replay a plan, as far as its watch says; equal to `simpy_engine.run` in every bit."""
     state = _finished(plan, _state(plan, record), progress, watch)
     servers = state.servers
     return Outcome(
@@ -169,24 +158,24 @@ def _finished(
 
 
 def _watched(state: State, watch: Watch) -> State:
-    """Let the first trips of a loop be written down."""
-    ranks, trips = watch.ends.shape
-    state.rows["channel"][watch.rows] = np.arange(ranks) * trips
-    state.loop["watched_trips"], state.loop["look_at"] = trips, ranks
-    return state._replace(trip_ends=watch.ends.reshape(-1))
+    """Let the first iterations of a loop be written down."""
+    ranks, iterations = watch.ends.shape
+    state.rows["channel"][watch.rows] = np.arange(ranks) * iterations
+    state.loop["watched_iterations"], state.loop["look_at"] = iterations, ranks
+    return state._replace(iteration_ends=watch.ends.reshape(-1))
 
 
 def _due(state: State) -> bool:
-    """Whether it is time to look at the trips that have ended; behind the event that ended one."""
-    return bool(0 < state.loop["look_at"][0] <= state.loop["trips_ended"][0])
+    """Whether it is time to look at the iterations that have ended."""
+    return bool(0 < state.loop["look_at"][0] <= state.loop["iterations_ended"][0])
 
 
 def _look(state: State, watch: Watch) -> None:
     """Go on as before, or have all ranks leave the loop."""
     loop, ranks = state.loop, len(watch.rows)
-    loop["look_at"] = (loop["trips_ended"] // ranks + 1) * ranks
-    if trips := watch.look(*(state.servers[name] for name in ("bytes", "busy", "waited"))):
-        state.rows["size"][watch.rows] = trips
+    loop["look_at"] = (loop["iterations_ended"] // ranks + 1) * ranks
+    if iterations := watch.look(*(state.servers[name] for name in ("bytes", "busy", "waited"))):
+        state.rows["size"][watch.rows] = iterations
         state.rows["channel"][watch.rows] = -1
         loop["look_at"] = 0
 
@@ -204,7 +193,7 @@ def _check_key(plan: RunPlan) -> None:
 
 
 def _state(plan: RunPlan, record: Record) -> State:
-    """Lay out a run that has not begun: every rank's own strand goes on at 0."""
+    """Lay out a run that has not begun: every rank's own task goes on at 0."""
     _check_key(plan)
     program = plan.program
     servers = _aligned(len(plan.bandwidth), SERVER)
@@ -219,14 +208,14 @@ def _state(plan: RunPlan, record: Record) -> State:
     limited, limits = bool(len(plan.classes)), buffers_of(plan)
     routed, ways = plan.routes is not None, ways_of(plan)
     busy = len(limits.links) if limited else rails
-    heap = Heap(np.zeros(program.strands + busy, dtype=ENTRY), np.zeros(1, dtype=COUNT))
-    begin_strands(heap, plan)
+    heap = Heap(np.zeros(program.tasks + busy, dtype=ENTRY), np.zeros(1, dtype=COUNT))
+    begin_tasks(heap, plan)
     loop = loop_table(plan, record, LOOP)
     loop["bins"], loop["width"] = record.bins, FINEST
     loop["tracked"] = plan.links if record.bins else 0
     loop["turns"] = turns
     loop["links"], loop["pairs"] = plan.links, len(nics.queues) - len(nics.nodes)
-    loop["free"] = loop["strand"] = -1
+    loop["free"] = loop["task"] = -1
     loop["channels"] = plan.parameters.network_virtual_channels
     loop["ends"] = plan.injection.stop
     loop["queues"] = loop["ends"] * loop["channels"]
@@ -245,12 +234,12 @@ def _state(plan: RunPlan, record: Record) -> State:
     state = State(
         loop=loop,
         rows=_rows(plan, begins),
-        strands=strand_table(plan),
+        tasks=task_table(plan),
         ranks=np.zeros(program.ranks, dtype=RANK),
         servers=servers,
         channels=channels,
-        packets=np.zeros(program.strands, dtype=PACKETS[limited, routed]),
-        messages=np.zeros(program.strands, dtype=MESSAGES[limited or turns, limited or routed]),
+        packets=np.zeros(program.tasks, dtype=PACKETS[limited, routed]),
+        messages=np.zeros(program.tasks, dtype=MESSAGES[limited or turns, limited or routed]),
         heap=heap,
         factors=plan.noise.factors.view(FACTOR),
         paths=paths.view(STOP),
@@ -260,7 +249,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         latest=np.zeros(0, dtype=LATEST),
         hops=np.zeros(0, dtype=HOP),
         use=np.zeros(plan.links * record.bins, dtype=USE),
-        trip_ends=np.zeros(0, dtype=TRIP_END),
+        iteration_ends=np.zeros(0, dtype=ITERATION_END),
         nics=nics,
         limits=limits,
         ways=ways,

@@ -1,4 +1,4 @@
-"""The compiled event loop: events, strands and messages, by the rules of `model.py`."""
+"""The compiled event loop: events, tasks and messages, by the rules of `model.py`."""
 
 from __future__ import annotations
 
@@ -22,23 +22,101 @@ from hopmap.simulator.model import (
     RESUME,
     SENT,
 )
-from hopmap.simulator.model_kernels import asks_first, completion, in_call
 from hopmap.simulator.row_pointers import nth, wide
-from hopmap.simulator.strand_kernels import (
+from hopmap.simulator.task_kernels import (
     CROWDED,
     ENDED,
     MORE,
+    asks_first,
+    completion,
+    in_call,
+    packet_bytes,
+    packet_count,
     pass_end_point,
     record_arrival,
-    strand_machine,
+    service_end,
+    tail_arrival,
+    task_machine,
 )
 
-from .buffer_kernels import make_room
-from .network_kernels import arrive, transmit
-from .nic_kernels import next_turn
-from .server_kernels import left
+from .arbitration_kernels import enter, next_turn
+from .buffer_kernels import enter_buffer, make_room, queue_up
+from .routing_kernels import next_stop
+from .server_kernels import arrived, came, forward, left, release, send_off, serve, server_at, watch
 from .slot_kernels import free, key_of, take
 from .state import State
+
+
+@subroutine
+def transmit(run: State, slot: int, cargo: int, now: float) -> float:
+    """Hand a message to its first server, where its packets queue at once.
+
+    Returns when it will have left that server, or -1 if it waits there for its turn.
+    """
+    loop, message = run.loop, nth(run.messages, slot)
+    row = nth(run.rows, message["row"])
+    size, path = row["size"], row["path"]
+    if cargo != DATA:
+        loop["controls"] += 1
+        size = loop["control_bytes"]
+        if cargo in (GRANT, ACKNOWLEDGEMENT):
+            path = row["back"]
+    stop = nth(run.paths, path)["server"]
+    place = server_at(stop)
+    count = packet_count(size, loop["packet_size"])
+    nth(run.packets, slot)["cargo"] = cargo
+    message["path"] = path
+    message["size"] = size
+    message["packet"] = 0
+    send_off(message, count)
+    if enter(run, slot, now) or queue_up(run, slot, now):
+        return -1.0
+    loop["served"] += count
+    first_start = first_end = end = 0.0
+    for packet in range(count):
+        part = packet_bytes(size, loop["packet_size"], packet)
+        start, end = serve(run, place, now, part, now, cargo == DATA, packet == count - 1)
+        if packet == 0:
+            first_start, first_end = start, end
+        if loop["watch"]:
+            watch(run, message["number"], cargo, packet, place, part, now, start, end)
+    if stop < 0:
+        arrived(run, slot, tail_arrival(end, nth(run.servers, place)["latency"]))
+    else:
+        release(run, slot, first_start, first_end, True)
+    return end
+
+
+@subroutine
+def arrive(run: State, slot: int, key: int, now: float) -> None:
+    """Serve a packet at the next server of its path."""
+    if enter_buffer(run, slot, key, now):
+        return
+    packet = nth(run.packets, slot)
+    whole, leads = wide(packet["message"]), packet["leads"]
+    stop = next_stop(run, packet, key, now)
+    place = server_at(stop)
+    server = nth(run.servers, place)
+    last = whole == slot
+    run.loop["served"] += 1
+    data = packet["cargo"] == DATA
+    start, end = serve(run, place, now, packet["size"], packet["tail"], data, last)
+    if run.loop["watch"]:
+        number, size = nth(run.messages, whole)["number"], packet["size"]
+        part = key & ((1 << run.loop["packet_bits"]) - 1)
+        watch(run, number, packet["cargo"], part, place, size, now, start, end)
+    if stop >= 0:
+        packet["leads"] = False
+        forward(run, slot, packet, key, server["latency"], start, end)
+    else:
+        came(run, slot, whole, tail_arrival(end, server["latency"]))
+    if leads:
+        message = nth(run.messages, whole)
+        first = nth(run.servers, nth(run.paths, message["path"])["server"])
+        size = packet_bytes(message["size"], run.loop["packet_size"], message["packet"])
+        begin = message["end"]
+        release(run, whole, begin, service_end(begin, size, first["bandwidth"], begin), True)
+
 
 RESERVE = 8  # slots that one operation, or one event, may take
 
@@ -54,10 +132,10 @@ def _advance(run: State, budget: int) -> int:
     loop, count = run.loop, run.heap.count
     loop["budget"] = budget
     kind_shift = loop["number_bits"] + loop["packet_bits"]
-    if loop["strand"] >= 0:
-        strand, loop["strand"] = loop["strand"], -1
-        go_on(run, strand, loop["now"])
-    while loop["strand"] < 0:
+    if loop["task"] >= 0:
+        task, loop["task"] = loop["task"], -1
+        go_on(run, task, loop["now"])
+    while loop["task"] < 0:
         if count["size"] == 0:
             return ENDED
         if loop["spare"] < RESERVE:
@@ -107,18 +185,18 @@ def _queue(run: State, queue: Any, slot: int) -> None:
 
 
 @subroutine
-def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
+def _post_send(run: State, task: Any, row: Any, at: int, now: float) -> None:
     slot, queue = take(run), nth(run.channels, row["channel"])
     message = nth(run.messages, slot)
-    number = strand["message"]
-    strand["message"] = number + 1
+    number = task["message"]
+    task["message"] = number + 1
     row["place"] = queue["sends"]
     queue["sends"] += 1
-    row["trips"] += 1
+    row["iterations"] += 1
     message["number"] = number
     message["row"] = at
-    message["rank"] = strand["rank"]
-    message["send_trip"] = row["trips"]
+    message["rank"] = task["rank"]
+    message["send_iteration"] = row["iterations"]
     message["there"] = False
     if run.loop["record_messages"]:
         nth(run.message_times, number)["sent"] = now
@@ -126,7 +204,7 @@ def _post_send(run: State, strand: Any, row: Any, at: int, now: float) -> None:
     if waiting >= 0 and nth(run.messages, waiting)["receive"] >= 0:
         queue["first"] = nth(run.packets, waiting)["next"]
         message["receive"] = nth(run.messages, waiting)["receive"]
-        message["receive_trip"] = nth(run.messages, waiting)["receive_trip"]
+        message["receive_iteration"] = nth(run.messages, waiting)["receive_iteration"]
         free(run, waiting)
     else:
         message["receive"] = -1
@@ -144,7 +222,7 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> float:
     queue = nth(run.channels, row["channel"])
     row["place"] = queue["receives"]
     queue["receives"] += 1
-    row["trips"] += 1
+    row["iterations"] += 1
     row["done"] = False
     slot = wide(queue["first"])
     none = slot < 0 or nth(run.messages, slot)["receive"] >= 0
@@ -155,7 +233,7 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> float:
         queue["first"] = nth(run.packets, slot)["next"]
     message = nth(run.messages, slot)
     message["receive"] = at
-    message["receive_trip"] = row["trips"]
+    message["receive_iteration"] = row["iterations"]
     if none or not message["there"]:
         return 0.0
     if nth(run.packets, slot)["cargo"] != DATA:
@@ -182,7 +260,7 @@ def _deliver(run: State, slot: int, now: float) -> None:
         message["there"] = True
         return
     if cargo == DATA:
-        complete(run, receive, wide(message["receive_trip"]), now)
+        complete(run, receive, wide(message["receive_iteration"]), now)
         if message["completion"] != ACKNOWLEDGED:
             free(run, slot)
             return
@@ -222,7 +300,7 @@ def _answer(run: State, slot: int, now: float) -> None:
 def _complete_send(run: State, slot: int, now: float) -> None:
     """Complete the send of a slot that nothing else is to happen to."""
     sent = nth(run.messages, slot)
-    complete(run, sent["row"], wide(sent["send_trip"]), now)
+    complete(run, sent["row"], wide(sent["send_iteration"]), now)
     free(run, slot)
 
 
@@ -250,26 +328,26 @@ def _leave(run: State, slot: int, now: float) -> None:
 
 @subroutine
 def _crowded(run: State, number: int) -> bool:
-    """Whether slots are short; that is the strand then with which to begin again."""
+    """Whether slots are short; that is the task then with which to begin again."""
     if run.loop["spare"] >= RESERVE:
         return False
-    run.loop["strand"] = number
+    run.loop["task"] = number
     return True
 
 
 @subroutine
-def _end_trip(run: State, strand: Any, row: Any, now: float) -> None:
-    """Write the end of a trip of a watched loop down; stop when it is time to look at them."""
+def _end_iteration(run: State, task: Any, row: Any, now: float) -> None:
+    """Write the end of an iteration of a watched loop down; stop when it is time to look."""
     loop = run.loop
-    if row["channel"] < 0 or row["trips"] > loop["watched_trips"]:
+    if row["channel"] < 0 or row["iterations"] > loop["watched_iterations"]:
         return
-    end = nth(run.trip_ends, row["channel"] + row["trips"] - 1)
+    end = nth(run.iteration_ends, row["channel"] + row["iterations"] - 1)
     end["time"] = now
-    end["compute"] = strand["compute"]
-    end["communicate"] = strand["communicate"]
-    loop["trips_ended"] += 1
-    if loop["trips_ended"] == loop["look_at"]:
+    end["compute"] = task["compute"]
+    end["communicate"] = task["communicate"]
+    loop["iterations_ended"] += 1
+    if loop["iterations_ended"] == loop["look_at"]:
         loop["budget"] = 0
 
 
-go_on, complete = strand_machine(push, _post_send, _post_receive, _crowded, _end_trip)
+go_on, complete = task_machine(push, _post_send, _post_receive, _crowded, _end_iteration)

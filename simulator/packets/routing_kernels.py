@@ -13,23 +13,23 @@ import numpy as np
 from numba.extending import overload
 
 from hopmap.compilation import NO_WRAPPERS, subroutine
-from hopmap.simulator.model_kernels import hashed
-from hopmap.simulator.routing import adaptive, progressive, spraying, ugal, valiant
-from hopmap.simulator.routing.routes import ADAPTIVE, FIXED, PAR, SPRAYING, UGAL_G, VALIANT
+from hopmap.simulator import route_choices
+from hopmap.simulator.routes import ADAPTIVE, FIXED, PAR, SPRAYING, UGAL_G, VALIANT
 from hopmap.simulator.row_pointers import fields_of, nth
+from hopmap.simulator.task_kernels import hashed
 
 from .credit_kernels import settle
-from .routing_state import ARRIVED, OUTSIDE
+from .part_state import ARRIVED, OUTSIDE
 from .state import State
 
 INNER = -(2**31)  # a stop that is to be chosen
 
-shorter = subroutine(adaptive.shorter)
-chosen = subroutine(spraying.chosen)
-choices = subroutine(valiant.choices)
-intermediate = subroutine(valiant.intermediate)
-goes_minimally = subroutine(ugal.goes_minimally)
-decided = subroutine(progressive.decided)
+shorter = subroutine(route_choices.shorter)
+chosen = subroutine(route_choices.chosen)
+choices = subroutine(route_choices.choices)
+intermediate = subroutine(route_choices.intermediate)
+goes_minimally = subroutine(route_choices.goes_minimally)
+decided = subroutine(route_choices.decided)
 
 
 def set_out(run: State, packet: Any, path: int) -> None:

@@ -1,4 +1,4 @@
-"""The compiled event loop, servers: how one serves a packet and lets it go on, and free slots."""
+"""The compiled event loop, servers: how one serves a packet and lets it go on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from numba.extending import overload
 from hopmap.compilation import NO_WRAPPERS, subroutine
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DELIVER, SENT
-from hopmap.simulator.model_kernels import (
+from hopmap.simulator.row_pointers import fields_of, nth
+from hopmap.simulator.task_kernels import (
     head_arrival,
     noticed,
     packet_bytes,
@@ -17,12 +18,43 @@ from hopmap.simulator.model_kernels import (
     service_start,
     tail_arrival,
 )
-from hopmap.simulator.row_pointers import fields_of, nth
 
-from .link_use_kernels import use
 from .routing_kernels import set_out
 from .slot_kernels import free, key_of, take
 from .state import State
+
+
+@subroutine
+def use(run: State, link: int, start: float, end: float) -> None:
+    """Spread a service over the bins that it touches."""
+    bins = run.loop["bins"]
+    while end > bins * run.loop["width"]:
+        _merge(run)
+    width, at = run.loop["width"], link * bins
+    first, last = int(start / width), int(end / width)
+    if start == end:  # perhaps where the last bin ends
+        return
+    if first == last:
+        nth(run.use, at + first)["busy"] += end - start
+        return
+    nth(run.use, at + first)["busy"] += (first + 1) * width - start
+    for k in range(first + 1, last):
+        nth(run.use, at + k)["busy"] += width
+    if end > last * width:
+        nth(run.use, at + last)["busy"] += end - last * width
+
+
+@subroutine
+def _merge(run: State) -> None:
+    """Make bins twice as long."""
+    bins = run.loop["bins"]
+    run.loop["width"] *= 2
+    for at in range(0, run.loop["tracked"] * bins, bins):
+        for k in range(bins):
+            busy = nth(run.use, at + 2 * k)["busy"] if 2 * k < bins else 0.0
+            if 2 * k + 1 < bins:
+                busy += nth(run.use, at + 2 * k + 1)["busy"]
+            nth(run.use, at + k)["busy"] = busy
 
 
 @subroutine
@@ -200,5 +232,5 @@ def left(run: State, slot: int, at: float) -> None:
     """Complete the send of a message whose last byte will have left the first server then."""
     message, sent = nth(run.messages, slot), take(run)
     nth(run.messages, sent)["row"] = message["row"]
-    nth(run.messages, sent)["send_trip"] = message["send_trip"]
+    nth(run.messages, sent)["send_iteration"] = message["send_iteration"]
     push(run.heap, sent, at, key_of(run, SENT, message["number"], 0))

@@ -1,10 +1,12 @@
-"""The compiled event loop, free slots, and the keys of events."""
+"""The compiled event loop, what all its parts use: free slots, linked lists, the keys of events."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from hopmap.compilation import subroutine
-from hopmap.simulator.model_kernels import order_key
 from hopmap.simulator.row_pointers import nth
+from hopmap.simulator.task_kernels import order_key
 
 from .state import State
 
@@ -30,3 +32,20 @@ def free(run: State, slot: int) -> None:
 def key_of(run: State, kind: int, number: int, packet: int) -> int:
     """Rank of an event, see `model.order_key`."""
     return int(order_key(kind, number, packet, run.loop["number_bits"], run.loop["packet_bits"]))
+
+
+@subroutine
+def append(owner: Any, items: Any, item: int) -> None:
+    """Put an item at the end of a list; its owner knows the first and the last."""
+    nth(items, item)["next"] = -1
+    if owner["first"] < 0:
+        owner["first"] = item
+    else:
+        nth(items, owner["last"])["next"] = item
+    owner["last"] = item
+
+
+@subroutine
+def drop(owner: Any, items: Any) -> None:
+    """Take the first item out of a list."""
+    owner["first"] = nth(items, owner["first"])["next"]

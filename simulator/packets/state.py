@@ -1,7 +1,7 @@
 """The tables that the compiled engine works on.
 
 Everything that can have an event is a *slot*, with at most one event at a time: the first slots are
-the strands; a message takes one when it is sent, which its last packet uses too; each further
+the tasks; a message takes one when it is sent, which its last packet uses too; each further
 packet takes one while it travels. What is kept is therefore linear in what is in flight. A message
 that found no receive, and a receive that found no message, stand in the queue of their channel: the
 k-th of one meets the k-th of the other.
@@ -15,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator.heap_kernels import Heap
-from hopmap.simulator.strand_state import Columns, row_type
+from hopmap.simulator.task_state import Columns, row_type
 
-from .buffer_state import Buffers
-from .nic_state import Nics
-from .routing_state import Ways
+from .part_state import Buffers, Nics, Ways
 
 Table = NDArray[np.void]
 
-# Columns beside those of `strand_state`.
+# Columns beside those of `task_state`.
 LOOP: Columns = [
     ("watch", np.bool_),  # whether `hops` of the messages in `watched` are kept
     ("bins", np.int64),  # of each link that is tracked
@@ -31,7 +29,7 @@ LOOP: Columns = [
     ("tracked", np.int64),  # the first servers, whose use over time is kept
     ("free", np.int64),  # first free slot
     ("spare", np.int64),  # number of free slots
-    ("strand", np.int64),  # that had to stop for want of slots, or -1
+    ("task", np.int64),  # that had to stop for want of slots, or -1
     ("served", np.int64),  # packets, by all servers
     ("links", np.int64),  # servers before the injection links
     ("turns", np.bool_),  # whether queues of a node take turns
@@ -46,7 +44,7 @@ LOOP: Columns = [
     ("handled_at", np.float64),  # which that is
     ("last", np.float64),  # when the last of such has happened that need not be events
     ("nodes", np.int64),
-    ("routing", np.int64),  # algorithm, of those in `routing/routes.py`
+    ("routing", np.int64),  # algorithm, of those in `routes.py`
     ("routing_seed", np.int64),
     ("drawn", np.int64),  # nodes of which Valiant's is drawn
     ("groups", np.bool_),  # whether places form groups
@@ -57,8 +55,8 @@ LOOP: Columns = [
     ("route_lanes", np.int64),
     ("hops", np.int64),  # kept
     ("budget", np.int64),  # events before Python looks again
-    ("watched_trips", np.int64),  # of each watched loop, the first ones
-    ("trips_ended", np.int64),  # of those, by all ranks together
+    ("watched_iterations", np.int64),  # of each watched loop, the first ones
+    ("iterations_ended", np.int64),  # of those, by all ranks together
     ("look_at", np.int64),  # after how many of them Python looks
 ]
 ROW = row_type(
@@ -66,7 +64,8 @@ ROW = row_type(
         ("path", np.int64),  # where the path of its message begins, and that of the grant
         ("back", np.int64),
         ("place", np.int64),  # in the channel, of what it began last
-        ("channel", np.int32),  # of a watched REPEAT, where in `trip_ends` those of its rank begin
+        # Of a watched REPEAT, where in `iteration_ends` those of its rank begin.
+        ("channel", np.int32),
     ]
 )
 SERVER = np.dtype(
@@ -114,7 +113,7 @@ _HELD: Columns = [
     ("arrival", np.float64),
     ("born", np.float64),
     ("key", np.int64),
-    ("wish", np.int32),
+    ("output", np.int32),
     ("first", np.int32),
     ("count", np.int32),
     ("own", np.int32),
@@ -125,8 +124,8 @@ _MESSAGE: Columns = [
     ("number", np.int64),
     ("row", np.int64),  # of the send
     ("receive", np.int64),  # row of the receive, -1 of a message that found none yet
-    ("send_trip", np.int32),  # `trips` of those rows when they posted it
-    ("receive_trip", np.int32),
+    ("send_iteration", np.int32),  # `iterations` of those rows when they posted it
+    ("receive_iteration", np.int32),
     ("path", np.int64),  # where in `paths` it began
     ("size", np.int64),
     ("packet", np.int64),  # number of the packet that goes on next from the first server
@@ -170,56 +169,35 @@ class State(NamedTuple):
     """All that a run is: a table of each kind, none of them empty.
 
     In compiled code the same with the first record of every table, see `row_pointers`.
-
-    Attributes
-    ----------
-    packets, messages : ndarray(PACKET), ndarray(MESSAGE)
-        One row per slot, of the type that the run's parameters ask for.
-    heap : Heap
-        As long as they are, and for every rail one event more, or for every link that has buffers.
-        A strand's, a packet's or a message's event has its slot as item, that of a rail the queue,
-        that of a packet's tail that has left its buffer the link.
-    paths : ndarray(STOP)
-        Servers of all paths, one path behind the other; the last server s of each as ``~s``.
-    factors : ndarray(FACTOR)
-        Of pauses, see `noise.py`.
-    message_times : ndarray(MESSAGE_TIMES)
-        Of each message, if they are kept.
-    operation_times : ndarray(OPERATION_TIMES)
-        Of each operation, if they are kept.
-    watched, latest, hops : ndarray(WATCHED), ndarray(LATEST), ndarray(HOP)
-        By message, whether its hops are kept; by server, the message served last and when; those
-        hops.
-    use : ndarray(USE)
-        Bins of one tracked link behind those of the other.
-    trip_ends : ndarray(TRIP_END)
-        Of the watched loops, those of one rank behind those of the other.
-    nics : Nics
-        Network interfaces whose queues take turns.
-    limits : Buffers
-        Finite buffers.
-    ways : Ways
-        Routes that are chosen on the way.
     """
 
     loop: Any
     rows: Any
-    strands: Any
+    tasks: Any
     ranks: Any
     servers: Any
     channels: Any
+    # packets, messages: PACKET, MESSAGE: one row per slot, of the type that the run's parameters
+    # ask for
     packets: Any
     messages: Any
+    # as long as these are, and for every rail one event more, or for every link that has buffers. A
+    # task's, a packet's or a message's event has its slot as item, that of a rail the queue, that
+    # of a packet's tail that has left its buffer the link.
     heap: Heap
-    factors: Any
+    factors: Any  # FACTOR, of pauses, see `noise.py`
+    # STOP, servers of all paths, one path behind the other; the last server s of each as ``~s``
     paths: Any
-    message_times: Any
-    operation_times: Any
+    message_times: Any  # MESSAGE_TIMES, of each message, if they are kept
+    operation_times: Any  # OPERATION_TIMES, of each operation, if they are kept
+    # watched, latest, hops: WATCHED, LATEST, HOP: by message, whether its hops are kept; by server,
+    # the message served last and when; those hops
     watched: Any
     latest: Any
     hops: Any
-    use: Any
-    trip_ends: Any
-    nics: Nics
-    limits: Buffers
-    ways: Ways
+    use: Any  # USE, bins of one tracked link behind those of the other
+    # ITERATION_END, of the watched loops, those of one rank behind those of the other
+    iteration_ends: Any
+    nics: Nics  # network interfaces whose queues take turns
+    limits: Buffers  # finite buffers
+    ways: Ways  # routes that are chosen on the way

@@ -61,46 +61,23 @@ TUKEY = 4.685  # residuals in scales beyond which there is no weight
 
 @dataclass(frozen=True, eq=False)
 class PingPong:
-    """Measurements, one entry each.
+    """Measurements, one entry each."""
 
-    Attributes
-    ----------
-    size : ndarray(int64)
-        Bytes of a message.
-    time : ndarray(float64)
-        Seconds of half a round trip.
-    hops : ndarray(int64)
-        Links between the two ranks' nodes; 0 where it is one node.
-    """
-
-    size: NDArray[np.int64]
-    time: Floats
-    hops: NDArray[np.int64]
+    size: NDArray[np.int64]  # bytes of a message
+    time: Floats  # seconds of half a round trip
+    hops: NDArray[np.int64]  # links between the two ranks' nodes; 0 where it is one node
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Parameters, and how far they are from what was measured.
+    """Parameters, and how far they are from what was measured."""
 
-    Attributes
-    ----------
-    parameters : mapping of str to float
-        By key, as `parameters_from` and ``link.*`` take them.
-    predicted : ndarray(float64)
-        Seconds by the model, of each measurement.
-    weight : ndarray(float64)
-        1 for what fits, 0 for what is left out as wild.
-    break_between : tuple of int or None
-        Largest eager and smallest rendezvous size; None if no break is seen.
-    proportioned : tuple of str
-        Terms that only their sum is known of.
-    """
-
-    parameters: Mapping[str, float]
-    predicted: Floats
-    weight: Floats
+    parameters: Mapping[str, float]  # by key, as `parameters_from` and ``link.*`` take them
+    predicted: Floats  # seconds by the model, of each measurement
+    weight: Floats  # 1 for what fits, 0 for what is left out as wild
+    # largest eager and smallest rendezvous size; None if no break is seen
     break_between: tuple[int, int] | None
-    proportioned: tuple[str, ...]
+    proportioned: tuple[str, ...]  # terms that only their sum is known of
 
 
 def calibrate(data: PingPong, name: str = "ping-pong") -> Fit:
@@ -110,11 +87,6 @@ def calibrate(data: PingPong, name: str = "ping-pong") -> Fit:
     ----------
     name : str
         The file, for messages.
-
-    Raises
-    ------
-    ParameterError
-        Fewer than three sizes, values out of range, or times that do not grow with the size.
     """
     _check(data, name)
     sizes = np.unique(data.size)

@@ -81,7 +81,6 @@ def energy_of(
     link_bytes : ndarray(int64, shape=(links,))
     compute : ndarray(float64, shape=(ranks,))
         Seconds that each rank computes. Of n ranks on a node, each stands for an n-th of it.
-    makespan : float
     """
 
     def figure(kind: str, quantity: str) -> float:

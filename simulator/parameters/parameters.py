@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from hopmap.errors import choice
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
 
-from .keys import KEYS, ParameterError, check, key_of, unknown
+from .keys import KEYS, ParameterError, check, key_of
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,8 @@ class Parameters:
         Seconds, besides the link's latency, until a buffer that has become free is known of at the
         other end of the link.
     network_routing : str
-        How packets find their way, one of `ROUTING`, see `simulator/routing/`; "deterministic": by
-        the topology's own routes.
+        How packets find their way, one of `ROUTING`, see `simulator/route_choices.py`;
+        "deterministic": by the topology's own routes.
     network_routing_seed : int
         The same seed gives the same draws for a packet of a message.
     flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
@@ -166,7 +167,7 @@ class Parameters:
             raise ParameterError(f"nic.rails {self.nic_rails}: expected 1 with network.buffer")
         for operation, algorithm in self.algorithms.items():
             if operation not in ALGORITHMS:
-                raise ParameterError(unknown("collective", operation, ALGORITHMS))
+                raise ParameterError(choice("unknown collective", operation, ALGORITHMS))
             check(f"collective.{operation}", algorithm, KEYS[f"collective.{operation}"])
         for name, figure in self.energy.items():
             check(f"energy.{name}", figure, key_of(f"energy.{name}"))
@@ -179,11 +180,6 @@ def parameters_from(settings: Mapping[str, Any]) -> Parameters:
     ----------
     settings : mapping of str to float, int or str
         Keys that `key_of` knows, numbers in the unit given there.
-
-    Raises
-    ------
-    ParameterError
-        Unknown key, or a value out of range.
 
     Examples
     --------

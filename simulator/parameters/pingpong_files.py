@@ -45,11 +45,6 @@ def read_pingpong(path: str | Path, *, hops: int = 1, round_trip: bool = False) 
         Links between the two nodes, where the file has no such column; 0 within a node.
     round_trip : bool
         Whether times are of whole round trips.
-
-    Raises
-    ------
-    PingPongError
-        An unreadable file, none of the formats, a line that is not understood.
     """
     try:
         with Path(path).open("rb") as stream:

@@ -14,17 +14,8 @@ from hopmap.topologies.topology import AS_LINKS
 from hopmap.units import UnitError, has_unit, parse_quantity, show_bytes, show_seconds
 
 from .energy import LINK as ENERGY_LINK
-from .keys import (
-    KEYS,
-    ParameterError,
-    check,
-    key_of,
-    names_algorithm,
-)
-from .parameters import (
-    Parameters,
-    parameters_from,
-)
+from .keys import KEYS, ParameterError, check, key_of, names_algorithm
+from .parameters import Parameters, parameters_from
 
 Value: TypeAlias = str | int | float
 Settings: TypeAlias = tuple[tuple[str, Value], ...]
@@ -49,11 +40,6 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
         Keys of `KEYS`, "link.bandwidth", "link.latency", "link.KIND.bandwidth", ...,
         "energy.link.KIND.static", ...; texts have units, numbers are in SI units. A link kind that
         the topology does not have is left out.
-
-    Raises
-    ------
-    SettingError, ParameterError, TopologyError
-        Unknown key, value out of range.
     """
     model: dict[str, Value] = dict(topology.parameters)
     # All links first, one kind afterwards: "link.bandwidth" must not undo "link.optical.bandwidth".
@@ -137,11 +123,6 @@ def parse_settings(given: Iterable[str]) -> Settings:
     """Read "key=value" words, as ``--set`` takes them, and FILE.toml with a table [parameters].
 
     Words win over files.
-
-    Raises
-    ------
-    SettingError
-        No equals sign, or a key twice.
     """
     settings: dict[str, Value] = {}
     words = list(given)
@@ -159,13 +140,7 @@ def parse_settings(given: Iterable[str]) -> Settings:
 
 
 def parameters_in(file: str) -> dict[str, Value]:
-    """Read the table [parameters] of a TOML file.
-
-    Raises
-    ------
-    SettingError
-        Unreadable, no such table, an unknown key, or a value that is not understood.
-    """
+    """Read the table [parameters] of a TOML file."""
     table = _document(file).get("parameters")
     if not isinstance(table, dict):
         raise SettingError(f"{file}: no table [parameters]: expected one")
@@ -180,30 +155,15 @@ def parameters_in(file: str) -> dict[str, Value]:
 
 
 class Validated(NamedTuple):
-    """What a file of parameters says of how they were held against measured times.
-
-    Attributes
-    ----------
-    file : str
-    topologies : tuple of str
-        Networks on which they were.
-    error : float
-        Median of the relative errors.
-    """
+    """What a file of parameters says of how they were held against measured times."""
 
     file: str
-    topologies: tuple[str, ...]
-    error: float
+    topologies: tuple[str, ...]  # networks on which they were
+    error: float  # median of the relative errors
 
 
 def validated_in(given: Iterable[str]) -> list[Validated]:
-    """Read the tables [validated] of the files among the words of ``--set``; few have one.
-
-    Raises
-    ------
-    SettingError
-        A table without ``topologies`` and ``error``.
-    """
+    """Read the tables [validated] of the files among the words of ``--set``; few have one."""
     found = []
     for file in (word for word in given if "=" not in word and word.endswith(".toml")):
         table = _document(file).get("validated")
@@ -226,13 +186,7 @@ def _document(file: str) -> dict[str, Any]:
 
 
 def algorithms_from(settings: Settings) -> dict[str, str]:
-    """Algorithms by collective operation, where nothing else is to be set.
-
-    Raises
-    ------
-    SettingError, ParameterError
-        Another key, or an unknown algorithm.
-    """
+    """Algorithms by collective operation, where nothing else is to be set."""
     known = [key for key in KEYS if names_algorithm(key)]
     for key, _ in settings:
         if key not in known:

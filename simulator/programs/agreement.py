@@ -43,28 +43,20 @@ class Found(NamedTuple):
     rank: Ints
     start: Ints  # event where the member enters
     done: Ints  # event of the record that tells what it was
-    strand: Ints  # of a non-blocking one, else -1
+    task: Ints  # of a non-blocking one, else -1
     communicator: Ints
     operation: Ints
     root: Ints
     sent: Ints
     received: Ints
-    trips: Ints  # how often the call is made: more than once in loops
+    iterations: Ints  # how often the call is made: more than once in loops
 
 
 class Agreed(NamedTuple):
-    """Calls that the same members made together.
+    """Calls that the same members made together."""
 
-    Attributes
-    ----------
-    members : ndarray(int64)
-        World ranks, in the communicator's order.
-    grid : ndarray(int64, shape=(members, calls))
-        Entries of `Found`.
-    """
-
-    members: Ints
-    grid: Ints
+    members: Ints  # world ranks, in the communicator's order
+    grid: Ints  # shape (members, calls): entries of `Found`
 
 
 def group_functions(trace: Trace) -> frozenset[int]:
@@ -82,11 +74,6 @@ def agreed(
     ----------
     of_a_group : frozenset of int
         `group_functions` of the trace.
-
-    Raises
-    ------
-    TraceError
-        Calls of ranks that are no members, or members that do not agree.
     """
     members = trace.communicators[communicator].astype(np.int64)
     position = np.full(trace.ranks, -1, dtype=np.int64)

@@ -17,17 +17,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces import Kind, Role, Span, Spans, Trace, mpi_name
-from hopmap.traces.omissions import LeftOut, rank_seconds, timed
+from hopmap.traces.omissions import LeftOut, of_records, rank_seconds, timed
 from hopmap.traces.trace import FRUITLESS, NO_SPANS, joined
 
 from .mpi_calls import Calls
+from .program import Op, Program
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,18 +38,10 @@ _CLOCKS = ("wtime", "wtick")
 
 
 class Computation(NamedTuple):
-    """What a trace's ranks compute.
+    """What a trace's ranks compute."""
 
-    Attributes
-    ----------
-    gap : ndarray(float64, shape=(calls,))
-        Seconds of computation before each call.
-    left_out : tuple of LeftOut
-        What else there was, and took time.
-    """
-
-    gap: Floats
-    left_out: tuple[LeftOut, ...]
+    gap: Floats  # shape (calls,): seconds of computation before each call
+    left_out: tuple[LeftOut, ...]  # what else there was, and took time
 
 
 def computation(trace: Trace, calls: Calls) -> Computation:
@@ -209,3 +202,50 @@ def _of_files(trace: Trace, calls: Calls, files: Ints) -> Floats:
     np.minimum.at(shortest, which.ravel(), seconds[call])
     seconds[call] = shortest[which.ravel()]
     return seconds
+
+
+def omissions_of(
+    trace: Trace, timed: tuple[LeftOut, ...], dropped: Mapping[str, int]
+) -> tuple[LeftOut, ...]:
+    """List what lowering leaves out of a trace, or takes for something else.
+
+    First what takes time, most of it first; then what was dropped, and records that were ignored.
+    """
+    probes = np.flatnonzero(trace.kind == Kind.PROBE)
+    plain = int((trace.records.request[trace.ref[probes]] < 0).sum())
+    return (
+        *sorted(timed, key=lambda entry: -(entry.seconds or 0.0)),
+        *(LeftOut(what, count) for what, count in dropped.items()),
+        *([LeftOut("probes, not simulated", plain)] if plain else ()),
+        *of_records(trace.ignored, told=("BufferFlush", "MeasurementOnOff")),
+    )
+
+
+def omissions(
+    program: Program, channel: Ints | None = None, iterations: Ints | None = None
+) -> tuple[LeftOut, ...]:
+    """List what a program leaves out, and the messages that none of its receives takes.
+
+    Parameters
+    ----------
+    channel, iterations : ndarray(int64, shape=(operations,)), optional
+        `Program.channels` and `Program.iterations`, where they are known.
+
+    Returns
+    -------
+    tuple of LeftOut
+        What takes time comes first.
+    """
+    channel = program.channels() if channel is None else channel
+    iterations = program.iterations() if iterations is None else iterations
+    rows = np.flatnonzero(channel >= 0)
+    if program.jobs:  # what others send beside them is for nobody to receive
+        others = np.repeat(
+            [each.background for each in program.jobs], [each.ranks for each in program.jobs]
+        )
+        rows = rows[~others[program.rank_of_row()[rows]]]
+    takes = program.kind[rows] >= Op.RECV
+    excess = np.bincount(channel[rows], np.where(takes, -iterations[rows], iterations[rows]))
+    untaken = int(excess[excess > 0].sum())
+    unmatched = [LeftOut("messages that nobody receives", untaken)] if untaken else ()
+    return (*program.left_out, *unmatched)

@@ -9,17 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator.collectives.algorithms import choose
-from hopmap.simulator.collectives.in_place import Account, habits, read_accounts
 from hopmap.simulator.collectives.schedules import Schedule, Work
-from hopmap.simulator.collectives.volumes import volume
-from hopmap.simulator.numbering import numbered
+from hopmap.simulator.collectives.volumes import Account, habits, read_accounts, volume
 from hopmap.traces import Collective, Folded, Kind, Trace
 
 from .agreement import Found, agreed, group_functions
 from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, counted_pairs
-from .operation_rows import REST, Rows
-from .program import Op
-from .send_modes import SendMode
+from .mpi_calls import SendMode
+from .operation_rows import REST, Carried, Rows, Worked
+from .program import Op, numbered
 
 Ints = NDArray[np.int64]
 
@@ -35,23 +33,6 @@ PAIRS_MADE_UP = "pairs made up for them"
 BYTES_MADE_UP = "bytes between these pairs"
 
 
-class Worked(NamedTuple):
-    """What is copied, reduced, prepared and allocated before rows, or behind them.
-
-    Rows may occur again.
-    What has nothing to come stands behind the last row of its member.
-    """
-
-    row: Ints
-    behind: NDArray[np.bool_]
-    copied: Ints
-    reduced: Ints
-    blocks: Ints
-    prepared: Ints
-    allocated: Ints
-    buffers: Ints
-
-
 class Template(NamedTuple):
     """Operations of one collective, member after member; members and rows counted from 0."""
 
@@ -64,33 +45,10 @@ class Template(NamedTuple):
     worked: Worked
 
 
-class Carried(NamedTuple):
-    """How collectives were carried out.
-
-    Attributes
-    ----------
-    operations : mapping of int to ndarray(uint8)
-        By context, the `Collective` under each tag.
-    chosen : mapping of str to mapping of str to int
-        Algorithms that each operation took, and in how many calls.
-    notes : mapping of str to int
-        See `Program.notes`.
-    """
-
-    operations: dict[int, NDArray[np.uint8]]
-    chosen: dict[str, dict[str, int]]
-    notes: dict[str, int]
-
-    def note(self, what: str, count: int) -> None:
-        """Count something up."""
-        if count:
-            self.notes[what] = self.notes.get(what, 0) + count
-
-
 def find_collectives(
     folded: Folded, rank: Ints, events: Ints, kind: NDArray[np.uint8], partner: Ints
 ) -> Found:
-    """List the collectives with more than one member, and number the strands they need."""
+    """List the collectives with more than one member, and number the tasks they need."""
     trace = folded.trace
     done = np.flatnonzero(np.isin(kind, _ENDS))
     members = np.array([len(c) for c in trace.communicators] + [0])
@@ -101,34 +59,27 @@ def find_collectives(
     start = np.where(background, partner[done], done)
     order = np.argsort(start, kind="stable")
     done, record, start, background = done[order], record[order], start[order], background[order]
-    # A strand comes behind its rank's main strand and the strands before it.
-    strand = np.where(background, np.cumsum(background) + rank[start], -1)
+    # A task comes behind its rank's main task and the tasks before it.
+    task = np.where(background, np.cumsum(background) + rank[start], -1)
     columns = trace.records
     return Found(
         rank=rank[start],
         start=events[start],
         done=events[done],
-        strand=strand,
+        task=task,
         communicator=columns.comm[record].astype(np.int64),
         operation=columns.operation[record].astype(np.int64),
         root=columns.peer[record].astype(np.int64),
         sent=columns.size[record],
         received=columns.received[record],
-        trips=folded.trips(events[start]),
+        iterations=folded.trips(events[start]),
     )
 
 
 def collective_rows(
     trace: Trace, found: Found, algorithms: Mapping[str, str]
 ) -> tuple[Rows, Worked, Carried]:
-    """Lower every collective.
-
-    Raises
-    ------
-    TraceError
-        The members of a communicator do not agree on what they call together, or the trace's
-        counts of pairs not with its sums.
-    """
+    """Lower every collective."""
     parts = [_background_rows(found)]
     listed = len(parts[0].event)
     worked: list[Worked] = []
@@ -143,7 +94,7 @@ def collective_rows(
         for members, grid in agreed(trace, found, int(communicator), of_a_group):
             operations.append(found.operation[grid[0]].astype(np.uint8))
             if len(members) < sizes[communicator]:
-                carried.note(SOME_MEMBERS, int(found.trips[grid[0]].sum()))
+                carried.note(SOME_MEMBERS, int(found.iterations[grid[0]].sum()))
             if len(members) < 2:
                 first += grid.shape[1]
                 continue
@@ -157,7 +108,7 @@ def collective_rows(
                     Rows(
                         event=found.start[entry].ravel(),
                         phase=np.full(entry.size, REST),
-                        strand=found.strand[entry].ravel(),
+                        task=found.task[entry].ravel(),
                         kind=np.tile(template.kind, len(calls)),
                         peer=np.tile(np.append(members, -1)[template.peer], len(calls)),
                         tag=np.repeat(first + calls, rows),
@@ -184,20 +135,20 @@ def collective_rows(
 
 
 def _background_rows(found: Found) -> Rows:
-    """START and WAIT of the strands of non-blocking collectives; a WAIT's target is its START."""
-    which = np.flatnonzero(found.strand >= 0)
+    """START and WAIT of the tasks of non-blocking collectives; a WAIT's target is its START."""
+    which = np.flatnonzero(found.task >= 0)
     count = len(which)
     blank = np.full(2 * count, -1, dtype=np.int64)
     return Rows(
         event=np.concatenate((found.start[which], found.done[which])),
         phase=np.full(2 * count, REST),
-        strand=blank,
+        task=blank,
         kind=np.repeat(np.array([Op.START, Op.WAIT], dtype=np.int64), count),
         peer=blank,
         tag=blank,
         context=blank,
         size=np.zeros(2 * count, dtype=np.int64),
-        target=np.concatenate((found.strand[which], np.arange(count))),
+        target=np.concatenate((found.task[which], np.arange(count))),
         mode=np.zeros(2 * count, dtype=np.uint8),
     )
 
@@ -234,7 +185,7 @@ def _templates(
     ):
         _, root, *_ = key
         at = int(np.flatnonzero(members == root)[0]) if root >= 0 else -1
-        made = int(found.trips[grid[0, calls]].sum())
+        made = int(found.iterations[grid[0, calls]].sum())
         if reading.open:
             carried.note(IN_PLACE if reading.parts < len(members) else NOT_IN_PLACE, made)
         moved = volume(account.operation, at, *account[1:], reading.parts)

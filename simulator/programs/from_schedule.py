@@ -1,8 +1,8 @@
 """From a schedule, a graph of operations per rank, to the program that a replay executes.
 
-Every edge is kept. What depends on one another follows in a strand; what branches off starts a
-strand of its own, and what joins waits. An operation that another strand waits for is waited for
-by its row, or by a START of an empty strand behind it, which is a sign that it has come so far.
+Every edge is kept. What depends on one another follows in a task; what branches off starts a
+task of its own, and what joins waits. An operation that another task waits for is waited for
+by its row, or by a START of an empty task behind it, which is a sign that it has come so far.
 A send or receive that others do not wait for ends before its rank does.
 
 Processors (``cpu``) and network interfaces (``nic``) are left to the program: computations that no
@@ -30,15 +30,7 @@ BYTES_PER_OPERATION = 300  # that this takes at its peak
 
 
 def program_of_schedule(schedule: Schedule) -> Program:
-    """Turn a schedule into a program.
-
-    Raises
-    ------
-    TraceError
-        Operations that wait for each other; receives from anyone that no message fits.
-    OutOfMemoryError
-        It does not fit.
-    """
+    """Turn a schedule into a program."""
     from . import schedule_kernels as kernels
 
     require_memory(
@@ -49,38 +41,36 @@ def program_of_schedule(schedule: Schedule) -> Program:
     schedule, guessed = _told(schedule)
     offsets, kind, total = schedule.offsets, schedule.kind, schedule.operations
     first, edges = kernels.by_owner(schedule.after, total)
-    needs, gives = kernels.by_owner(schedule.before, total)
+    graph = kernels.Graph(
+        *(offsets, kind, schedule.size, schedule.after, schedule.before, schedule.begun),
+        *(first, edges, *kernels.by_owner(schedule.before, total)),
+    )
     works = (kind == Task.CALC) & (schedule.size > 0)
-    order, circle = kernels.ordered(offsets, works, schedule.after, needs, gives)
+    order, circle = kernels.ordered(graph, works)
     if circle >= 0:
         rank = int(np.searchsorted(offsets, circle, side="right")) - 1
         raise TraceError(
             f"{schedule.name}: rank {rank}: operation {circle - offsets[rank]} waits for itself: "
             "expected dependencies without a circle"
         )
-    kept = np.zeros(len(edges), dtype=np.uint8)
-    strand, parent = (np.full(total, -1, dtype=np.int64) for _ in range(2))
-    counts = kernels.strands_of(
-        *(offsets, kind, schedule.size, order, schedule.before, schedule.begun, first, edges),
-        *(kept, strand, parent),
-    )
-    strands = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    task, parent = (np.full(total, -1, dtype=np.int64) for _ in range(2))
+    division = kernels.Division(np.zeros(len(edges), dtype=np.uint8), task, parent)
+    counts = kernels.tasks_of(graph, order, division)
+    tasks = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     owner = schedule.rank_of_operation()
-    begins, listed = kernels.by_owner((strands[owner] + strand)[order], int(strands[-1]))
+    begins, listed = kernels.by_owner((tasks[owner] + task)[order], int(tasks[-1]))
     listed = order[listed]
     branches = order[parent[order] > -2]
     roots = np.where(parent[branches] < 0, total + owner[branches], parent[branches])
     child, children = kernels.by_owner(roots, total + schedule.ranks)
-    children = strand[branches][children]
-    given = (
-        *(offsets, kind, schedule.size, schedule.after, schedule.before, first, edges),
-        *(needs, gives, kept, strand, parent, strands, begins, listed, child, children),
-    )
+    children = task[branches][children]
+    ordered = kernels.Order(tasks, begins, listed, child, children)
     none = np.zeros(0, dtype=np.int64)
-    made, rows = kernels.rows_of(*given, none, none, np.zeros((0, 4), dtype=np.int64))
-    of_strand, rank_of = np.empty(made, dtype=np.int64), np.empty(made, dtype=np.int64)
+    written = kernels.Written(none, none, np.zeros((0, 4), dtype=np.int64))
+    made, rows = kernels.rows_of(graph, division, ordered, written)
+    of_task, rank_of = np.empty(made, dtype=np.int64), np.empty(made, dtype=np.int64)
     table = np.empty((rows, 4), dtype=np.int64)
-    kernels.rows_of(*given, of_strand, rank_of, table)
+    kernels.rows_of(graph, division, ordered, kernels.Written(of_task, rank_of, table))
     op, pause, about, target = (column.copy() for column in table.T)
     some = about >= 0
 
@@ -91,7 +81,7 @@ def program_of_schedule(schedule: Schedule) -> Program:
 
     return Program(
         name=schedule.name,
-        offsets=np.append(of_strand, rows),
+        offsets=np.append(of_task, rows),
         rank_of=rank_of.astype(np.int32),
         kind=op.astype(np.uint8),
         compute=np.multiply(pause, NANOSECOND, dtype=np.float64),
@@ -100,7 +90,7 @@ def program_of_schedule(schedule: Schedule) -> Program:
         context=np.where(some, 0, -1).astype(np.int32),
         size=told(schedule.size, 0),
         target=target,
-        left_out=_left_out(schedule, strand, guessed),
+        left_out=_left_out(schedule, task, guessed),
     )
 
 
@@ -136,12 +126,12 @@ def _told(schedule: Schedule) -> tuple[Schedule, int]:
     return replace(schedule, **whole), found
 
 
-def _left_out(schedule: Schedule, strand: Ints, guessed: int) -> tuple[LeftOut, ...]:
+def _left_out(schedule: Schedule, task: Ints, guessed: int) -> tuple[LeftOut, ...]:
     """Say what of processors, interfaces and open receives is not as LogGOPSim has it."""
     works = np.flatnonzero((schedule.kind == Task.CALC) & (schedule.size > 0))
     place = schedule.rank_of_operation()[works] * 2**16 + schedule.cpu[works]
     _, first, inverse = np.unique(place, return_index=True, return_inverse=True)
-    beside = int((strand[works] != strand[works[first]][inverse.reshape(-1)]).sum())
+    beside = int((task[works] != task[works[first]][inverse.reshape(-1)]).sum())
     cpus = int((schedule.cpu > 0).sum())
     nics = int((schedule.nic > 0).sum())
     told = {

@@ -14,11 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from hopmap.errors import HopmapWarning
-from hopmap.simulator.parameters.keys import (
-    ParameterError,
-    unknown,
-)
+from hopmap.errors import HopmapWarning, choice
+from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.traces.folded import Folded
 from hopmap.traces.omissions import LeftOut, of_records
@@ -28,7 +25,7 @@ from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import Traffic, one_sided_traffic_of
 from hopmap.units import show_bytes
 
-from .left_out import left_out
+from .computation import omissions
 from .program import Program
 
 COLLECTIVES = ("auto", "ignore", "expand")
@@ -131,7 +128,7 @@ def _named(source: Source, algorithms: Mapping[str, str] | None) -> dict[str, st
 def check_collectives(collectives: str, algorithms: Mapping[str, str] | None) -> None:
     """Raise `ParameterError` for a word that there is not, or algorithms that mean nothing."""
     if collectives not in COLLECTIVES:
-        raise ParameterError(unknown("collectives", collectives, COLLECTIVES))
+        raise ParameterError(choice("unknown collectives", collectives, COLLECTIVES))
     if algorithms and collectives == "ignore":
         raise ParameterError(
             f"--set collective.{next(iter(algorithms))}: expected --collectives expand with it"
@@ -141,7 +138,7 @@ def check_collectives(collectives: str, algorithms: Mapping[str, str] | None) ->
 def check_rma(rma: str) -> None:
     """Raise `ParameterError` for a word that there is not."""
     if rma not in RMA:
-        raise ParameterError(unknown("rma", rma, RMA))
+        raise ParameterError(choice("unknown rma", rma, RMA))
 
 
 def traffic_of_source(
@@ -271,7 +268,7 @@ def left_out_of_recording(trace: Trace) -> tuple[LeftOut, ...]:
     from .from_trace import lower
 
     try:
-        return left_out(lower(trace))
+        return omissions(lower(trace))
     except TraceError as error:
         warnings.warn(f"cannot be replayed: {error}", HopmapWarning, stacklevel=2)
     return tuple(of_records(trace.ignored))
@@ -289,7 +286,7 @@ def left_out_of_archive(path: Path, summary: Summary) -> tuple[LeftOut, ...]:
 
     if summary.events <= LOOKED_THROUGH:
         try:
-            return left_out(lower(read_trace(path)))
+            return omissions(lower(read_trace(path)))
         except TraceError as error:
             why = f"cannot be replayed: {error}"
     else:

@@ -8,18 +8,18 @@ how long it took is left to the simulation. Time between calls is computation, b
   posts its receives, then its sends, then waits in recorded order, so that it cannot deadlock.
 * A non-blocking receive is taken at its request, with the partner, tag and size known at its
   completion. Requests that were cancelled are dropped, and so are receives that were never
-  completed and of which `freed_receives.py` cannot tell what they took; both are counted.
-* What a matched probe found is received there (`matched_probes.py`).
+  completed and of which `with_freed_receives` cannot tell what they took; both are counted.
+* What a matched probe found is received there (`with_matched_probes`).
 * A send whose request was never completed (freed) is sent and not waited for.
 * Collectives become rounds of messages (`algorithms.py`): the k-th on a communicator at each
   member is one operation. Those that make, free or allocate handles (MPI_Init, MPI_Comm_split,
   MPI_Finalize, ...) synchronise like a barrier, of some members where only some call
   (`agreement.py`). Communicators of one member move nothing.
-* A non-blocking collective is a strand that starts at its request, goes on in the background, and
+* A non-blocking collective is a task that starts at its request, goes on in the background, and
   is joined at its completion.
-* One-sided operations become messages that targets take no part in (`one_sided/`).
+* One-sided operations become messages that targets take no part in (`one_sided.py`).
 * A call during which another thread of its rank computes lasts as long as that at least: the
-  computation is a strand beside it. All calls of a rank are made in the order of the recording.
+  computation is a task beside it. All calls of a rank are made in the order of the recording.
 * A loop of a folded trace becomes a REPEAT behind the last call of its body.
 """
 
@@ -31,20 +31,31 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator.matched_probes import with_matched_probes
 from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
 
 from .agreement import Found
-from .assembly import Background, assemble
-from .computation import computation, computed_beside
-from .freed_receives import with_freed_receives
-from .from_collectives import Carried, collective_rows, find_collectives
-from .left_out import left_out_of
+from .computation import computation, computed_beside, omissions_of
+from .from_collectives import collective_rows, find_collectives
 from .mpi_calls import Calls, calls_of
-from .one_sided.lowering import one_sided_rows
-from .operation_rows import POST_RECEIVES, REST, Rows, loop_rows, message_rows
+from .one_sided import one_sided_rows
+from .operation_rows import (
+    POST_RECEIVES,
+    REST,
+    Background,
+    Carried,
+    Rows,
+    assemble,
+    loop_rows,
+    message_rows,
+)
 from .program import Op, Program
-from .requests import dropped_requests, pair_requests, ranks_of
+from .requests import (
+    dropped_requests,
+    pair_requests,
+    ranks_of,
+    with_freed_receives,
+    with_matched_probes,
+)
 
 Ints = NDArray[np.int64]
 
@@ -58,14 +69,6 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     ----------
     algorithms : mapping of str to str, optional
         Algorithms of collectives, see `Parameters.algorithms`.
-
-    Raises
-    ------
-    TraceError
-        A LEAVE without its ENTER, a completion without its request, collectives that do not agree
-        between the members of a communicator, one-sided operations in a folded trace.
-    OutOfMemoryError
-        Lowering takes more than there is.
     """
     algorithms = dict(algorithms or {})
     if isinstance(trace, Folded):
@@ -93,7 +96,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     one_sided = one_sided_rows(trace, calls)
     if len(folded.begin) and len(one_sided.rows.event):
         raise TraceError(f"{trace.name}: one-sided operations: expected no folded trace")
-    left_out = left_out_of(recorded, timed, dropped) + one_sided.left_out
+    left_out = omissions_of(recorded, timed, dropped) + one_sided.left_out
     messages = message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
     made, worked, carried = collective_rows(trace, found, algorithms)
@@ -102,7 +105,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     )
     acting = np.concatenate((messages.event, of_memory.event, collectives.event))
     late = worked.row[worked.behind]
-    working = collectives.event[late[collectives.strand[late] < 0]]
+    working = collectives.event[late[collectives.task[late] < 0]]
     folded = _after_pauses(folded, calls, acting, working)
     # What one-sided calls wait for stands before the barrier of a fence.
     parts = [loop_rows(folded), messages, of_memory, collectives, beside]
@@ -116,7 +119,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
 
 
 def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> Folded:
-    """Enclose calls without operations that stand before a loop in loops of one trip.
+    """Enclose calls without operations that stand before a loop in loops of one iteration.
 
     Else the computation before such a call would be added to what stands first in the loop. So
     would the work that a call does behind its last operation.
@@ -146,12 +149,12 @@ def _beside_rows(
     """Begin what other threads compute beside calls with these, and wait for it at their ends.
 
     `made` are the rows of one-sided operations and of collectives; the second result is `made`,
-    with the strands of a rank numbered: collectives, what other threads compute, its memory.
+    with the tasks of a rank numbered: collectives, what other threads compute, its memory.
     """
     seconds = computed_beside(trace, calls)
     which = np.flatnonzero(seconds)
     rank = np.searchsorted(calls.finish, which)
-    others = found.rank[found.strand >= 0]
+    others = found.rank[found.task >= 0]
     owner = np.concatenate((others, rank, served))
     order = np.argsort(owner, kind="stable")
     number = np.empty_like(order)
@@ -160,7 +163,7 @@ def _beside_rows(
     compute[len(others) : len(others) + len(rank)] = seconds[which]
     background = Background(owner[order], compute[order], carried)
 
-    # Strands of collectives were numbered as if there were no others, those of memory from 0.
+    # Tasks of collectives were numbered as if there were no others, those of memory from 0.
     of_collectives = np.zeros(trace.ranks + len(others) + 1, dtype=np.int64)
     of_collectives[np.arange(len(others)) + others + 1] = number[: len(others)]
     of_memory = number[len(others) + len(rank) :]
@@ -171,7 +174,7 @@ def _beside_rows(
     rows = Rows(
         event=np.concatenate((calls.first[which], calls.last[which])),
         phase=np.repeat([POST_RECEIVES, REST], len(which)),
-        strand=blank,
+        task=blank,
         kind=np.repeat([int(Op.START), int(Op.WAIT)], len(which)),
         peer=blank,
         tag=blank,
@@ -186,8 +189,8 @@ def _beside_rows(
 
 
 def _renumbered(rows: Rows, number: Ints) -> Rows:
-    """Give strands, and what begins them, the numbers of the program."""
-    strand, target = rows.strand.copy(), rows.target.copy()
-    for column, which in ((strand, strand >= 0), (target, rows.kind == Op.START)):
+    """Give tasks, and what begins them, the numbers of the program."""
+    task, target = rows.task.copy(), rows.target.copy()
+    for column, which in ((task, task >= 0), (target, rows.kind == Op.START)):
         column[which] = number[column[which]]
-    return rows._replace(strand=strand, target=target)
+    return rows._replace(task=task, target=target)

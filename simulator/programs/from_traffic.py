@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.errors import choice
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.traces import TraceError, Traffic
 
@@ -36,13 +37,6 @@ def program_of_traffic(
         no pair has two messages in a round. A pair's messages are spread evenly over the rounds,
         and its bytes over its messages: sizes differ by one byte at most.
 
-    Raises
-    ------
-    ParameterError
-        Unknown mode, or no rounds.
-    TraceError
-        More than `MOST_MESSAGES`.
-
     Examples
     --------
     >>> from hopmap.traces import Traffic
@@ -51,7 +45,7 @@ def program_of_traffic(
     [4, 3, 3]
     """
     if mode not in MODES:
-        raise ParameterError(f"mode {mode!r}: expected one of {', '.join(MODES)}")
+        raise ParameterError(choice("mode", mode, MODES))
     if rounds is None or mode == "at_once":
         rounds = int(traffic.messages.max(initial=1)) if mode == "rounds" else 1
     if rounds < 1:

@@ -1,46 +1,91 @@
-"""Which events of a trace belong to which MPI call, and how long it is between calls."""
+"""Calls of MPI: the mode in which one sends, its events in a trace, and how long is between."""
 
 from __future__ import annotations
 
+import re
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.simulator import model
 from hopmap.traces import Kind, Role, Trace, TraceError, mpi_name
 from hopmap.traces.regions import is_call
 
 Ints = NDArray[np.int64]
+
+_CALL = re.compile(r"i?([bsr])send(_c)?")
 _INITS = ("init", "init_thread", "session_init")
 
 
-class Calls(NamedTuple):
-    """The calls of a trace, rank after rank; each rank's last is its end.
+class SendMode(IntEnum):
+    """How MPI sends a message (MPI 4.1, 3.4), or not MPI; what that means is in `model.py`."""
 
-    Attributes
-    ----------
-    of_event : ndarray(int32, shape=(events,))
-        Call that an event belongs to; -1 between calls.
-    gap : ndarray(float64, shape=(calls,))
-        Seconds since the previous call of the rank, or since its clock was 0.
-    finish : ndarray(int64, shape=(ranks,))
-        Call that stands for each rank's end.
-    first, last : ndarray(int64, shape=(calls,))
-        Events that a call begins and ends with; of a rank's end, the rank's last one.
-    role : ndarray(uint8, shape=(calls,))
-        `Role` of the call's region; of a record outside any, CALL; of a rank's end, USER.
-    start : ndarray(float64, shape=(ranks,))
-        When each rank's clock is 0, in seconds of the trace: at the rank's first event if it calls
-        MPI_Init, so that processes that start later, or have other clocks, do not compute until
-        then; else at the trace's 0.
+    STANDARD = model.STANDARD
+    BUFFERED = model.BUFFERED
+    SYNCHRONOUS = model.SYNCHRONOUS
+    READY = model.READY
+    PUT = model.PUT
+    HARDWARE = model.HARDWARE
+
+
+LETTERS = {
+    "": SendMode.STANDARD,
+    "b": SendMode.BUFFERED,
+    "s": SendMode.SYNCHRONOUS,
+    "r": SendMode.READY,
+}
+"""What stands before "send" in the names of calls."""
+
+
+def mode_of(name: str) -> SendMode:
+    """Mode in which a region of this name sends.
+
+    Examples
+    --------
+    >>> mode_of("MPI_Issend").name, mode_of("mpi_rsend_").name, mode_of("MPI_Send").name
+    ('SYNCHRONOUS', 'READY', 'STANDARD')
     """
+    found = _CALL.fullmatch(mpi_name(name))
+    return LETTERS[found[1]] if found else SendMode.STANDARD
 
-    of_event: NDArray[np.int32]
+
+def modes_of(trace: Trace, events: Ints) -> NDArray[np.uint8]:
+    """Modes of the sends recorded by these events: those of the calls that they stand in."""
+    of_region = np.array([mode_of(name) for name in trace.regions], dtype=np.uint8)
+    of_region[~is_call(trace.roles)] = SendMode.STANDARD
+    modes = np.zeros(len(events), dtype=np.uint8)
+    if not of_region.any():
+        return modes
+    brackets = np.flatnonzero(trace.kind <= Kind.LEAVE)
+    brackets = brackets[of_region[trace.ref[brackets]] > 0]
+    last = np.searchsorted(brackets, events) - 1
+    inside = np.flatnonzero(last >= 0)
+    bracket = brackets[last[inside]]
+    ranks = np.searchsorted(trace.offsets, np.stack((bracket, events[inside])), side="right")
+    inside = inside[(trace.kind[bracket] == Kind.ENTER) & (ranks[0] == ranks[1])]
+    modes[inside] = of_region[trace.ref[brackets[last[inside]]]]
+    return modes
+
+
+class Calls(NamedTuple):
+    """The calls of a trace, rank after rank; each rank's last is its end."""
+
+    of_event: NDArray[np.int32]  # shape (events,): call that an event belongs to; -1 between calls
+    # shape (calls,): seconds since the previous call of the rank, or since its clock was 0
     gap: NDArray[np.float64]
-    finish: Ints
+    finish: Ints  # shape (ranks,): call that stands for each rank's end
+    # first, last: shape (calls,): events that a call begins and ends with; of a rank's end, the
+    # rank's last one
     first: Ints
     last: Ints
+    # shape (calls,): `Role` of the call's region; of a record outside any, CALL; of a rank's end,
+    # USER
     role: NDArray[np.uint8]
+    # shape (ranks,): when each rank's clock is 0, in seconds of the trace: at the rank's first
+    # event if it calls MPI_Init, so that processes that start later, or have other clocks, do not
+    # compute until then; else at the trace's 0
     start: NDArray[np.float64]
 
 
@@ -48,11 +93,6 @@ def calls_of(trace: Trace) -> Calls:
     """Find the outermost MPI regions and the records outside any.
 
     A call that has no LEAVE, at the end of a cut trace, ends with the rank's last event.
-
-    Raises
-    ------
-    TraceError
-        A LEAVE of an MPI region that was not entered.
     """
     is_mpi = np.append(is_call(trace.roles), False)
     bracket = trace.kind <= Kind.LEAVE

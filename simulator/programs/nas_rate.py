@@ -27,22 +27,13 @@ NAS_CLASSES = "SWABCDE"
 
 @dataclass(frozen=True)
 class Rate:
-    """What a recorded run says about the compute model.
+    """What a recorded run says about the compute model."""
 
-    Attributes
-    ----------
-    name : str
-        The benchmark that it is a run of, like "cg.S.16".
-    operations, seconds : ndarray(float64, shape=(ranks,))
-        What the model has each rank do, and how long it took.
-    left_out : float
-        Seconds that ranks computed besides, all together.
-    """
-
-    name: str
+    name: str  # the benchmark that it is a run of, like "cg.S.16"
+    # operations, seconds: shape (ranks,): what the model has each rank do, and how long it took
     operations: Floats
     seconds: Floats
-    left_out: float
+    left_out: float  # seconds that ranks computed besides, all together
 
     @property
     def flops(self) -> float:
@@ -78,11 +69,6 @@ def fit_rate(recorded: Trace, benchmark: str) -> Rate:
         A whole run of the benchmark, of any class and number of ranks.
     benchmark : str
         "lu", "cg", ...
-
-    Raises
-    ------
-    TraceError
-        It is no whole run of the benchmark, or nothing was computed.
     """
     name = _recognised(recorded, benchmark)
     model = nas_trace(name, flops=1.0)  # seconds are operations

@@ -1,18 +1,20 @@
-"""The operations of a trace before they are in place: those of messages and of loops."""
+"""Operations of a trace: those of messages and loops, and all of them put into place.
+
+Task by task, each with the computation before it.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces import Folded, Kind, Trace, TraceError
 
-from .mpi_calls import Calls
-from .program import Op
+from .mpi_calls import Calls, SendMode, modes_of
+from .program import LocalWork, Op, Program
 from .requests import ROLE
-from .send_modes import modes_of
 
 Ints = NDArray[np.int64]
 POST_RECEIVES, POST_SENDS, REST, AGAIN = 0, 1, 2, 3  # order within a call
@@ -30,13 +32,13 @@ class Rows(NamedTuple):
     """Operations before they are sorted into place.
 
     `event` says where an operation stands, `phase` its turn within the call; of equals, the first
-    in the list comes first. `strand` is -1 for the rank's own. The `target` of a WAIT counts rows
+    in the list comes first. `task` is -1 for the rank's own. The `target` of a WAIT counts rows
     as listed here. `mode` is the `SendMode` of what sends.
     """
 
     event: Ints
     phase: Ints
-    strand: Ints
+    task: Ints
     kind: Ints
     peer: Ints
     tag: Ints
@@ -44,6 +46,36 @@ class Rows(NamedTuple):
     size: Ints
     target: Ints
     mode: NDArray[np.uint8]
+
+
+class Worked(NamedTuple):
+    """What is copied, reduced, prepared and allocated before rows, or behind them.
+
+    Rows may occur again.
+    What has nothing to come stands behind the last row of its member.
+    """
+
+    row: Ints
+    behind: NDArray[np.bool_]
+    copied: Ints
+    reduced: Ints
+    blocks: Ints
+    prepared: Ints
+    allocated: Ints
+    buffers: Ints
+
+
+class Carried(NamedTuple):
+    """How collectives were carried out."""
+
+    operations: dict[int, NDArray[np.uint8]]  # by context, the `Collective` under each tag
+    chosen: dict[str, dict[str, int]]  # algorithms that each operation took, and in how many calls
+    notes: dict[str, int]  # see `Program.notes`
+
+    def note(self, what: str, count: int) -> None:
+        """Count something up."""
+        if count:
+            self.notes[what] = self.notes.get(what, 0) + count
 
 
 def message_rows(
@@ -66,11 +98,6 @@ def message_rows(
         As `pair_requests` has it.
     gone : ndarray(bool, shape=(records,))
         Starts of requests that were cancelled.
-
-    Raises
-    ------
-    TraceError
-        A partner that is no rank of the trace.
     """
     call = calls.of_event[events]
     acts = _ACTS[kind] & ~((ROLE[kind] > 0) & (partner < 0) & (kind != Kind.ISEND)) & ~gone
@@ -112,7 +139,7 @@ def message_rows(
                 np.full(len(waits), REST),
             )
         ),
-        strand=np.full(len(posts) + len(waits), -1, dtype=np.int64),
+        task=np.full(len(posts) + len(waits), -1, dtype=np.int64),
         kind=np.concatenate((_POST[post] - np.where(solo, 1, 0), np.full(len(waits), Op.WAIT))),
         peer=np.concatenate((peer, blank)),
         tag=np.concatenate((trace.records.tag[record], blank)),
@@ -130,7 +157,7 @@ def loop_rows(folded: Folded) -> Rows:
     return Rows(
         event=folded.end - 1,
         phase=np.full(count, AGAIN),
-        strand=blank,
+        task=blank,
         kind=np.full(count, int(Op.REPEAT)),
         peer=blank,
         tag=blank,
@@ -139,3 +166,109 @@ def loop_rows(folded: Folded) -> Rows:
         target=blank,
         mode=np.zeros(count, dtype=np.uint8),
     )
+
+
+class Background(NamedTuple):
+    """Rank and computation of each task that is not a rank's own, and what collectives became."""
+
+    rank: Ints
+    compute: NDArray[np.float64]
+    carried: Carried
+
+
+def assemble(
+    trace: Trace,
+    calls: Calls,
+    rows: Rows,
+    worked: Worked,
+    background: Background,
+    bodies: Ints,
+) -> Program:
+    """Sort the operations into tasks and give each the computation before it.
+
+    The first rows are REPEATs, of the bodies that begin at these events.
+    """
+    others = np.bincount(background.rank, minlength=trace.ranks)
+    main = np.arange(trace.ranks) + np.cumsum(others) - others
+    tasks = trace.ranks + len(background.rank)
+    rank_of = np.repeat(np.arange(trace.ranks, dtype=np.int32), others + 1)
+    owner = np.searchsorted(trace.offsets, rows.event, side="right") - 1
+    task = np.where(rows.task < 0, main[owner], rows.task)
+
+    # Every task ends with FINISH: behind the rank's last call, behind a task's own rows.
+    call = np.concatenate((calls.of_event[rows.event], np.full(tasks, len(calls.gap))))
+    call[len(rows.event) + main] = calls.finish
+    event = np.concatenate((rows.event, np.zeros(tasks, dtype=np.int64)))
+    task = np.concatenate((task, np.arange(tasks)))
+    phase = np.concatenate((rows.phase, np.full(tasks, REST)))
+    order = np.lexsort((event, call * np.int64(4) + phase, task))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+
+    def column(values: NDArray[Any], filler: int) -> NDArray[Any]:
+        return np.concatenate((values, np.full(tasks, filler, dtype=values.dtype)))[order]
+
+    kind = column(rows.kind, Op.FINISH)
+    target = column(rows.target, -1)
+    waits = kind == Op.WAIT
+    target[waits] = place[target[waits]]
+
+    # A body begins with the first row of its first call, or of a later one.
+    task, call = task[order], call[order]
+    repeats = place[: len(bodies)]
+    calls_in_all = len(calls.gap) + 1
+    target[repeats] = np.searchsorted(
+        task * calls_in_all + call, task[repeats] * calls_in_all + _next_call(calls, bodies)
+    )
+
+    # Gaps before calls without operations add up until the next call that has some.
+    in_main = np.zeros(tasks, dtype=np.bool_)
+    in_main[main] = True
+    mine = np.flatnonzero(in_main[task])
+    leading = mine[np.flatnonzero(np.diff(call[mine], prepend=-1))]
+    compute = np.zeros(len(order))
+    compute[leading] = np.add.reduceat(calls.gap, np.append(0, call[leading][:-1] + 1))
+    compute[place[len(rows.event) + np.flatnonzero(~in_main)]] = background.compute
+    return Program(
+        name=trace.name,
+        offsets=np.searchsorted(task, np.arange(tasks + 1)).astype(np.int64),
+        rank_of=rank_of,
+        kind=kind.astype(np.uint8),
+        compute=compute,
+        peer=column(rows.peer, -1).astype(np.int32),
+        tag=column(rows.tag, -1).astype(np.int32),
+        context=column(rows.context, -1).astype(np.int32),
+        size=column(rows.size, 0),
+        target=target,
+        mode=column(rows.mode, SendMode.STANDARD),
+        work=local_work(worked, place),
+        event=column(rows.event, -1),
+        communicators=len(trace.communicators),
+        collectives=background.carried.operations,
+        chosen=background.carried.chosen,
+        notes=background.carried.notes,
+    )
+
+
+def _next_call(calls: Calls, events: Ints) -> Ints:
+    """Call that each of these events belongs to, or that comes next."""
+    found = calls.of_event[events].astype(np.int64)
+    between = np.flatnonzero(found < 0)
+    if between.size:
+        inside = np.flatnonzero(calls.of_event >= 0)
+        behind = np.searchsorted(inside, events[between])
+        found[between] = calls.of_event[inside[behind]]
+    return found
+
+
+def local_work(worked: Worked, place: Ints) -> LocalWork:
+    """Add up what is done before each row, when all rows are in their places.
+
+    Parameters
+    ----------
+    place : ndarray(int64)
+        Row of the program of each row that `worked` counts.
+    """
+    before, of = np.unique(place[worked.row] + worked.behind, return_inverse=True)
+    sums = (np.bincount(of, each, len(before)).astype(np.int64) for each in worked[2:])
+    return LocalWork(before, *sums)

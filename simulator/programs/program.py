@@ -1,8 +1,8 @@
-"""Program: what a replay executes, one list of operations per strand.
+"""Program: what a replay executes, one list of operations per task.
 
-A rank is one strand; each of its non-blocking collectives is a strand of its own, which a START
+A rank is one task; each of its non-blocking collectives is a task of its own, which a START
 begins and a WAIT joins, so that they go on in the background. Operations stand in one table, the
-strands of rank 0 first. Receives are matched before the run: wildcards were resolved when the
+tasks of rank 0 first. Receives are matched before the run: wildcards were resolved when the
 trace was recorded, and what is sent from one rank to another under one tag and context arrives in
 order, so that the k-th send meets the k-th receive. What repeats may stand there once, in a loop,
 see `unrolling.py`.
@@ -18,47 +18,59 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator.numbering import numbered
 from hopmap.traces import Collective, Traffic
 from hopmap.traces.omissions import LeftOut
 
-from .send_modes import LETTERS, SendMode
+from .mpi_calls import LETTERS, SendMode
+
+Ints = NDArray[np.int64]
+
+ROOM = 1 << 20  # keys below this, or below twice as many as there are, are marked in a table
+
+
+def numbered(keys: Ints) -> tuple[Ints, Ints]:
+    """Return the different keys, rising, and the place there of each of the given ones.
+
+    As ``numpy.unique(keys, return_inverse=True)``, but linear where keys are 0 or more and small.
+
+    Examples
+    --------
+    >>> numbered(np.array([7, 3, 7]))
+    (array([3, 7]), array([1, 0, 1]))
+    """
+    if len(keys) and keys.min() >= 0 and (top := int(keys.max())) < max(ROOM, 2 * len(keys)):
+        occurs = np.zeros(top + 1, dtype=np.bool_)
+        occurs[keys] = True
+        number = np.cumsum(occurs, dtype=np.int64) - 1
+        return np.flatnonzero(occurs).astype(np.int64), number[keys]
+    found, place = np.unique(keys, return_inverse=True)
+    return found.astype(np.int64), place.reshape(-1).astype(np.int64)
 
 
 class Op(IntEnum):
     """What an operation does."""
 
-    FINISH = 0  # last of every strand
+    FINISH = 0  # last of every task
     SEND = 1
     ISEND = 2
     RECV = 3
     IRECV = 4
     WAIT = 5  # for the ISEND, IRECV or START in row `target`
-    START = 6  # begin strand `target`
+    START = 6  # begin task `target`
     REPEAT = 7  # end of a loop: go back to row `target` until the rows in between ran `size` times
 
 
 class LocalWork(NamedTuple):
-    """What collectives do with bytes that a rank has, before some rows; rising by row.
-
-    Attributes
-    ----------
-    row : ndarray(int64)
-    copied, reduced : ndarray(int64)
-        Bytes that are copied, and bytes of results to which others are added.
-    blocks : ndarray(int64)
-        Blocks that are copied one by one.
-    prepared : ndarray(int64)
-        Collectives that put data into memory and begin there.
-    allocated, buffers : ndarray(int64)
-        Bytes of the buffers that collectives allocate there, and how many these are.
-    """
+    """What collectives do with bytes that a rank has, before some rows; rising by row."""
 
     row: NDArray[np.int64]
+    # copied, reduced: bytes that are copied, and bytes of results to which others are added
     copied: NDArray[np.int64]
     reduced: NDArray[np.int64]
-    blocks: NDArray[np.int64]
-    prepared: NDArray[np.int64]
+    blocks: NDArray[np.int64]  # blocks that are copied one by one
+    prepared: NDArray[np.int64]  # collectives that put data into memory and begin there
+    # allocated, buffers: bytes of the buffers that collectives allocate there, and how many these
+    # are
     allocated: NDArray[np.int64]
     buffers: NDArray[np.int64]
 
@@ -68,11 +80,10 @@ class LocalWork(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One of several programs that run side by side, as `simulator/jobs/together.py` joins them.
+    """One of several programs that run side by side, see `jobs/merge_programs.py`.
 
     Attributes
     ----------
-    name : str
     first, ranks : int
         Its ranks are `first` and those behind it.
     start : float
@@ -95,16 +106,16 @@ def no_work() -> LocalWork:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Operations of all strands; columns have one entry per row, -1 where one does not apply.
+    """Operations of all tasks; columns have one entry per row, -1 where one does not apply.
 
     Attributes
     ----------
     name : str
         Where it comes from.
-    offsets : ndarray(int64, shape=(strands + 1,))
-        Operations of strand s are rows ``offsets[s]:offsets[s + 1]``.
-    rank_of : ndarray(int32, shape=(strands,))
-        Rank of each strand; not decreasing, the main strand of a rank before its others.
+    offsets : ndarray(int64, shape=(tasks + 1,))
+        Operations of task s are rows ``offsets[s]:offsets[s + 1]``.
+    rank_of : ndarray(int32, shape=(tasks,))
+        Rank of each task; not decreasing, the main task of a rank before its others.
     kind : ndarray(uint8)
         `Op`.
     compute : ndarray(float64)
@@ -114,10 +125,10 @@ class Program:
         communicators; ``communicators + c`` are the collectives on communicator c, and their tag
         says which; ``2 * communicators + w`` are one-sided operations on window w.
     size : ndarray(int64)
-        Bytes of a message; trips of a REPEAT.
+        Bytes of a message; iterations of a REPEAT.
     target : ndarray(int64)
-        Row that a WAIT waits for, which is the latest that this row began; strand that a START
-        begins; first row of the body that a REPEAT ends. A WAIT may be for a row of another strand
+        Row that a WAIT waits for, which is the latest that this row began; task that a START
+        begins; first row of the body that a REPEAT ends. A WAIT may be for a row of another task
         of its rank that has begun by then, or for a START anywhere there, even before it is begun;
         one at a time waits for a row.
     mode : ndarray(uint8)
@@ -172,22 +183,22 @@ class Program:
             object.__setattr__(self, "mode", np.zeros(len(self.kind), dtype=np.uint8))
 
     @property
-    def strands(self) -> int:
-        """Number of strands."""
+    def tasks(self) -> int:
+        """Number of tasks."""
         return len(self.rank_of)
 
     @property
     def ranks(self) -> int:
         """Number of ranks."""
-        return int(self.rank_of[-1]) + 1 if self.strands else 0
+        return int(self.rank_of[-1]) + 1 if self.tasks else 0
 
     @property
     def operations(self) -> int:
-        """Number of rows, the FINISH of each strand included; those in loops count once."""
+        """Number of rows, the FINISH of each task included; those in loops count once."""
         return len(self.kind)
 
     def main(self) -> NDArray[np.int64]:
-        """Strand of each rank itself, shape (ranks,)."""
+        """Task of each rank itself, shape (ranks,)."""
         return np.searchsorted(self.rank_of, np.arange(self.ranks)).astype(np.int64)
 
     def begins(self) -> NDArray[np.float64]:
@@ -204,29 +215,23 @@ class Program:
         """Rows that send, in order; without loops, their places here are the message numbers."""
         return np.flatnonzero((self.kind == Op.SEND) | (self.kind == Op.ISEND))
 
-    def trips(self) -> NDArray[np.int64]:
-        """How often each row runs.
-
-        Raises
-        ------
-        ValueError
-            A loop that leaves its strand, overlaps another, runs less than once or starts a strand.
-        """
+    def iterations(self) -> NDArray[np.int64]:
+        """How often each row runs."""
         times = np.ones(self.operations, dtype=np.int64)
         ends = np.flatnonzero(self.kind == Op.REPEAT)
-        strand = np.searchsorted(self.offsets, ends, side="right") - 1
+        task = np.searchsorted(self.offsets, ends, side="right") - 1
         for k, (end, first) in enumerate(
-            zip(ends.tolist(), self.offsets[strand].tolist(), strict=True)
+            zip(ends.tolist(), self.offsets[task].tolist(), strict=True)
         ):
             begin, count = int(self.target[end]), int(self.size[end])
             inner = ends[np.searchsorted(ends, begin) : k]
             where = f"{self.name}: loop in rows {begin} to {end}"
             if not first <= begin <= end or (self.target[inner] < begin).any():
-                raise ValueError(f"{where}: expected a body in one strand, of whole loops")
+                raise ValueError(f"{where}: expected a body in one task, of whole loops")
             if count < 1:
                 raise ValueError(f"{where}: runs {count} times: expected at least 1")
             if (self.kind[begin:end] == Op.START).any():
-                raise ValueError(f"{where}: begins a strand: expected that outside loops")
+                raise ValueError(f"{where}: begins a task: expected that outside loops")
             # The REPEAT itself is a row of the body.
             times[begin : end + 1] *= count
         return times
@@ -250,7 +255,7 @@ class Program:
     def _traffic(self, among: NDArray[np.bool_]) -> Traffic:
         rows = self.sends()
         rows = rows[among[rows]]
-        times = self.trips()
+        times = self.iterations()
         return Traffic.from_pairs(
             self.ranks,
             self.rank_of_row()[rows],
@@ -291,9 +296,9 @@ class Program:
         receives[by_send[found]] = takes[by_take[match[found]]]
         return receives
 
-    def serves_memory(self, strand: int) -> bool:
-        """Whether a strand serves the one-sided operations of others."""
-        return bool(self.context[self.offsets[strand]] >= 2 * self.communicators)
+    def serves_memory(self, task: int) -> bool:
+        """Whether a task serves the one-sided operations of others."""
+        return bool(self.context[self.offsets[task]] >= 2 * self.communicators)
 
     def describe(self, row: int) -> str:
         """Say in words what the operation in a row does."""
@@ -332,12 +337,12 @@ _WORDS = {"recv": (Op.RECV, SendMode.STANDARD), "irecv": (Op.IRECV, SendMode.STA
 }
 
 
-def program_of(name: str, strands: Sequence[Sequence[tuple[Any, ...]]]) -> Program:
+def program_of(name: str, tasks: Sequence[Sequence[tuple[Any, ...]]]) -> Program:
     """Write a program by hand, one list of operations per rank.
 
     Parameters
     ----------
-    strands : sequence of sequence of tuple
+    tasks : sequence of sequence of tuple
         ``("compute", seconds)``, ``("send" | "isend" | "recv" | "irecv", peer, bytes[, tag])``,
         "bsend", "issend", ... likewise in other modes, ``("wait", k)``, k being the place in the
         same list of the operation to wait for, or ``("repeat", times, operations)``.
@@ -350,7 +355,7 @@ def program_of(name: str, strands: Sequence[Sequence[tuple[Any, ...]]]) -> Progr
     """
     rows: list[tuple[int, float, int, int, int, int, int]] = []
     offsets = [0]
-    for operations in strands:
+    for operations in tasks:
         pause = _write(rows, operations, 0.0)
         rows.append((Op.FINISH, pause, -1, -1, 0, -1, 0))
         offsets.append(len(rows))
@@ -359,7 +364,7 @@ def program_of(name: str, strands: Sequence[Sequence[tuple[Any, ...]]]) -> Progr
     return Program(
         name=name,
         offsets=np.array(offsets, dtype=np.int64),
-        rank_of=np.arange(len(strands), dtype=np.int32),
+        rank_of=np.arange(len(tasks), dtype=np.int32),
         kind=np.array(kind, dtype=np.uint8),
         compute=np.array(compute, dtype=np.float64),
         peer=np.array(peers, dtype=np.int32),
@@ -385,7 +390,7 @@ def _write(
             continue
         if word == "repeat":
             times, body = given
-            # What comes before the loop is not repeated: a loop of one trip carries it.
+            # What comes before the loop is not repeated: a loop of one iteration carries it.
             if pause > 0:
                 rows.append((Op.REPEAT, pause, -1, -1, 1, len(rows), 0))
             begin = len(rows)

@@ -1,6 +1,15 @@
-"""Requests of non-blocking calls: which record completes which, and what is dropped."""
+"""Requests of non-blocking calls and matched probes: which record completes which.
+
+Freed receives are given the messages that nobody else can have taken. Matched probes (MPI_Mprobe,
+MPI_Mrecv) become the receives that they are: a probe that matches takes its message out of what
+other receives can have, so that the message is received there. MPI_Mrecv only fetches it, so that a
+rank waits for the message at its probe; what MPI_Imrecv fetches is posted there, and awaited where
+its request is completed.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,3 +91,148 @@ def dropped_requests(
         "collectives never completed": int((started & (kind == Kind.COLLECTIVE_REQUEST)).sum()),
     }
     return {reason: count for reason, count in dropped.items() if count}
+
+
+def with_freed_receives(
+    trace: Trace, events: Ints, rank: Ints, freed: Ints, partner: Ints, gone: NDArray[np.bool_]
+) -> tuple[Trace, Ints]:
+    """Find the messages of receives that were never completed, where there is only one answer.
+
+    A channel (source, target, tag, communicator) to which more was sent than its target's other
+    receives took must have given the rest to these. If a rank has one such channel, and at least
+    as much is left there as it has freed receives, each of them belongs to it, in the place in
+    which it was posted: else the receives behind it would take the messages before theirs. If a
+    rank has more such channels, on which as much is left as it has freed receives, and none of
+    their other receives is posted between these, it does not matter which one took which message.
+    What a matched probe found is known (`with_matched_probes`).
+
+    Parameters
+    ----------
+    events, rank : ndarray(int64, shape=(records,))
+        Events that are not brackets, and their ranks.
+    freed : ndarray(int64)
+        Places in `events` of the receives that were never completed.
+    partner : ndarray(int64, shape=(records,))
+        As `pair_requests` has it.
+    gone : ndarray(bool, shape=(records,))
+        Starts of requests that were cancelled.
+
+    Returns
+    -------
+    trace : Trace
+        With partner, tag, communicator and size in the records of the receives that were found.
+    found : ndarray(int64)
+        Which of `freed` these are.
+    """
+    if not freed.size:
+        return trace, freed
+    row, kind = trace.ref[events], trace.kind[events]
+    wanted = np.isin(trace.records.peer[row], rank[freed]) | np.isin(rank, rank[freed])
+    sends = np.flatnonzero(wanted & ~gone & ((kind == Kind.SEND) | (kind == Kind.ISEND)))
+    takes = np.flatnonzero(wanted & ((kind == Kind.RECV) | (kind == Kind.IRECV)))
+    known = trace.records.peer[row[freed]] >= 0
+    takes = np.concatenate((takes, freed[known]))
+    both = np.concatenate((sends, takes))
+    peer, own = trace.records.peer[row[both]].astype(np.int64), rank[both]
+    sent = np.arange(len(both)) < len(sends)
+    tag = trace.records.tag[row[both]].astype(np.int64)
+    source, target = np.where(sent, own, peer), np.where(sent, peer, own)
+    columns = np.stack((source, target, tag, trace.records.comm[row[both]]))
+    _, first, channel = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+    left = np.bincount(channel.ravel(), np.where(sent, 1, -1)).astype(np.int64)
+    rich = np.flatnonzero(left > 0)
+
+    records = trace.records._replace(
+        **{name: getattr(trace.records, name).copy() for name in ("peer", "tag", "comm", "size")}
+    )
+    found = [freed[known]]
+    posted = np.where(kind[takes] == Kind.IRECV, partner[takes], takes)
+    of_takes = channel.ravel()[len(sends) :]
+    freed = freed[~known]
+    for r in np.unique(rank[freed]):
+        mine, candidates = freed[rank[freed] == r], rich[target[first[rich]] == r]
+        between = posted[np.isin(of_takes, candidates)]
+        between = between[(between > mine[0]) & (between < mine[-1])]
+        if len(candidates) == 1 and left[candidates[0]] >= len(mine):
+            example = np.repeat(first[candidates], len(mine))
+        elif left[candidates].sum() == len(mine) and not between.size:
+            example = np.repeat(first[candidates], left[candidates])
+        else:
+            continue
+        records.peer[row[mine]] = source[example]
+        for name in ("tag", "comm", "size"):
+            getattr(records, name)[row[mine]] = getattr(records, name)[row[both[example]]]
+        found.append(mine)
+    return replace(trace, records=records), np.concatenate(found)
+
+
+def with_matched_probes(trace: Trace) -> Trace:
+    """Return the trace with RECV, IRECV_REQUEST and IRECV in place of what matched probes left.
+
+    Events without a meaning of their own any more become tests of requests.
+    """
+    probing = (trace.kind >= Kind.PROBE) & (trace.kind <= Kind.IMRECV)
+    if not probing.any():
+        return trace
+    names, kind = ("peer", "comm", "tag", "request"), trace.kind.copy()
+    records = trace.records._replace(
+        **{name: getattr(trace.records, name).copy() for name in names}
+    )
+    events = np.flatnonzero(probing)
+    what, row = kind[events], trace.ref[events]
+    kind[events] = Kind.REQUEST_TEST
+    rank = np.searchsorted(trace.offsets, events, side="right") - 1
+    request = trace.records.request[row]
+
+    fetches = (what == Kind.MRECV) | (what == Kind.IMRECV_REQUEST)
+    matched = (what == Kind.PROBE) & (request >= 0)
+    message = np.where(what == Kind.IMRECV_REQUEST, trace.records.received[row], request)
+    some = np.flatnonzero(matched | fetches)
+    probe = np.full(len(events), -1, dtype=np.int64)
+    probe[some] = _latest(trace, events, rank, message, some, fetches, "message")
+
+    posted = what == Kind.IMRECV_REQUEST
+    some = np.flatnonzero(posted | (what == Kind.IMRECV))
+    begun = np.full(len(events), -1, dtype=np.int64)
+    begun[some] = _latest(trace, events, rank, request, some, ~posted, "request")
+
+    received = probe[what == Kind.MRECV]
+    kind[events[received]] = Kind.RECV
+    starts = probe[posted]
+    kind[events[starts]] = Kind.IRECV_REQUEST
+    # Numbers that no other request has: another may have had this one until after the probe.
+    records.request[row[starts]] = -2 - starts
+    ends = np.flatnonzero(what == Kind.IMRECV)
+    starts = probe[begun[ends]]
+    kind[events[ends]] = Kind.IRECV
+    for column in (records.peer, records.comm, records.tag, records.request):
+        column[row[ends]] = column[row[starts]]
+    return replace(trace, kind=kind, records=records)
+
+
+def _latest(
+    trace: Trace,
+    events: Ints,
+    rank: Ints,
+    number: Ints,
+    some: Ints,
+    ends: NDArray[np.bool_],
+    name: str,
+) -> Ints:
+    """Of each end, the place of the start before it with the same rank and number; else -1."""
+    order = some[np.lexsort((some, number[some], rank[some]))]
+    before = np.roll(order, 1)
+    same = (number[before] == number[order]) & (rank[before] == rank[order]) & ~ends[before]
+    same[:1] = False
+    stray = order[ends[order] & ~same]
+    if stray.size:
+        at = int(stray.min())
+        event = events[at] - trace.offsets[rank[at]]
+        begun = "probed for" if name == "message" else "begun"
+        raise TraceError(
+            f"{trace.name}: rank {rank[at]}, event {event}: {Kind(trace.kind[events[at]]).name} "
+            f"of {name} {number[at]}, which was not {begun}"
+        )
+    found = np.full(len(events), -1, dtype=np.int64)
+    found[order[same]] = before[same]
+    return np.where(ends, found, -1)[some]

@@ -1,24 +1,71 @@
-"""Compiled: a graph of operations becomes strands, and strands become rows."""
+"""Compiled: a graph of operations becomes tasks, and tasks become rows."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.simulator.programs.program import Op
 from hopmap.traces.schedule import Task
 
+from .program import Op
+
 SEND, RECV, CALC = int(Task.SEND), int(Task.RECV), int(Task.CALC)
-# How an edge is kept: by the order of the strand, by a WAIT, by a START that shows the begin, or
-# because the strand begins there.
+# How an edge is kept: by the order of the task, by a WAIT, by a START that shows the begin, or
+# because the task begins there.
 BY_ORDER, BY_WAIT, BY_SIGN, BY_START = 0, 1, 2, 3
 SEND_ROW, ISEND, RECV_ROW, IRECV = int(Op.SEND), int(Op.ISEND), int(Op.RECV), int(Op.IRECV)
 WAIT, START, FINISH = int(Op.WAIT), int(Op.START), int(Op.FINISH)
 
 Ints = NDArray[np.int64]
+
+
+class Graph(NamedTuple):
+    """Operations of all ranks, and the edges between them."""
+
+    offsets: Ints  # shape (ranks + 1,): operations of rank r are ``offsets[r]:offsets[r + 1]``
+    kind: NDArray[np.uint8]
+    size: Ints
+    after: Ints  # by edge, the operation that waits
+    before: Ints  # for which it waits
+    begun: NDArray[np.bool_]  # whether for its begin alone
+    first: Ints  # first, edges: edges of each operation to what it waits for
+    edges: Ints
+    needs: Ints  # needs, gives: edges of each operation to what waits for it
+    gives: Ints
+
+
+class Division(NamedTuple):
+    """How operations are divided among tasks, as `tasks_of` fills it."""
+
+    kept: NDArray[np.uint8]  # `BY_...` of each edge
+    task: Ints  # of each operation, counted from 0 in its rank
+    # of an operation that begins a task, the one behind whose row it starts, -1 at the rank's
+    # begin; -2 of others
+    parent: Ints
+
+
+class Order(NamedTuple):
+    """Which operations each task has, and which tasks start where."""
+
+    tasks: Ints  # shape (ranks + 1,): tasks of operations of rank r begin at ``tasks[r]``
+    begins: Ints  # begins, listed: operations of each task, in order
+    listed: Ints
+    # child, children: tasks that start behind an operation's row; behind all operations, one entry
+    # for each rank with those that start at its begin
+    child: Ints
+    children: Ints
+
+
+class Written(NamedTuple):
+    """Rows of all tasks."""
+
+    of_task: Ints  # of_task, rank_of: shape (tasks,): first row and rank of each task
+    rank_of: Ints
+    # shape (rows, 4): `Op`, nanoseconds before it, operation that it is about, or -1, and target
+    table: NDArray[np.int64]
 
 
 @njit
@@ -37,13 +84,12 @@ def by_owner(owner: Ints, count: int) -> tuple[Ints, Ints]:
 
 
 @njit
-def ordered(
-    offsets: Ints, works: NDArray[np.bool_], after: Ints, needs: Ints, gives: Ints
-) -> tuple[Ints, int]:
+def ordered(graph: Graph, works: NDArray[np.bool_]) -> tuple[Ints, int]:
     """Operations of each rank in an order in which they can run, those that take no time first.
 
     Returns also the first operation that waits for itself, or -1.
     """
+    offsets, after, needs, gives = graph.offsets, graph.after, graph.needs, graph.gives
     order = np.empty(len(works), dtype=np.int64)
     open_ = np.zeros(len(works), dtype=np.int64)
     for edge in range(len(after)):
@@ -88,39 +134,21 @@ def ordered(
 
 
 @njit
-def strands_of(
-    offsets: Ints,
-    kind: NDArray[np.uint8],
-    size: Ints,
-    order: Ints,
-    before: Ints,
-    begun: NDArray[np.bool_],
-    first: Ints,
-    edges: Ints,
-    kept: NDArray[np.uint8],
-    strand: Ints,
-    parent: Ints,
-) -> Ints:
-    """Put every operation into a strand of its rank, and say how each edge is kept.
+def tasks_of(graph: Graph, order: Ints, division: Division) -> Ints:
+    """Put every operation into a task of its rank, and say how each edge is kept.
 
-    An operation goes on with a strand if that delays nothing: it waits, perhaps through others, for
-    all that the strand has waited for so far. So does what depends on an operation that stands
-    there since the strand last waited or computed (`now`). Else it begins a strand of its own.
-
-    Parameters
-    ----------
-    first, edges : ndarray(int64)
-        Edges of each operation to what it waits for.
-    kept, strand, parent : ndarray
-        Filled: `BY_...` of each edge; strand of each operation, counted from 0 in its rank; and of
-        one that begins a strand, the operation behind whose row it starts, -1 at the rank's begin,
-        -2 of others.
+    An operation goes on with a task if that delays nothing: it waits, perhaps through others, for
+    all that the task has waited for so far. So does what depends on an operation that stands
+    there since the task last waited or computed (`now`). Else it begins a task of its own.
 
     Returns
     -------
     ndarray(int64, shape=(ranks,))
-        Strands of each rank.
+        Tasks of each rank.
     """
+    offsets, kind, size = graph.offsets, graph.kind, graph.size
+    before, begun, first, edges = graph.before, graph.begun, graph.first, graph.edges
+    kept, task, parent = division.kept, division.task, division.parent
     counts = np.ones(len(offsets) - 1, dtype=np.int64)
     epoch = np.zeros(len(kind) + 1, dtype=np.int64)
     now = np.full(len(kind), -1, dtype=np.int64)
@@ -137,18 +165,18 @@ def strands_of(
                 best, free = 0, True
             for k in range(begin, end):
                 source = before[edges[k]]
-                here = strand[source]
+                here = task[source]
                 if now[source] != epoch[here]:
                     continue
                 if begun[edges[k]] and kind[source] == CALC and size[source] > 0:
-                    continue  # the strand goes on behind its end
+                    continue  # the task goes on behind its end
                 if best >= 0 and (free or here > best):
                     continue
                 all_settled = True
                 for other in range(begin, end):
                     edge = edges[other]
                     one = before[edge]
-                    if strand[one] != here or not (settled[one] or begun[edge]):
+                    if task[one] != here or not (settled[one] or begun[edge]):
                         all_settled = False
                         break
                 if all_settled or best < 0 or here < best:
@@ -168,12 +196,12 @@ def strands_of(
                     parent[node] = before[plain]
             elif not free:
                 epoch[best] += 1
-            strand[node] = best
+            task[node] = best
             awaited, only = 0, -1
             for k in range(begin, end):
                 edge = edges[k]
                 source = before[edge]
-                inside = strand[source] == best
+                inside = task[source] == best
                 if begun[edge]:
                     kept[edge] = BY_ORDER if inside or seen[source] == node else BY_SIGN
                     awaited += kept[edge] == BY_SIGN
@@ -203,80 +231,49 @@ def strands_of(
     return counts
 
 
-ROWS, EXTRA, FIRST_EXTRA = 0, 1, 2  # of the state: rows, extra strands of the rank, their number
+ROWS, EXTRA, FIRST_EXTRA = 0, 1, 2  # of the state: rows, extra tasks of the rank, their number
 OP, PAUSE, ABOUT, TARGET = 0, 1, 2, 3  # columns of rows
 
 
 @njit
-def rows_of(
-    offsets: Ints,
-    kind: NDArray[np.uint8],
-    size: Ints,
-    after: Ints,
-    before: Ints,
-    first: Ints,
-    edges: Ints,
-    needs: Ints,
-    gives: Ints,
-    kept: NDArray[np.uint8],
-    strand: Ints,
-    parent: Ints,
-    strands: Ints,
-    begins: Ints,
-    listed: Ints,
-    child: Ints,
-    children: Ints,
-    of_strand: Ints,
-    rank_of: Ints,
-    out: NDArray[np.int64],
-) -> tuple[int, int]:
-    """Write the rows of all strands, or only count them if there is no room; return both numbers.
-
-    Parameters
-    ----------
-    kept, strand, parent : ndarray
-        As `strands_of` fills them.
-    strands : ndarray(int64, shape=(ranks + 1,))
-        Strands of operations: those of rank r begin at ``strands[r]``.
-    begins, listed : ndarray(int64)
-        Operations of each strand, in order.
-    child, children : ndarray(int64)
-        Strands that start behind an operation's row; behind all operations, one entry for each rank
-        with those that start at its begin.
-    of_strand, rank_of : ndarray(int64, shape=(strands,))
-        First row and rank of each strand.
-    out : ndarray(int64, shape=(rows, 4))
-        `Op`, nanoseconds before it, operation that it is about, or -1, and target of each row.
-    """
+def rows_of(graph: Graph, division: Division, order: Order, written: Written) -> tuple[int, int]:
+    """Write the rows of all tasks, or only count them if there is no room; return both numbers."""
+    offsets, kind, size = graph.offsets, graph.kind, graph.size
+    after, before, first, edges = graph.after, graph.before, graph.first, graph.edges
+    needs, gives = graph.needs, graph.gives
+    kept, task, parent = division.kept, division.task, division.parent
+    tasks, begins, listed = order.tasks, order.begins, order.listed
+    child, children = order.child, order.children
+    of_task, rank_of, out = written.of_task, written.rank_of, written.table
     total, fill = len(kind), len(out) > 0
     waits = np.zeros(total, dtype=np.int64)  # explicit ones, of each operation
-    lone = np.full(total, -1, dtype=np.int64)  # edge that waits in a strand which may come too soon
+    lone = np.full(total, -1, dtype=np.int64)  # edge that waits in a task which may come too soon
     for edge in range(len(before)):
         if kept[edge] == BY_WAIT:
             source = before[edge]
             waits[source] += 1
-            if strand[source] != strand[after[edge]] and parent[after[edge]] != source:
+            if task[source] != task[after[edge]] and parent[after[edge]] != source:
                 lone[source] = edge
     row_of = np.full(total, -1, dtype=np.int64)
     # By edge, the WAIT that keeps it; or -2 - the START of its sign while there is no WAIT yet.
     waiting = np.full(len(before), -1, dtype=np.int64)
-    queue = np.empty(total + len(before), dtype=np.int64)  # extra strands: an operation, or -1
+    queue = np.empty(total + len(before), dtype=np.int64)  # extra tasks: an operation, or -1
     state = np.zeros(3, dtype=np.int64)
     made = 0
     for rank in range(len(offsets) - 1):
-        base, count = strands[rank], strands[rank + 1] - strands[rank]
+        base, count = tasks[rank], tasks[rank + 1] - tasks[rank]
         started = np.full(count, -1, dtype=np.int64)
-        joins, first_strand = 0, made
+        joins, first_task = 0, made
         state[EXTRA], state[FIRST_EXTRA] = 0, made + count
         for local in range(count):
             if fill:
-                of_strand[made], rank_of[made] = state[ROWS], rank
+                of_task[made], rank_of[made] = state[ROWS], rank
             made += 1
             gap: Any = np.int64(0)
             if local == 0:
                 for k in range(child[total + rank], child[total + rank + 1]):
                     started[children[k]] = state[ROWS]
-                    gap = _put(out, state, START, gap, -1, first_strand + children[k])
+                    gap = _put(out, state, START, gap, -1, first_task + children[k])
             for place in range(begins[base + local], begins[base + local + 1]):
                 node = listed[place]
                 for k in range(first[node], first[node + 1]):
@@ -313,7 +310,7 @@ def rows_of(
                     gap = _sign(out, state, queue, waiting, edge, gap, node)
                 for k in range(child[node], child[node + 1]):
                     started[children[k]] = state[ROWS]
-                    gap = _put(out, state, START, gap, -1, first_strand + children[k])
+                    gap = _put(out, state, START, gap, -1, first_task + children[k])
             for place in range(begins[base + local], begins[base + local + 1]):
                 node = listed[place]
                 if kind[node] != CALC and waits[node] == 0:
@@ -323,7 +320,7 @@ def rows_of(
                         continue
                     gap = _put(out, state, WAIT, gap, -1, row_of[node])
             if local == 0:
-                # The rank ends with the last of its strands; their STARTs may stand further below.
+                # The rank ends with the last of its tasks; their STARTs may stand further below.
                 joins = state[ROWS]
                 for _ in range(1, count):
                     gap = _put(out, state, WAIT, gap, -1, -1)
@@ -331,7 +328,7 @@ def rows_of(
         at = 0
         while at < state[EXTRA]:
             if fill:
-                of_strand[made], rank_of[made] = state[ROWS], rank
+                of_task[made], rank_of[made] = state[ROWS], rank
             made += 1
             node = queue[at]
             at += 1
@@ -366,7 +363,7 @@ def _put(out: NDArray[np.int64], state: Ints, op: int, gap: int, about: int, tar
 def _sign(
     out: NDArray[np.int64], state: Ints, queue: Ints, waiting: Ints, edge: int, gap: int, node: int
 ) -> int:
-    """START a strand whose end is the sign that an edge's WAIT is for; of a `node`, its end."""
+    """START a task whose end is the sign that an edge's WAIT is for; of a `node`, its end."""
     row = state[ROWS]
     queue[state[EXTRA]] = node
     _put(out, state, START, gap, -1, state[FIRST_EXTRA] + state[EXTRA])

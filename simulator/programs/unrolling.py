@@ -45,7 +45,7 @@ def _unroll(program: Program, begin: int, end: int) -> Ints:
 def latest(order: Ints, places: Ints, rows: Ints) -> Ints:
     """Place in `order`, before each of these places, where the row beside it ran last.
 
-    Of a row that comes further behind, in another strand, where it runs first.
+    Of a row that comes further behind, in another task, where it runs first.
     """
     by_row = np.argsort(order, kind="stable")
     key = order[by_row] * len(order) + by_row
@@ -62,7 +62,7 @@ def _work(work: LocalWork, order: Ints) -> LocalWork:
 
 
 def without_loops(program: Program) -> Program:
-    """Write every trip out; where a body ended, a REPEAT of one trip is left.
+    """Write every iteration out; where a body ended, a REPEAT of one iteration is left.
 
     Takes 50 bytes an operation. It replays as the program with loops does, in every bit.
     """
@@ -77,7 +77,7 @@ def without_loops(program: Program) -> Program:
         program,
         offsets=np.searchsorted(
             np.searchsorted(program.offsets, order, side="right") - 1,
-            np.arange(program.strands + 1),
+            np.arange(program.tasks + 1),
         ).astype(np.int64),
         size=np.where(loops, 1, program.size[order]),
         target=target,

@@ -15,12 +15,11 @@ from itertools import pairwise
 from typing import Any
 
 from hopmap.simulator import model
-from hopmap.simulator.virtual_channels import ANY
+from hopmap.simulator.routes import ANY
 
 from .events import Buffer, Credit, HeldPacket, Link, Message, Server
-from .network import Network
-from .nic import NodeQueue
-from .ways import BufferedWays
+from .network import Network, NodeQueue
+from .routing import BufferedWays
 
 
 class BufferedNetwork(Network):

@@ -1,4 +1,4 @@
-"""What the reference engine schedules: strands, messages and packets, as events of SimPy.
+"""What the reference engine schedules: tasks, messages and packets, as events of SimPy.
 
 SimPy orders events by (time, priority, insertion). Every event gets its `order_key` as priority,
 so that insertion never decides.
@@ -93,13 +93,13 @@ class HeldPacket(Packet):
 class Begun:
     """What a row began when it last ran; `place` counts within the channel."""
 
-    __slots__ = ("done", "place", "row", "strand")
+    __slots__ = ("done", "place", "row", "task")
 
     def __init__(self, row: int, place: int = 0) -> None:
         self.row = row
         self.place = place
         self.done = False
-        self.strand: Strand | None = None  # that waits for it
+        self.task: Task | None = None  # that waits for it
 
 
 class Sent(Happening):
@@ -126,8 +126,8 @@ class Message(Happening):
         self.under_way = 0  # of its packets
 
 
-class Strand(Happening):
-    """A strand that goes on."""
+class Task(Happening):
+    """A task that goes on."""
 
     __slots__ = (
         "awaited",

@@ -2,6 +2,13 @@
 
 A packet's path is what it has gone so far, and the ejection behind it; each next link is put in
 before that when the packet asks for it.
+
+Among finite buffers, where any minimal way will do, a packet asks for all links of such ways at
+once, by the channels that are free to all, and for the topology's own next link by the escape
+channel of its class as well. A packet that waits can always take that one, and escape channels
+alone never form a ring (Duato, 1993; Duato, A necessary and sufficient condition for deadlock-free
+routing in cut-through and store-and-forward networks, IEEE Trans. Parallel and Distributed Systems
+7, 1996). Elsewhere it asks for one link, by the channels of a class that rises along its way.
 """
 
 from __future__ import annotations
@@ -9,11 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from hopmap.simulator import model
-from hopmap.simulator.routing import adaptive, progressive, spraying, ugal, valiant
-from hopmap.simulator.routing.routes import ADAPTIVE, PAR, SPRAYING, UGAL_G, VALIANT, Routes
+from hopmap.simulator import model, route_choices
+from hopmap.simulator.routes import ADAPTIVE, PAR, SPRAYING, UGAL_G, VALIANT, Channels, Routes
 
-from .events import Packet
+from .events import HeldPacket, Link, Packet
 
 EJECTION = -1  # where a link is asked for
 
@@ -77,7 +83,7 @@ class Router:
             best = own if own >= 0 else ports[0]
             for port in ports:
                 wait, least = (self.queue(self.links[here][p]) for p in (port, best))
-                if adaptive.shorter(wait, least):
+                if route_choices.shorter(wait, least):
                     best = port
             return best
         if not packet.decided:
@@ -97,7 +103,7 @@ class Router:
         """Minimal port at random."""
         ports = self.minimal_ports(packet)
         drawn = model.hashed(self.draw(packet), packet.at)
-        return ports[spraying.chosen(drawn, len(ports))]
+        return ports[route_choices.chosen(drawn, len(ports))]
 
     def draw(self, packet: Packet) -> int:
         """Draw a random number for a packet."""
@@ -109,17 +115,17 @@ class Router:
         here, target = packet.at, packet.target
         regions = sorted((self.region[here], self.region[self.home[target]]))
         low, high = ((self.first[region], self.size[region]) for region in regions)
-        left = valiant.choices(len(self.drawn), low[1], high[1])
+        left = route_choices.choices(len(self.drawn), low[1], high[1])
         if (self.groups and regions[0] == regions[1]) or left < 1:
             return
-        number = valiant.intermediate(self.draw(packet), left, *low, *high)
+        number = route_choices.intermediate(self.draw(packet), left, *low, *high)
         via = self.drawn[number]
         if self.algorithm != VALIANT:
             everywhere = self.algorithm == UGAL_G
             q_m, h_m = self.cost(here, [target], everywhere)
             q_nm, h_nm = self.cost(here, [via, target], everywhere)
-            minimally = ugal.goes_minimally(q_m, h_m, q_nm, h_nm)
-            packet.decided = progressive.decided(minimally, self.algorithm == PAR)
+            minimally = route_choices.goes_minimally(q_m, h_m, q_nm, h_nm)
+            packet.decided = route_choices.decided(minimally, self.algorithm == PAR)
             if minimally:
                 return
         packet.via = via
@@ -142,3 +148,75 @@ class Router:
                     queue += self.queue(link)
                 here = self.ends[here][port]
         return queue, 1 if everywhere else count
+
+
+class BufferedWays:
+    """Finds the way of packets among the links of a network of finite buffers.
+
+    Parameters
+    ----------
+    links : list of Link
+        By server.
+    most : int
+        Virtual channels of a link.
+    ejection : int
+        First ejection link.
+    """
+
+    def __init__(
+        self, routes: Router, channels: Channels, links: list[Link], most: int, ejection: int
+    ) -> None:
+        self.routes, self.channels, self.links = routes, channels, links
+        self.classes: list[list[int]] = channels.classes.tolist()
+        self.most, self.ejection = most, ejection
+        self.end_of = {
+            link: end
+            for links_of, ends in zip(routes.links, routes.ends, strict=True)
+            for link, end in zip(links_of, ends, strict=True)
+        }
+
+    def wishes(self, packet: HeldPacket) -> list[tuple[Link, range]]:
+        """Links that a packet may take next, and the channels of each, the best first."""
+        routes, here = self.routes, packet.at
+        if packet.ahead or here == routes.home[packet.target]:
+            number = packet.ahead[-1] if packet.ahead else routes.down[packet.target]
+            link = self.links[number if number >= 0 else self.ejection + packet.target]
+            return [(link, range(self.most))]
+        row, links = routes.row[packet.target], routes.links[here]
+        if routes.algorithm not in (ADAPTIVE, SPRAYING):
+            number = links[routes.next_port(packet)]
+            kind = self.kind(packet, number, here, row)
+            lanes = self.channels.lanes
+            return [(self.links[number], range(kind * lanes, (kind + 1) * lanes))]
+        own = routes.port[row][here]
+        open_to_all = range(self.channels.escapes, self.most)
+        if routes.algorithm == SPRAYING:
+            wished = [(self.links[links[routes.any_port(packet)]], open_to_all)]
+        else:
+            ports = sorted(routes.minimal_ports(packet), key=lambda port: (port != own, port))
+            wished = [(self.links[links[port]], open_to_all) for port in ports]
+            wished.sort(key=lambda wish: -sum(wish[0].credits[c] for c in open_to_all))
+        if self.channels.escapes:
+            kind = self.classes[row][here]
+            wished.append((self.links[links[own]], range(kind, kind + 1)))
+        return wished
+
+    def kind(self, packet: HeldPacket, link: int, here: int, row: int) -> int:
+        """Class of virtual channels of a packet on a link."""
+        routes, channels = self.routes, self.channels
+        if packet.via >= 0:
+            return channels.detour + self.classes[routes.row[packet.via]][here]
+        if routes.algorithm == PAR and not packet.decided and not routes.crosses[link]:
+            return 0
+        return channels.direct + self.classes[row][here]
+
+    def take(self, packet: HeldPacket, link: Link) -> None:
+        """Let a packet leave its place by a link, which comes into its path."""
+        if packet.ahead:
+            packet.ahead.pop()
+        elif packet.at == self.routes.home[packet.target]:
+            packet.ahead = [EJECTION]
+        else:
+            packet.at = self.end_of[link.number]
+        if link.buffers:
+            packet.path.insert(packet.hop, link.server)

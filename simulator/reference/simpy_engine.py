@@ -1,6 +1,6 @@
 """The reference engine: SimPy's event queue, and the rules of `model.py` as callbacks.
 
-Strands are generators that yield whenever they have to wait; packets are events that schedule
+Tasks are generators that yield whenever they have to wait; packets are events that schedule
 themselves at one server after the other, see `network.py`.
 """
 
@@ -17,14 +17,14 @@ from hopmap.progress import Progress
 from hopmap.simulator import model
 from hopmap.simulator.deadlock import deadlock
 from hopmap.simulator.noise import OF_COMPUTATION, OF_OVERHEAD
+from hopmap.simulator.operations import NOTHING, MessageTimestamps, OperationTimestamps, Record
 from hopmap.simulator.programs.program import Op
-from hopmap.simulator.record import NOTHING, MessageTimestamps, OperationTimestamps, Record
 from hopmap.simulator.result import Outcome
 from hopmap.simulator.run_plan import RunPlan
-from hopmap.simulator.steady.watch import Watch
+from hopmap.simulator.steady_state import Watch
 
 from .buffered import BufferedNetwork
-from .events import Begun, Clock, Message, Sent, Strand
+from .events import Begun, Clock, Message, Sent, Task
 from .network import Network
 
 PROGRESS_EVERY = 1 << 12  # messages
@@ -41,13 +41,7 @@ def run(
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
-    """Replay a plan, as far as its watch says.
-
-    Raises
-    ------
-    DeadlockError
-        Nothing is left to happen and some strand has not finished.
-    """
+    """Replay a plan, as far as its watch says."""
     return _Replay(plan, record, progress, watch).outcome()
 
 
@@ -80,7 +74,7 @@ class _Replay:
         self.free = [0.0] * program.ranks  # when the end point of a rank is free
         self.until = [0.0] * program.ranks  # by calls, when its last computation is over
         self.begun: dict[int, Begun] = {}  # by row, the latest that can be waited for
-        self.trips = [0] * program.operations  # of REPEATs, since their loop was entered
+        self.iterations = [0] * program.operations  # of REPEATs, since their loop was entered
         # By channel, messages that found no receive, or receives that found no message; and how
         # many of each there were.
         self.unmatched: defaultdict[int, deque[Message | Begun]] = defaultdict(deque)
@@ -91,45 +85,43 @@ class _Replay:
         self.watched = (
             {} if watch is None else {row: r for r, row in enumerate(watch.rows.tolist())}
         )
-        self.trips_ended, self.look_at = 0, len(self.watched)
+        self.iterations_ended, self.look_at = 0, len(self.watched)
         self.record = record
-        # What is recorded; strands write their operations one after the other.
+        # What is recorded; tasks write their operations one after the other.
         self.message_times = MessageTimestamps(
             *([nan] * plan.messages * record.messages for _ in MessageTimestamps._fields)
         )
-        entries = int(plan.trips.sum()) * record.operations
+        entries = int(plan.iterations.sum()) * record.operations
         self.operation_times = OperationTimestamps(
             *([nan] * entries for _ in OperationTimestamps._fields)
         )
 
         columns = plan.first, plan.first_entry(), plan.noise.stream
         firsts = zip(*(column.tolist() for column in columns), strict=True)
-        self.strands = [Strand(self.key(model.RESUME, s), *first) for s, first in enumerate(firsts)]
+        self.tasks = [Task(self.key(model.RESUME, s), *first) for s, first in enumerate(firsts)]
         rows = pairwise(program.offsets.tolist())
-        for strand, (begin, end) in zip(self.strands, rows, strict=True):
-            strand.steps = self.steps(strand, begin, end)
+        for task, (begin, end) in zip(self.tasks, rows, strict=True):
+            task.steps = self.steps(task, begin, end)
         # One list per kind of event; SimPy calls each entry with the event.
         self.on_sent, self.on_resume = [self.send_complete], [self.resume]
         self.on_leave, self.on_answer = [self.leave], [self.answer]
 
     def outcome(self) -> Outcome:
-        main = [self.strands[s] for s in self.plan.program.main()]
-        for strand, delay in zip(main, self.plan.noise.delay.tolist(), strict=True):
-            strand.wait = delay
-            self.wake(strand, delay)
+        main = [self.tasks[s] for s in self.plan.program.main()]
+        for task, delay in zip(main, self.plan.noise.delay.tolist(), strict=True):
+            task.wait = delay
+            self.wake(task, delay)
         self.clock.run()
         stuck = [
-            (s, strand.row, strand.awaited.place)
-            for s, strand in enumerate(self.strands)
-            if strand.row >= 0
+            (s, task.row, task.awaited.place) for s, task in enumerate(self.tasks) if task.row >= 0
         ]
         if stuck:
             raise deadlock(self.plan, self.clock.now, stuck, self.network.waits())
         return Outcome(
-            finish=np.array([strand.finish for strand in main]),
-            compute=np.array([strand.compute for strand in main]),
-            communicate=np.array([strand.communicate for strand in main]),
-            wait=np.array([strand.wait for strand in main]),
+            finish=np.array([task.finish for task in main]),
+            compute=np.array([task.compute for task in main]),
+            communicate=np.array([task.communicate for task in main]),
+            wait=np.array([task.wait for task in main]),
             servers=self.network.counters(),
             events=sum(server.packets for server in self.network.servers),
             controls=self.network.controls,
@@ -142,118 +134,118 @@ class _Replay:
         plan = self.plan
         return model.order_key(kind, number, packet, plan.number_bits, plan.packet_bits)
 
-    # Strands
+    # Tasks
 
-    def wake(self, strand: Strand, at: float) -> None:
-        strand.callbacks = self.on_resume  # type: ignore[assignment]
-        self.clock.schedule_at(strand, at, strand.key)
+    def wake(self, task: Task, at: float) -> None:
+        task.callbacks = self.on_resume  # type: ignore[assignment]
+        self.clock.schedule_at(task, at, task.key)
 
-    def resume(self, strand: Strand) -> None:
-        next(strand.steps, None)
-        if self.watched and self.trips_ended >= self.look_at:
+    def resume(self, task: Task) -> None:
+        next(task.steps, None)
+        if self.watched and self.iterations_ended >= self.look_at:
             self.look()
 
     def look(self) -> None:
         """Go on as before, or have all ranks leave the watched loop."""
         assert self.watch is not None
         ranks, counters = len(self.watched), self.network.counters()
-        self.look_at = (self.trips_ended // ranks + 1) * ranks
-        if trips := self.watch.look(counters.bytes, counters.busy, counters.waited):
+        self.look_at = (self.iterations_ended // ranks + 1) * ranks
+        if iterations := self.watch.look(counters.bytes, counters.busy, counters.waited):
             for row in self.watched:
-                self.size[row] = trips
+                self.size[row] = iterations
             self.watched = {}
 
-    def end_trip(self, strand: Strand, row: int) -> None:
-        """Write the end of a trip of a watched loop down."""
+    def end_iteration(self, task: Task, row: int) -> None:
+        """Write the end of an iteration of a watched loop down."""
         assert self.watch is not None
-        trip, ends = self.trips[row], self.watch.ends[self.watched[row]]
-        if trip <= len(ends):
-            ends[trip - 1] = (self.clock.now, strand.compute, strand.communicate)
-            self.trips_ended += 1
+        iteration, ends = self.iterations[row], self.watch.ends[self.watched[row]]
+        if iteration <= len(ends):
+            ends[iteration - 1] = (self.clock.now, task.compute, task.communicate)
+            self.iterations_ended += 1
 
-    def steps(self, strand: Strand, begin: int, end: int) -> Generator[None, None, None]:
-        """Execute a strand; it yields to wait for its next `resume`."""
+    def steps(self, task: Task, begin: int, end: int) -> Generator[None, None, None]:
+        """Execute a task; it yields to wait for its next `resume`."""
         clock, row = self.clock, begin
         record, (ready, _, ended) = self.record.operations, self.operation_times
         while row < end:
             pause = self.compute[row]
             if pause > 0:
-                pause *= self.factor(strand, OF_COMPUTATION)
-                strand.compute += pause
-                if self.by_calls and strand.begun_by is None:
+                pause *= self.factor(task, OF_COMPUTATION)
+                task.compute += pause
+                if self.by_calls and task.begun_by is None:
                     self.until[self.rank[row]] = clock.now + pause
-                self.wake(strand, clock.now + pause)
+                self.wake(task, clock.now + pause)
                 yield
             if record:
-                ready[strand.entry] = clock.now
+                ready[task.entry] = clock.now
             kind, overhead = self.kind[row], 0.0
             if kind in SENDS:
                 pause = self.overhead_send + self.byte_overhead(row)
                 if self.mode[row] == model.BUFFERED:
                     pause += self.size[row] * self.copy_per_byte
                 if pause > 0 and self.mode[row] != model.HARDWARE:
-                    pause *= self.factor(strand, OF_OVERHEAD)
-                    strand.communicate += pause
-                    self.wake(strand, clock.now + pause)
+                    pause *= self.factor(task, OF_OVERHEAD)
+                    task.communicate += pause
+                    self.wake(task, clock.now + pause)
                     yield
-                begun = self.post_send(strand, row)
+                begun = self.post_send(task, row)
             elif kind in RECEIVES:
                 begun, overhead = self.post_receive(row)
             elif kind == Op.START:
-                # A strand may wait for it already.
+                # A task may wait for it already.
                 begun = self.begun.get(row) or Begun(row)
-                started = self.strands[self.target[row]]
+                started = self.tasks[self.target[row]]
                 started.begun_by = begun
                 self.wake(started, clock.now)
             elif kind == Op.WAIT:
                 begun = self.begun.setdefault(self.target[row], Begun(self.target[row]))
             elif kind == Op.REPEAT:
-                self.trips[row] += 1
+                self.iterations[row] += 1
                 if row in self.watched:
-                    self.end_trip(strand, row)
-                if self.trips[row] < self.size[row]:
+                    self.end_iteration(task, row)
+                if self.iterations[row] < self.size[row]:
                     if record:
-                        ended[strand.entry] = clock.now
-                        strand.entry += 1
+                        ended[task.entry] = clock.now
+                        task.entry += 1
                     row = self.target[row]
                     continue
-                self.trips[row] = 0
+                self.iterations[row] = 0
             if kind in BEGINNING:
                 self.begun[row] = begun
             elif kind in BLOCKING:
                 overhead += self.overhead_of(begun)
             if overhead > 0:
-                overhead *= self.factor(strand, OF_OVERHEAD)
-            strand.overhead = overhead
-            strand.communicate += overhead
+                overhead *= self.factor(task, OF_OVERHEAD)
+            task.overhead = overhead
+            task.communicate += overhead
             if kind in BLOCKING and not begun.done:
-                strand.row, strand.since = row, clock.now
-                strand.awaited, begun.strand = begun, strand
+                task.row, task.since = row, clock.now
+                task.awaited, begun.task = begun, task
                 yield
             elif overhead > 0:
-                self.wake(strand, clock.now + overhead)
+                self.wake(task, clock.now + overhead)
                 yield
             if record:
-                ended[strand.entry] = clock.now
-                strand.entry += 1
+                ended[task.entry] = clock.now
+                task.entry += 1
             row += 1
-        strand.row = -1
-        strand.finish = clock.now
-        if strand.begun_by is not None:
-            self.complete(strand.begun_by)
+        task.row = -1
+        task.finish = clock.now
+        if task.begun_by is not None:
+            self.complete(task.begun_by)
 
-    def factor(self, strand: Strand, first: int) -> float:
-        """Draw the factor of a strand's next pause; `first` is where those of its kind begin."""
+    def factor(self, task: Task, first: int) -> float:
+        """Draw the factor of a task's next pause; `first` is where those of its kind begin."""
         if not self.noisy:
             return 1.0
-        number = strand.pauses
-        strand.pauses += 1
-        drawn = model.hashed(strand.stream, number) & (model.QUANTILES - 1)
+        number = task.pauses
+        task.pauses += 1
+        drawn = model.hashed(task.stream, number) & (model.QUANTILES - 1)
         factor: float = self.factors[first + drawn]
         return factor
 
     def overhead_of(self, begun: Begun) -> float:
-        """Seconds that a strand is busy once what it waited for is complete."""
+        """Seconds that a task is busy once what it waited for is complete."""
         if self.kind[begun.row] not in RECEIVES or self.mode[begun.row] == model.HARDWARE:
             return 0.0
         given = self.mode[begun.row], self.overhead_recv, self.put_latency
@@ -264,29 +256,29 @@ class _Replay:
         return model.byte_overhead(self.size[row], self.eager_limit, self.overhead_per_byte)
 
     def complete(self, begun: Begun) -> None:
-        """Note that what a row began is complete; a strand that waits for it goes on."""
+        """Note that what a row began is complete; a task that waits for it goes on."""
         begun.done = True
-        strand, begun.strand = begun.strand, None
-        if strand is not None:
+        task, begun.task = begun.task, None
+        if task is not None:
             now = self.clock.now
-            # A rank's own strand waits in a call, and an interface for no call at all.
-            if strand.begun_by is not None and self.mode[begun.row] != model.HARDWARE:
+            # A rank's own task waits in a call, and an interface for no call at all.
+            if task.begun_by is not None and self.mode[begun.row] != model.HARDWARE:
                 now = model.in_call(now, self.until[self.rank[begun.row]])
-            strand.wait += now - strand.since
+            task.wait += now - task.since
             if self.record.operations:
-                self.operation_times.woken[strand.entry] = now
-            self.wake(strand, now + strand.overhead)
+                self.operation_times.woken[task.entry] = now
+            self.wake(task, now + task.overhead)
 
     # Messages
 
-    def post_send(self, strand: Strand, row: int) -> Begun:
+    def post_send(self, task: Task, row: int) -> Begun:
         channel = self.channel[row]
         send = Begun(row, self.sends[channel])
         self.sends[channel] += 1
         given = self.size[row], self.mode[row], self.eager_limit
         completion = model.completion(*given)
-        message = Message(strand.message, send, completion)
-        strand.message += 1
+        message = Message(task.message, send, completion)
+        task.message += 1
         if self.record.messages:
             self.message_times.sent[message.number] = self.clock.now
         unmatched = self.unmatched[channel]

@@ -179,7 +179,7 @@ def test_pairs_with_a_tie_send_half_each_way_and_others_all_one_way():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"process": "poison"}, r"unknown process 'poison': did you mean 'poisson'\?"),
+        ({"process": "poison"}, r"unknown process 'poison' \(did you mean poisson\?\)"),
         ({"engine": "ns3"}, "unknown engine 'ns3'"),
         ({"offered": 0.0}, "offered load 0.0: expected more than 0"),
         ({"window": 0.0}, "window 0.0: expected more than 0"),

@@ -129,7 +129,7 @@ def test_what_makes_no_sense_is_one_line():
         ("--objective energy", "nothing draws any: expected a setting like --set energy.link"),
         ("--objective makespan -m minmd", "minmd: does not work for a function as objective"),
         ("--objective makespan --rounds 2", "rounds 2: only for traffic, mg.S.16 is a trace"),
-        ("--objective makespan --engine flaw", "unknown engine 'flaw': did you mean 'flow'?"),
+        ("--objective makespan --engine flaw", "unknown engine 'flaw' (did you mean flow?)"),
         ("--objective makespan --set link.speed=1", "unknown parameter 'link.speed'"),
         ("--objective max_link_load --engine flow", "engine flow: expected objective makespan"),
         ("--steps 2", "steps 2: expected objective makespan with it"),

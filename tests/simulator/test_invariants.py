@@ -156,12 +156,12 @@ def operations_account_for_every_second_of_every_rank(result, program, parameter
     assert (ops.begin <= ops.ready).all()
     assert (ops.ready <= ops.end).all()
     assert np.array_equal(ops.end[kind == Op.FINISH], result.finish)
-    same = np.diff(ops.strand) == 0
+    same = np.diff(ops.task) == 0
     assert np.array_equal(ops.end[:-1][same], ops.begin[1:][same])
     assert (ops.begin[1:][~same] == 0).all()
 
     def by_rank(seconds):
-        return np.bincount(ops.strand, seconds, minlength=program.ranks)
+        return np.bincount(ops.task, seconds, minlength=program.ranks)
 
     assert by_rank(ops.ready - ops.begin) == pytest.approx(result.compute)
     posted = ops.ready + np.where(kind <= Op.ISEND, parameters.overhead_send, 0.0)

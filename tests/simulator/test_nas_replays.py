@@ -44,7 +44,7 @@ def test_generated_runs_take_exactly_as_long_as_recorded_ones(shared, name):
     assert one.link_busy.tobytes() == other.link_busy.tobytes()
 
 
-def test_calls_in_loops_are_counted_with_their_trips():
+def test_calls_in_loops_are_counted_with_their_iterations():
     for steps, counted in ((2, 4), (None, 8)):
         chosen = lower(nas_folded("ft.A.64", steps=steps)).chosen
         assert sum(chosen["alltoall"].values()) == counted

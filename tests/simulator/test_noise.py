@@ -1,4 +1,4 @@
-"""Noise: factors of mean 1 on pauses and late starts, drawn by seed, strand and pause alone."""
+"""Noise: factors of mean 1 on pauses and late starts, drawn by seed, task and pause alone."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ def test_a_hash_has_32_bits_and_is_the_same_in_python_numpy_and_compiled_code(ab
 COMPILED = numba.njit(hashed)
 
 
-def draws(seed, strands, pauses):
-    """Quantiles as engines draw them, shape (strands, pauses)."""
-    program = program_of("idle", [[] for _ in range(strands)])
+def draws(seed, tasks, pauses):
+    """Quantiles as engines draw them, shape (tasks, pauses)."""
+    program = program_of("idle", [[] for _ in range(tasks)])
     stream = noise_of(replace(NOISE, noise_seed=seed), program).stream
     return hashed(stream[:, None], np.arange(1, pauses + 1)[None, :]) % QUANTILES
 
@@ -107,7 +107,7 @@ def test_draws_are_as_even_and_as_unrelated_as_random_ones():
     drawn = draws(0, 64, 4096)
     assert stats.chisquare(np.bincount(drawn.ravel(), minlength=QUANTILES)).pvalue > 1e-3
     neighbours = [
-        (drawn[:-1], drawn[1:]),  # strands
+        (drawn[:-1], drawn[1:]),  # tasks
         (drawn[:, :-1], drawn[:, 1:]),  # pauses
         (drawn, draws(1, 64, 4096)),  # seeds
         (drawn[3], draws(3, 64, 4096)[0]),
@@ -122,8 +122,8 @@ def test_late_starts_are_exponential():
     assert stats.kstest(delay, stats.expon(scale=3e-6).cdf).pvalue > 1e-3
 
 
-def test_a_start_is_a_draw_of_its_own_by_the_ranks_main_strand():
-    """Number 0 on the strand: unrelated to the first pause, and to what routing draws by a seed."""
+def test_a_start_is_a_draw_of_its_own_by_the_ranks_main_task():
+    """Number 0 on the task: unrelated to the first pause, and to what routing draws by a seed."""
     program = program_of("idle", [[] for _ in range(4000)])
     noise = noise_of(replace(NOISE, noise_seed=3), program)
     first = hashed(noise.stream, 1) % QUANTILES
@@ -164,7 +164,7 @@ def test_ranks_that_do_nothing_end_when_they_start(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_pause_has_a_factor_of_its_own(engine):
-    # Rank 1: computes for 1 s, twice; each trip receives, which costs 1 s, too.
+    # Rank 1: computes for 1 s, twice; each iteration receives, which costs 1 s, too.
     parameters = Parameters(
         **FREE | {"overhead_recv": 1.0}, noise_compute=0.1, noise_overhead=0.5, noise_seed=7
     )

@@ -46,7 +46,7 @@ def test_an_eager_message_by_hand(engine):
     result = recorded([[("compute", 3.0), ("send", 1, 10)], [("recv", 0, 10)]], engine)
     ops, times = result.operations, result.message_times
     assert ops.row.tolist() == [0, 1, 2, 3]
-    assert ops.strand.tolist() == [0, 0, 1, 1]
+    assert ops.task.tolist() == [0, 0, 1, 1]
     assert ops.begin.tolist() == [0, 4, 0, 21]
     assert ops.ready.tolist() == [3, 4, 0, 21]
     assert ops.woken[2] == 19
@@ -80,7 +80,7 @@ def test_loops_are_written_out_and_a_wait_is_for_the_latest():
 
 
 @pytest.mark.parametrize("name", ["edge.X.8", "is.S.16", "mg.S.16"])
-def test_a_background_strand_begins_at_its_start_and_ends_what_waits_for_it(name, lowered):
+def test_a_background_task_begins_at_its_start_and_ends_what_waits_for_it(name, lowered):
     program = lowered(name)
     result = simulate(
         program,
@@ -93,8 +93,8 @@ def test_a_background_strand_begins_at_its_start_and_ends_what_waits_for_it(name
     ops = result.operations
     kind = program.kind[ops.row]
     starts = np.flatnonzero(kind == Op.START)
-    assert len(starts) == program.strands - program.ranks
-    first = np.searchsorted(ops.strand, program.target[ops.row[starts]])
+    assert len(starts) == program.tasks - program.ranks
+    first = np.searchsorted(ops.task, program.target[ops.row[starts]])
     assert np.array_equal(ops.begin[first], ops.end[starts])
     finish = ops.end[kind == Op.FINISH]
     waits = np.flatnonzero(~np.isnan(ops.woken))

@@ -9,8 +9,8 @@ import pytest
 
 from hopmap.simulator import ENGINES, Op, Parameters, lower_bounds, simulate
 from hopmap.simulator.explain.critical_path import Segment, critical_path
+from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.simulator.programs.program import program_of
-from hopmap.simulator.programs.send_modes import SendMode
 from hopmap.topologies import mesh
 from support.free_ends import FREE
 

@@ -14,9 +14,8 @@ from hopmap.simulator import ParameterError, Parameters, program_of, simulate
 from hopmap.simulator.explain.explain import explain
 from hopmap.simulator.explain.makespan_bound import MakespanBound
 from hopmap.simulator.parameters.keys import ROUTING
-from hopmap.simulator.routing.ugal import goes_minimally
-from hopmap.simulator.routing.valiant import choices, intermediate
-from hopmap.simulator.steady.watch import Steady
+from hopmap.simulator.route_choices import choices, goes_minimally, intermediate
+from hopmap.simulator.steady_state import Steady
 from hopmap.topologies import topology_from_spec
 from support import free_ends
 from support.random_runs import random_runs

@@ -24,7 +24,7 @@ def test_every_engine_is_listed_with_one_line_and_runs(engine):
 
 
 def test_summary_has_the_keys_of_the_json():
-    summary = simulate(PING, mesh((2,)), [0, 1]).summary()
+    summary = simulate(PING, mesh((2,)), [0, 1]).to_dict()
     assert list(summary) == [
         "engine",
         "makespan",
@@ -143,4 +143,4 @@ def test_the_compiler_is_not_on_the_clock_of_the_replay(monkeypatch):
     result = simulate(PING, mesh((2,)), [0, 1], engine="slow")
     assert result.compile_seconds > 0.02
     assert result.wall_seconds < result.compile_seconds / 2
-    assert result.summary()["compile_seconds"] == result.compile_seconds
+    assert result.to_dict()["compile_seconds"] == result.compile_seconds

@@ -70,8 +70,8 @@ def collective(operation, sent=0, received=0, root=-1, comm=0, kind=K.COLLECTIVE
     }
 
 
-def operations(program, strand=0):
-    rows = range(program.offsets[strand], program.offsets[strand + 1])
+def operations(program, task=0):
+    rows = range(program.offsets[task], program.offsets[task + 1])
     return [Op(program.kind[row]).name for row in rows]
 
 

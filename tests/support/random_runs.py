@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hopmap.simulator import ALGORITHMS, Op, Parameters, Program
 from hopmap.simulator.collectives.algorithms import choose
 from hopmap.simulator.programs.from_collectives import template_of
-from hopmap.simulator.programs.send_modes import SendMode
+from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.topologies import from_networkx, topology_from_spec
 from hopmap.traces import Collective
 
@@ -24,22 +24,22 @@ COMMUNICATORS = 2  # contexts of the applications' own messages; collectives com
 
 
 class Rank:
-    """Operations of a rank and of its background strands, as (kind, handle, pause, columns)."""
+    """Operations of a rank and of its background tasks, as (kind, handle, pause, columns)."""
 
     def __init__(self):
         self.main, self.sides = [], []
 
-    def add(self, kind, handle=None, pause=0.0, strand=None, **columns):
-        operations = self.main if strand is None else self.sides[strand]
+    def add(self, kind, handle=None, pause=0.0, task=None, **columns):
+        operations = self.main if task is None else self.sides[task]
         operations.append((kind, handle, pause, columns))
 
 
 def assembled(ranks):
     """Program of such ranks; a WAIT is for the row that carries its handle."""
-    strands = [(r, ops) for r, rank in enumerate(ranks) for ops in (rank.main, *rank.sides)]
+    tasks = [(r, ops) for r, rank in enumerate(ranks) for ops in (rank.main, *rank.sides)]
     first = np.cumsum([0] + [1 + len(rank.sides) for rank in ranks])
     rows, offsets, of_handle = [], [0], {}
-    for r, operations in strands:
+    for r, operations in tasks:
         for kind, handle, pause, columns in operations:
             if kind != Op.WAIT and handle is not None:
                 of_handle[handle] = len(rows)
@@ -58,7 +58,7 @@ def assembled(ranks):
     return Program(
         name="drawn",
         offsets=np.array(offsets, dtype=np.int64),
-        rank_of=np.array([r for r, _ in strands], dtype=np.int32),
+        rank_of=np.array([r for r, _ in tasks], dtype=np.int32),
         kind=np.array([kind for kind, *_ in rows], dtype=np.uint8),
         compute=np.array([pause for _, _, pause, _ in rows], dtype=np.float64),
         peer=column("peer", -1, np.int32),
@@ -119,21 +119,21 @@ def add_collective(draw, world, members, step, late):
     template = template_of(chosen.schedule)
     background = draw(st.booleans())
     for place, here in enumerate(members):
-        strand = None
+        task = None
         if background:
-            strand = len(world[here].sides)
+            task = len(world[here].sides)
             world[here].sides.append([])
-            world[here].add(Op.START, (step, here), side=strand)
+            world[here].add(Op.START, (step, here), side=task)
             late.append((here, (step, here)))
         for row in np.flatnonzero(template.member == place):
             kind = Op(int(template.kind[row]))
             if kind == Op.WAIT:
-                world[here].add(kind, (step, here, int(template.target[row])), strand=strand)
+                world[here].add(kind, (step, here, int(template.target[row])), task=task)
                 continue
             world[here].add(
                 kind,
                 (step, here, int(row)),
-                strand=strand,
+                task=task,
                 peer=members[template.peer[row]],
                 tag=step,
                 context=COMMUNICATORS + 1,

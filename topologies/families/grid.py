@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.errors import choice
 from hopmap.topologies.box_kernels import GRID, HAEC, BoxRouter
 from hopmap.topologies.topology import (
     MOST_LEVELS,
@@ -121,7 +122,7 @@ def box(
     if slots < 1:
         raise TopologyError(f"{name}: {slots} slots a node: expected at least 1")
     if ties not in TIES:
-        raise TopologyError(f"{name}: ties {ties!r}: expected one of {', '.join(TIES)}")
+        raise TopologyError(choice(f"{name}: ties", ties, TIES))
     what = f"{name}: sizes {_text(dims)}"
     if len(dims) > MOST_LEVELS:
         raise TopologyError(f"{what}: {len(dims)} dimensions: expected at most {MOST_LEVELS}")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hopmap.errors import choice
 from hopmap.topologies.topology import Topology, TopologyError, check_size
 
 # What `hopmap list formats` prints.
@@ -89,8 +90,7 @@ def from_file(path: str) -> Topology:
             raise TopologyError(f"{spec}: cannot be read as XML ({error})") from None
         tag = re.sub(r"\{.*\}", "", root.tag)
         if tag not in of_xml:
-            tags = ", ".join(of_xml)
-            raise TopologyError(f"{spec}: root element {tag!r}: expected one of {tags}")
+            raise TopologyError(choice(f"{spec}: root element", tag, of_xml))
         if slots is not None:
             raise TopologyError(
                 f"{spec}: *{slots} is for Slurm's files, others say slots themselves (GraphML: the "

@@ -7,7 +7,7 @@ What is read is one zone, of which the links become links and the speeds become 
   ring, hopmap's rule;
 * ``<zone routing="Full">``: the routes as they are listed. Where every host has a link of its own
   at the begin of its routes, or at their end, and these are alike, they are its network interface,
-  the parameters injection.* and ejection.*: so `simulator/export/simgrid_platform.py` writes them;
+  the parameters injection.* and ejection.*: so `simulator/export/simgrid.py` writes them;
 * ``<zone routing="Floyd">``, ``"Dijkstra"``: a graph of hosts and routers, by shortest paths.
 
 What is not there costs nothing: interfaces that the file does not have are endlessly fast. A link

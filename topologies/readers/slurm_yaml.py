@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from hopmap.errors import choice
 from hopmap.extras import needs
 from hopmap.topologies.families.grid import torus
 from hopmap.topologies.topology import Topology, TopologyError
@@ -61,8 +62,8 @@ def _network(text: str, spec: str, wanted: str) -> Topology:
     inside = [(name, entry) for name, entry in topologies if wanted in _inner_names(entry)]
     taken = (named or inside) if wanted else (default or topologies)
     if not taken:
-        names = ", ".join(name for name, _ in topologies)
-        raise TopologyError(f"{spec}: no topology {wanted!r}: expected one of {names}")
+        names = [name for name, _ in topologies]
+        raise TopologyError(choice(f"{spec}: no topology", wanted, names))
     name, entry = taken[0]
     where = f"{spec}: topology {name}"
     inner = "" if named else wanted

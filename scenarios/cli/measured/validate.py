@@ -78,9 +78,9 @@ def validate(
 def show_errors(found: Validation) -> None:
     """Print errors in all and by algorithm, what is not simulated, and how choices come out."""
     from hopmap.scenarios.report.validation import COLUMNS, error_cells
-    from hopmap.simulator.measured.agreement import agreement_of
     from hopmap.simulator.measured.errors import (
         CLASSES,
+        agreement_of,
         by_algorithm,
         choice_of,
         error_of,

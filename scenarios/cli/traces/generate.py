@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hopmap.errors import choice
+
 from ..arguments import AsJson, check_options, check_out
 from ..console import warn, working
 from .reading import print_facts, put_traffic, traffic_facts
@@ -107,7 +109,6 @@ def generate(
     as_json: AsJson = False,
 ) -> None:
     """Generate traffic or a trace: a NAS benchmark's, a pattern's, of y = A x, of training."""
-    from hopmap.simulator.parameters.keys import unknown
     from hopmap.traces.nas.benchmarks import BENCHMARKS, nas_trace, nas_traffic
     from hopmap.traces.patterns.synthetic import PATTERNS
 
@@ -121,7 +122,7 @@ def generate(
     }
     kind = benchmark.lower() if benchmark.lower() in BENCHMARKS else benchmark
     if kind not in has:
-        raise typer.BadParameter(unknown("benchmark", benchmark, has))
+        raise typer.BadParameter(choice("unknown benchmark", benchmark, has))
     check_options(context, benchmark, has[kind])
     if benchmark == "training":
         _generate_training(f"{sizes},tp={tp},pp={pp},dp={dp},ep={ep}", out, as_json)

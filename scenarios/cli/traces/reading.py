@@ -117,6 +117,7 @@ def _read(
     source: Source, progress: Progress, rma: str = "include", workers: int | None = None
 ) -> tuple[dict[str, Any], SourceTraffic]:
     """Read a source's traffic without collectives, with what else is known of it."""
+    from hopmap.simulator.programs.computation import omissions
     from hopmap.simulator.programs.from_source import (
         SourceTraffic,
         left_out_of_archive,
@@ -126,7 +127,6 @@ def _read(
         traffic_of_source,
         weighed,
     )
-    from hopmap.simulator.programs.left_out import left_out
     from hopmap.traces.summary import summarize
 
     if workers is not None and source.archive is None:
@@ -158,7 +158,7 @@ def _read(
         traffic = program.traffic()
         seconds = time.perf_counter() - begin
         told = {"events": source.schedule().operations, "collectives": {}, "ignored": {}}
-        told |= {"left_out": left_out(program), "collective_bytes": None, "duration": None}
+        told |= {"left_out": omissions(program), "collective_bytes": None, "duration": None}
         return traffic_facts(traffic) | told | {"wall_seconds": seconds}, weighed(
             source, SourceTraffic(traffic, {})
         )

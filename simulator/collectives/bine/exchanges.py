@@ -278,3 +278,35 @@ def _halving_then_doubling(
     copies: list[Done] = [] if puts else [(-1, np.arange(members), volume[:1])]
     around = early(by_port(ports, volume[:1], of), puts, told_by_partners(way_of(0), ports))
     return with_copies(around, copies)
+
+
+def bine_alltoall(
+    members: int, _root: int, volume: Ints, /, *, dims: Dims = (), puts: int = 0
+) -> Schedule:
+    """Send the partner of each step, nearest first, what is for its part of the tree: BINE-LOG.
+
+    With puts partners first tell each other that they may send. What is sent and what is kept is
+    moved before, and everything in the beginning and in the end.
+    """
+    me, way = np.arange(members), ways(members, dims)
+    reach = [np.eye(members, dtype=np.bool_)]  # whom members reach with the last steps
+    for partner in way.peer[::-1]:
+        reach.append(reach[-1] | reach[-1][partner])
+    at = np.broadcast_to(me[:, None], (members, members)).copy()  # where each pair's block is
+    target = np.broadcast_to(me, (members, members))
+    rounds: list[tuple[Ints, Ints, Ints]] = []
+    copied: list[Done] = [(-1, me, volume.sum(axis=1))]
+    blocks: list[Done] = []
+    for partner, beyond in zip(way.peer, reach[-2::-1], strict=True):
+        leaves = beyond[partner[at], target]
+        size = np.bincount(at[leaves], volume[leaves], members).astype(np.int64)
+        held = np.bincount(at.ravel(), volume.ravel(), members).astype(np.int64)
+        copied.append((len(rounds) - 1, me, held))
+        blocks.append((len(rounds) - 1, me, np.array([members])))
+        if puts:
+            rounds.append((me, partner, np.zeros_like(me)))
+        rounds.append((me, partner, size))
+        at = np.where(leaves, partner[at], at)
+    copied.append((len(rounds) - 1, me, volume.sum(axis=0)))
+    blocks.append((len(rounds) - 1, me, np.array([members])))
+    return schedule(rounds, copied, blocks=blocks)._replace(puts=puts > 0)

@@ -36,33 +36,17 @@ ADDRESSES = 16  # bytes of a receive and a temporary buffer's
 
 
 class Ways(NamedTuple):
-    """Partners in every step.
+    """Partners in every step."""
 
-    Attributes
-    ----------
-    peer : ndarray(int64, shape=(steps, members))
-        Nearest first.
-    """
-
-    peer: Ints
+    peer: Ints  # shape (steps, members): nearest first
 
 
 class BineTree(NamedTuple):
-    """A tree that reaches twice as many members in every step; all of shape (members,).
+    """A tree that reaches twice as many members in every step; all of shape (members,)."""
 
-    Attributes
-    ----------
-    parent : ndarray(int64)
-        -1 of the root.
-    reached : ndarray(int64)
-        Step in which a member is reached; -1 of the root.
-    place : ndarray(int64)
-        Numbers by which every subtree is a range, its root the first.
-    """
-
-    parent: Ints
-    reached: Ints
-    place: Ints
+    parent: Ints  # -1 of the root
+    reached: Ints  # step in which a member is reached; -1 of the root
+    place: Ints  # numbers by which every subtree is a range, its root the first
 
 
 def ways(members: int, dims: tuple[int, ...] = (), port: int = 0, doubling: bool = False) -> Ways:
@@ -76,11 +60,6 @@ def ways(members: int, dims: tuple[int, ...] = (), port: int = 0, doubling: bool
         Which part of a buffer that is cut for several ports.
     doubling : bool
         Whether partners are those of recursive doubling.
-
-    Raises
-    ------
-    AlgorithmError
-        Members or lengths that are no powers of two, or lengths that do not make the members.
     """
     shape = dims or (members,)
     suits = members == np.prod(shape) and all(size & (size - 1) == 0 for size in shape)

@@ -20,7 +20,7 @@ import pytest
 
 from hopmap.scenarios.launchers.formats import beside, export_mapping
 from hopmap.simulator import program_of_traffic
-from hopmap.simulator.export.time_independent import INDEX, write_tit
+from hopmap.simulator.export.simgrid import INDEX, write_tit
 from hopmap.topologies import torus
 from hopmap.traces import Traffic
 

@@ -7,7 +7,7 @@ import pytest
 
 import hopmap as hm
 from hopmap.scenarios.launchers.mapping_files import read_mapping
-from hopmap.simulator.ensembles.regret import regrets
+from hopmap.simulator.uncertainty import regrets
 from support.commands import as_json, failed, hopmap
 
 # On a ring of 8 with a slow link kind of its own there is none; two pairs that share links when

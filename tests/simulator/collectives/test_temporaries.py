@@ -7,7 +7,7 @@ import pytest
 from hopmap.simulator import ALGORITHMS
 from hopmap.simulator.collectives.algorithms import scheduled
 from hopmap.simulator.collectives.temporaries import ALLOCATED
-from hopmap.simulator.measured.single_call import moved
+from hopmap.simulator.measured.prediction import moved
 
 WHOLE = 8 * 1024
 

@@ -1,6 +1,4 @@
-"""Lower bounds: no replay of packets is faster, and where one resource is all, it is as fast."""
-
-from __future__ import annotations
+"""What messages cost their ranks, by their modes."""
 
 from dataclasses import replace
 
@@ -10,11 +8,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.simulator import DeadlockError, Parameters, lower_bounds, program_of, simulate
+from hopmap.simulator.explain.bounds import overheads
 from hopmap.simulator.programs.from_traffic import program_of_traffic
+from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.topologies import haec, mesh, topology_from_spec
 from hopmap.traces import Traffic
 from support.random_loops import any_runs
 from support.slow import examples
+
+GIVEN = Parameters(
+    overhead_send=2e-6, overhead_recv=3e-6, overhead_per_byte=1e-9, copy_per_byte=1e-10,
+    overhead_put_latency=1e-6, eager_limit=1000,
+)  # fmt: skip
+
+
+def test_every_mode_pays_what_the_engines_count():
+    small, large = 100, 1000
+    program = program_of(
+        "modes",
+        [
+            [("send", 1, small), ("bsend", 1, small), ("send", 1, small), ("send", 1, small),
+             ("isend", 1, large), ("wait", 4)],
+            [("recv", 0, small), ("recv", 0, small), ("recv", 0, small), ("recv", 0, small),
+             ("irecv", 0, large), ("wait", 4)],
+        ],
+    )  # fmt: skip
+    mode = program.mode.copy()
+    mode[[2, 9]], mode[[3, 10]] = SendMode.PUT, SendMode.HARDWARE
+    sending, receiving = overheads(replace(program, mode=mode), GIVEN)
+    np.testing.assert_allclose(sending[:7], [2.1e-6, 2.11e-6, 2.1e-6, 0, 2e-6, 0, 0])
+    np.testing.assert_allclose(receiving[7:], [3.1e-6, 3.1e-6, 2.1e-6, 0, 0, 3e-6, 0])
+    assert not sending[7:].any()
+    assert not receiving[:7].any()
+
 
 FREE = Parameters(
     overhead_send=0.0,
@@ -87,8 +113,8 @@ def test_a_rank_alone_takes_its_bound(engine):
 @pytest.mark.parametrize("loop", [False, True])
 def test_messages_over_one_link_take_bytes_over_bandwidth(engine, loop):
     sends, takes = [("send", 1, 65536)], [("recv", 0, 65536)]
-    strands = [[("repeat", 8, ops)] if loop else ops * 8 for ops in (sends, takes)]
-    program = program_of("stream", strands)
+    tasks = [[("repeat", 8, ops)] if loop else ops * 8 for ops in (sends, takes)]
+    program = program_of("stream", tasks)
     topology = mesh((2,)).with_links(bandwidth=2.0**30, latency=0.0)
     bounds = lower_bounds(program, topology, [0, 1], parameters=FREE)
     assert bounds["link"] == (8 * 65536 / 2**30, "0 -> 1")
@@ -151,13 +177,13 @@ def test_end_points_with_gaps_can_be_faster_with_contention_than_without():
     # grant comes late, and the small one goes first.
     parameters = replace(FREE, eager_limit=2000, gap_per_byte=1e-6, control_bytes=1)
     topology = mesh((2,), slots=2).with_links(bandwidth=1e6, latency=0.0)
-    strands = [
+    tasks = [
         [("isend", 1, 5000), ("compute", 5e-6), ("send", 2, 10)],
         [("irecv", 0, 5000)],
         [("recv", 0, 10)],
         [("isend", 0, 1)] * 20,
     ]
-    program = program_of("anomaly", strands)
+    program = program_of("anomaly", tasks)
     alone, packets = (
         simulate(program, topology, [0, 1, 0, 1], parameters=parameters, engine=engine).makespan
         for engine in ("analytic", "compiled")

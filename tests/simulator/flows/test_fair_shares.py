@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hopmap.simulator import Parameters, program_of, simulate
 from hopmap.simulator.flows.bottleneck_kernels import end_of
 from hopmap.simulator.flows.max_min_kernels import close_flow, open_flow, share
-from hopmap.simulator.flows.max_min_state import empty_flows, server_table
+from hopmap.simulator.flows.state import empty_flows, server_table
 from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import paths, plan_run
 from hopmap.topologies import topology_from_spec

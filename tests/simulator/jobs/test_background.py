@@ -10,7 +10,7 @@ import pytest
 from hopmap.simulator import Op, ParameterError, Parameters, simulate
 from hopmap.simulator.jobs.background import BACKGROUNDS, background
 from hopmap.simulator.jobs.by_job import by_job
-from hopmap.simulator.jobs.together import together
+from hopmap.simulator.jobs.merge_programs import merge_programs
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import TraceError
 
@@ -84,7 +84,7 @@ def test_large_messages_ask_for_nothing_and_hold_nobody_up(pattern):
     if pattern == "transpose":  # of a line it is the line
         return
     program = made(pattern, size=10**6, rate=1e10)
-    both = together([program], background=[True])
+    both = merge_programs([program], background=[True])
     result = simulate(both, NETWORK, np.arange(8))
     assert result.controls == 0
     assert result.left_out == ()
@@ -92,7 +92,7 @@ def test_large_messages_ask_for_nothing_and_hold_nobody_up(pattern):
 
 
 def test_messages_that_others_do_not_receive_are_told_apart_from_a_jobs():
-    both = together([made(), made()], background=[True, False])
+    both = merge_programs([made(), made()], background=[True, False])
     nodes = np.concatenate([np.arange(8), np.arange(8)])
     network = replace(NETWORK, slots=NETWORK.slots + 1)
     (entry,) = simulate(both, network, nodes).left_out
@@ -103,7 +103,7 @@ def test_messages_that_others_do_not_receive_are_told_apart_from_a_jobs():
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"pattern": "unform"}, "unknown background 'unform': did you mean 'uniform'"),
+        ({"pattern": "unform"}, "unknown background 'unform' .did you mean uniform"),
         ({"rate": 0.0}, "background uniform: 0 bytes/s"),
         ({"rate": 1e12}, "expected less than 4.096e"),
         ({"parameters": Parameters(compute_scale=0.0)}, "compute.scale 0"),

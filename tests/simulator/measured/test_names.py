@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hopmap.simulator.measured.names import OPEN_MPI, OTHERS, Known, known
-from hopmap.simulator.measured.single_call import call_program
+from hopmap.simulator.measured.prediction import call_program
 
 
 @pytest.mark.parametrize(

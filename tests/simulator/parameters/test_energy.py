@@ -33,7 +33,7 @@ def energy(**figures):
 def test_without_a_figure_there_is_none():
     result = simulate(PROGRAM, TOPOLOGY, NODES)
     assert result.energy is None
-    assert result.summary()["energy"] is None
+    assert result.to_dict()["energy"] is None
 
 
 def test_links_cost_bytes_by_kind():
@@ -77,7 +77,7 @@ def test_energy_delay_product_is_total_times_makespan():
     total = sum(parts.transfer.values()) + sum(parts.static.values()) + parts.compute + parts.idle
     assert parts.total == pytest.approx(total, rel=EXACT)
     assert parts.delay_product == parts.total * result.makespan
-    summary = result.summary()["energy"]
+    summary = result.to_dict()["energy"]
     assert summary["total"] == parts.total
     assert set(summary["links"]) == {"optical", "wireless"}
     assert json.loads(json.dumps(summary)) == summary

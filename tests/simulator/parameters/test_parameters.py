@@ -61,8 +61,8 @@ def test_dotted_keys_reach_their_fields():
             "network.virtual_channels 32768: expected at most 32767",
         ),
         ("network.buffer", 2**31, "network.buffer 2147483648: expected at most 2147483647"),
-        ("noise.distribution", "normal", "noise.distribution 'normal': expected one of lognormal"),
-        ("packet.size", 1, "unknown parameter 'packet.size': did you mean 'packet_size'?"),
+        ("noise.distribution", "normal", "noise.distribution 'normal' (did you mean lognormal?)"),
+        ("packet.size", 1, "unknown parameter 'packet.size' (did you mean packet_size?)"),
         ("link.colour", 1, "unknown parameter 'link.colour': expected one of overhead.send"),
     ],
 )

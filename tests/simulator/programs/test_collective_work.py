@@ -170,9 +170,9 @@ def test_work_is_not_scaled_with_computation():
 def test_work_before_a_loop_is_done_once(name):
     folded = lower(nas_folded(name))
     flat = without_loops(folded)
-    trips = folded.trips()
+    iterations = folded.iterations()
     for bytes_of in LocalWork._fields[1:]:
-        here = getattr(folded.work, bytes_of) * trips[folded.work.row]
+        here = getattr(folded.work, bytes_of) * iterations[folded.work.row]
         assert here.sum() == getattr(flat.work, bytes_of).sum()
     assert (flat.work.copied + flat.work.reduced).sum() > 0
     written = lower(nas_trace(name))

@@ -198,7 +198,7 @@ def test_what_is_written_replays_as_before(tmp_path, name):
     assert np.allclose(*times, rtol=1e-6)
 
 
-def test_background_strands_are_written_and_read_again(tmp_path):
+def test_background_tasks_are_written_and_read_again(tmp_path):
     operations = [
         [("compute", 1e-6), ("isend", 1, 100, 7), ("irecv", 1, 100, 3), ("wait", 2), ("wait", 1)],
         [("irecv", 0, 100, 7), ("compute", 5e-6), ("send", 0, 100, 3), ("wait", 0)],
@@ -211,7 +211,7 @@ def test_background_strands_are_written_and_read_again(tmp_path):
 
 
 def test_operations_of_a_schedule_are_in_order(tmp_path):
-    """Timelines need what each WAIT is for, in whichever strand it began."""
+    """Timelines need what each WAIT is for, in whichever task it began."""
     tasks = [(1000, {}), (2000, {}), (500, {0: "requires", 1: "requires"}), (10, {1: "requires"})]
     program = program_of_text(tmp_path, graph_text([tasks]))
     result = simulate(program, mesh((1,)), [0], parameters=FREE, record_operations=True)

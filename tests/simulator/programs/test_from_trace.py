@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import Parameters, lower, simulate
-from hopmap.simulator.programs.send_modes import SendMode
+from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.topologies import mesh
 from hopmap.traces import Trace, TraceError, traffic_of
 from support.made_traces import K, operations, recv, send, trace_of

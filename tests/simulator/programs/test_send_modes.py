@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hopmap.simulator.programs.send_modes import SendMode, mode_of
+from hopmap.simulator.programs.mpi_calls import SendMode, mode_of
 from support.archives import archive_of, finish_of, region
 
 

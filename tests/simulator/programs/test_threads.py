@@ -88,7 +88,7 @@ def test_a_call_is_no_shorter_than_that_and_no_longer_than_it_takes(filled):
     assert finish_of(filled(fill, 2)) == [2.0, 2.0]
 
 
-def test_strands_of_collectives_and_of_threads_stand_side_by_side(filled):
+def test_tasks_of_collectives_and_of_threads_stand_side_by_side(filled):
     def fill(a):
         ibarrier, wait = region(a, "MPI_Ibarrier"), region(a, "MPI_Wait")
         for rank, master in enumerate(a.masters):
@@ -105,7 +105,7 @@ def test_strands_of_collectives_and_of_threads_stand_side_by_side(filled):
     folder = filled(fill, 3)
     program = lower(read_trace(folder))
     assert program.rank_of.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
-    # What a thread computes is a strand without operations, behind the collective's.
+    # What a thread computes is a task without operations, behind the collective's.
     alone = np.diff(program.offsets) == 1
     assert alone.tolist() == [False, False, True, False, False, False, False, True]
     assert program.compute[program.offsets[1:] - 1].round(9).tolist()[2::5] == [0.2, 0.2]

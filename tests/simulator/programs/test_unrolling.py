@@ -1,4 +1,4 @@
-"""Programs with loops: the same run as with every trip written out."""
+"""Programs with loops: the same run as with every iteration written out."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def test_loops_are_what_they_are_written_out(run):
 
 @examples(200)
 @given(random_loop_runs())
-def test_traffic_and_trips_follow_by_formula(run):
+def test_traffic_and_iterations_follow_by_formula(run):
     program, *_ = run
     flat = without_loops(program)
     assert program.traffic().same_as(flat.traffic())
     assert np.array_equal(
-        np.bincount(unrolled(program), minlength=program.operations), program.trips()
+        np.bincount(unrolled(program), minlength=program.operations), program.iterations()
     )
 
 
@@ -80,7 +80,7 @@ def test_a_wait_is_for_the_latest_of_its_row(engine):
     assert result.finish[1] == result.message_times.delivered[4] + Parameters().overhead_recv
 
 
-def test_which_trip_gets_stuck_is_known():
+def test_which_iteration_gets_stuck_is_known():
     sender, taker = [("repeat", 3, [("send", 1, 8)])], [("repeat", 4, [("recv", 0, 8)])]
     program = program_of("short", [sender, taker])
     for engine in ENGINES:
@@ -92,8 +92,8 @@ def test_which_trip_gets_stuck_is_known():
     ("change", "message"),
     [
         ({"size": 0}, "runs 0 times: expected at least 1"),
-        ({"target": 5}, "expected a body in one strand, of whole loops"),
-        ({"target": 1}, "expected a body in one strand, of whole loops"),
+        ({"target": 5}, "expected a body in one task, of whole loops"),
+        ({"target": 1}, "expected a body in one task, of whole loops"),
     ],
 )
 def test_loops_that_make_no_sense_are_errors(change, message):

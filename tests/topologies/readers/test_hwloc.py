@@ -50,7 +50,7 @@ def test_one_core_is_a_machine(tmp_path):
     ("text", "words"),
     [
         ("<topology><object", "cannot be read as XML"),
-        ("<graph/>", "root element 'graph': expected one of"),
+        ("<graph/>", "root element 'graph' .did you mean graphml"),
         ('<topology><object type="Machine"/></topology>', "no objects of type Core"),
         (
             '<topology><object type="Machine"><object type="Package"><object type="Core"/></object>'

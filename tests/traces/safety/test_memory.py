@@ -50,7 +50,7 @@ def test_a_trace_of_two_billion_messages_is_refused_at_once():
 
 def test_an_engine_that_writes_loops_out_is_refused_what_the_compiled_one_takes(free):
     program = lower(lu_folded("W", 4, steps=20))
-    rows = int(program.trips().sum())
+    rows = int(program.iterations().sum())
     free(15 * rows)
     place = torus((2, 2)), np.arange(4)
     simulate(program, *place, engine="compiled")
@@ -79,7 +79,7 @@ def test_archive_and_program_are_weighed_too(free, share, tmp_path, monkeypatch)
 def test_a_folded_trace_is_small(free):
     free(10 * 2**20)
     program = lower(lu_folded("C", 16))
-    assert program.trips().sum() > 10**6
+    assert program.iterations().sum() > 10**6
 
 
 def test_a_folded_trace_of_sp_is_weighed_by_two_time_steps(free):

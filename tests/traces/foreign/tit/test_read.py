@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.simulator import Parameters, lower, program_of, simulate
-from hopmap.simulator.export.time_independent import write_tit
+from hopmap.simulator.export.simgrid import write_tit
 from hopmap.topologies import mesh
 from hopmap.traces import Collective, Kind, TraceError
 from hopmap.traces.nas.benchmarks import nas_folded

@@ -1,1 +1,0 @@
-"""What several replays with noise say together: medians, intervals, which mappings differ."""

@@ -1,0 +1,280 @@
+"""Several programs as one, whose ranks stand one program behind the other; and one several times.
+
+An engine, a buffer, noise or a timeline knows nothing of jobs: ranks of different jobs have no
+messages for each other, and meet at links and nodes. A job starts by starting its ranks later.
+
+A job that repeats begins anew when it has ended, rank by rank. What repeats is a loop, so that it
+stands in memory once. Background tasks are begun outside of loops only; a program that has some is
+written out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.simulator.parameters.keys import ParameterError
+from hopmap.simulator.programs.program import Job, LocalWork, Op, Program
+
+Ints = NDArray[np.int64]
+
+
+def repeated(program: Program, times: int) -> Program:
+    """Return a program whose ranks do all that they do so many times, one behind the other.
+
+    There is no barrier in between. Events of the trace are not kept.
+    """
+    if times < 1:
+        raise ParameterError(f"{program.name}: repeat {times}: expected at least 1")
+    if times == 1 or not program.tasks:
+        return program
+    _expect_balance(program, times)
+    copies = times if (program.kind == Op.START).any() else 1
+    old, copy = _order(program, copies)
+    place = np.full((copies, program.operations), -1, dtype=np.int64)
+    body = old >= 0
+    place[copy[body], old[body]] = np.flatnonzero(body)
+
+    kind = np.where(body, program.kind[old], Op.FINISH).astype(np.uint8)
+    target = np.where(body, program.target[old], -1)
+    row_targets = body & ((kind == Op.WAIT) | (kind == Op.REPEAT))
+    target[row_targets] = place[copy[row_targets], target[row_targets]]
+    starts = body & (kind == Op.START)
+    target[starts] = _tasks(program, copies)[copy[starts], target[starts]]
+
+    # Where a rank ended it goes on, or back, with what it computed before its end.
+    main = program.main()
+    ends = np.stack([place[k, program.offsets[main + 1] - 1] for k in range(copies)])
+    kind[ends] = Op.REPEAT
+    target[ends] = ends if copies > 1 else place[0, program.offsets[main]]
+    size = np.where(body, program.size[old], 0)
+    size[ends] = 1 if copies > 1 else times
+
+    def column(values: NDArray[Any], missing: float) -> NDArray[Any]:
+        return np.where(body, values[old], missing).astype(values.dtype)
+
+    finishes = np.flatnonzero(kind == Op.FINISH)
+    others = np.bincount(program.rank_of, minlength=program.ranks) - 1
+    return replace(
+        program,
+        offsets=np.concatenate(([0], finishes + 1)).astype(np.int64),
+        rank_of=np.repeat(np.arange(program.ranks, dtype=np.int32), 1 + copies * others),
+        kind=kind,
+        compute=column(program.compute, 0.0),
+        peer=column(program.peer, -1),
+        tag=column(program.tag, -1),
+        context=column(program.context, -1),
+        mode=column(program.mode, 0),
+        size=size,
+        target=target,
+        work=_work(program.work, place),
+        event=np.zeros(0, dtype=np.int64),
+        chosen={op: _times(calls, times) for op, calls in program.chosen.items()},
+        dropped=_times(program.dropped, times),
+        notes=_times(program.notes, times),
+    )
+
+
+def _order(program: Program, copies: int) -> tuple[Ints, Ints]:
+    """Row of the program that each row comes from, -1 of a new FINISH, and which copy it is."""
+    parts: list[Ints] = []
+    of: list[Ints] = []
+    offsets = program.offsets.tolist()
+    first = [*program.main().tolist(), program.tasks]
+    for main, behind in pairwise(first):
+        own = np.arange(offsets[main], offsets[main + 1])
+        parts += [np.tile(own, copies), np.array([-1])]
+        of += [np.repeat(np.arange(copies), len(own)), np.array([0])]
+        sides = np.arange(offsets[main + 1], offsets[behind])
+        parts.append(np.tile(sides, copies))
+        of.append(np.repeat(np.arange(copies), len(sides)))
+    return np.concatenate(parts), np.concatenate(of)
+
+
+def _tasks(program: Program, copies: int) -> Ints:
+    """Return the number of each background task in each copy, shape (copies, tasks)."""
+    main = program.main()
+    number = np.full((copies, program.tasks), -1, dtype=np.int64)
+    begin = 0
+    for first, behind in zip(main, np.append(main[1:], program.tasks), strict=True):
+        sides = behind - first - 1
+        for k in range(copies):
+            number[k, first + 1 : behind] = begin + 1 + k * sides + np.arange(sides)
+        begin += 1 + copies * sides
+    return number
+
+
+def _work(work: LocalWork, place: Ints) -> LocalWork:
+    rows = place[:, work.row].ravel()
+    order = np.argsort(rows, kind="stable")
+    return LocalWork(rows[order], *(np.tile(each, len(place))[order] for each in work[1:]))
+
+
+def _times(counts: Mapping[str, int], times: int) -> dict[str, int]:
+    return {what: count * times for what, count in counts.items()}
+
+
+def _expect_balance(program: Program, times: int) -> None:
+    channel, iterations = program.channels(), program.iterations()
+    rows = np.flatnonzero(channel >= 0)
+    takes = program.kind[rows] >= Op.RECV
+    if np.bincount(channel[rows], np.where(takes, -iterations[rows], iterations[rows])).any():
+        raise ParameterError(
+            f"{program.name}: repeat {times}: it has messages that nobody receives, or receives "
+            "that get none: expected 1"
+        )
+
+
+def merge_programs(
+    programs: Sequence[Program],
+    starts: Sequence[float] | None = None,
+    repeats: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
+    background: Sequence[bool] | None = None,
+) -> Program:
+    """Let programs run side by side.
+
+    Parameters
+    ----------
+    programs : sequence of Program
+        Of job after job; the ranks of each stand behind those of the one before.
+    starts : sequence of float, optional
+        When each begins, in seconds; 0 when left out.
+    repeats : sequence of int, optional
+        How often each runs, one run behind the other; see `repeated`.
+    names : sequence of str, optional
+        What each is called; the programs' own names when left out, numbered where two are alike.
+    background : sequence of bool, optional
+        Which are traffic of others; see `Job`.
+
+    Returns
+    -------
+    Program
+        Its `jobs` say whose each rank is. Rows have no events of a trace any more, but of one
+        program that is neither late nor repeated.
+    """
+    number = len(programs)
+    if not number:
+        raise ParameterError("jobs: expected at least one")
+    starts = [0.0] * number if starts is None else starts
+    names = numbered_names([program.name for program in programs]) if names is None else names
+    others = [False] * number if background is None else background
+    for program, start in zip(programs, starts, strict=True):
+        if program.jobs:
+            raise ParameterError(f"{program.name}: it is several jobs: expected one program each")
+        if not 0 <= start < np.inf:
+            raise ParameterError(f"{program.name}: start {start:g} s: expected 0 or later")
+    if repeats is not None:
+        programs = [repeated(each, times) for each, times in zip(programs, repeats, strict=True)]
+    first = np.cumsum([0] + [program.ranks for program in programs]).tolist()
+    jobs = tuple(
+        Job(name, begin, program.ranks, float(start), bool(other))
+        for name, begin, program, start, other in zip(
+            names, first[:-1], programs, starts, others, strict=True
+        )
+    )
+    asked = {tuple(sorted(program.algorithms.items())) for program in programs}
+    moved = _moved(programs)
+
+    def column(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(program, name) for program in moved])
+
+    columns = ("rank_of", "kind", "compute", "peer", "tag", "context", "size", "target", "mode")
+    work = [program.work for program in moved]
+    return Program(
+        name=" + ".join(names),
+        offsets=np.concatenate([moved[0].offsets[:1], *(each.offsets[1:] for each in moved)]),
+        **{name: column(name) for name in columns},
+        work=LocalWork(*(np.concatenate(each) for each in zip(*work, strict=True))),
+        event=programs[0].event if number == 1 else np.zeros(0, dtype=np.int64),
+        communicators=sum(program.communicators for program in programs),
+        collectives={c: calls for each in moved for c, calls in each.collectives.items()},
+        algorithms=dict(asked.pop()) if len(asked) == 1 else {},
+        chosen=_chosen(programs),
+        dropped=_summed(program.dropped for program in programs),
+        left_out=tuple(
+            entry if number == 1 else replace(entry, what=f"{name}: {entry.what}")
+            for name, program in zip(names, programs, strict=True)
+            for entry in program.left_out
+        ),
+        notes=_summed(program.notes for program in programs),
+        jobs=jobs,
+    )
+
+
+def add_co_running(program: Program, others: Program) -> Program:
+    """Add jobs that are one program already to a program, whose ranks come first."""
+    bare = merge_programs([program, replace(others, jobs=())])
+    first, rest = bare.jobs
+    moved = [job._replace(first=rest.first + job.first) for job in others.jobs]
+    return replace(bare, jobs=(first, *moved))
+
+
+def numbered_names(names: Sequence[str]) -> list[str]:
+    """Return names with a number behind those that are not alone."""
+    often, seen = Counter(names), Counter[str]()
+    named = []
+    for name in names:
+        seen[name] += 1
+        named.append(name if often[name] == 1 else f"{name} #{seen[name]}")
+    return named
+
+
+def _moved(programs: Sequence[Program]) -> list[Program]:
+    """Give ranks, tasks, rows, communicators and windows the numbers that they have together."""
+    all_communicators = sum(program.communicators for program in programs)
+    rank = task = row = communicator = window = 0
+    moved = []
+    for program in programs:
+        own = program.communicators
+        # By sort of context: none, messages, collectives, one-sided.
+        sort = np.where(program.context < 0, -1, np.minimum(program.context // max(own, 1), 2))
+        shifts = np.array(
+            [
+                communicator,
+                all_communicators - own + communicator,
+                window - 2 * own + 2 * all_communicators,
+                0,
+            ]
+        )
+        context = program.context + shifts[sort]
+        towards = np.where(program.kind == Op.START, task, row)
+        collectives = {
+            c + int(shifts[min(c // max(own, 1), 2)]): calls
+            for c, calls in program.collectives.items()
+        }
+        moved.append(
+            replace(
+                program,
+                offsets=program.offsets + row,
+                rank_of=program.rank_of + np.int32(rank),
+                peer=np.where(program.peer < 0, program.peer, program.peer + np.int32(rank)),
+                context=context.astype(np.int32),
+                target=np.where(program.target < 0, program.target, program.target + towards),
+                work=program.work._replace(row=program.work.row + row),
+                collectives=collectives,
+            )
+        )
+        windows = int(program.context.max(initial=-1)) + 1 - 2 * own
+        rank, task, row = rank + program.ranks, task + program.tasks, row + program.operations
+        communicator, window = communicator + own, window + max(windows, 0)
+    return moved
+
+
+def _chosen(programs: Sequence[Program]) -> dict[str, dict[str, int]]:
+    """Add up the calls that took each algorithm."""
+    operations = sorted({operation for program in programs for operation in program.chosen})
+    return {op: _summed(program.chosen.get(op, {}) for program in programs) for op in operations}
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)

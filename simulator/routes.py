@@ -1,0 +1,176 @@
+"""Routes that are chosen on the way, and the virtual channels by which no packet waits for itself.
+
+What a run needs for either: the algorithm, its tables, what draws are of, and classes of channels.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.simulator.parameters.keys import ROUTING, ParameterError
+from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.topologies import Topology
+from hopmap.topologies.tree_kernels import TreeRouter
+
+if TYPE_CHECKING:
+    from hopmap.topologies.next_hops import NextHops
+
+Ints = NDArray[np.int64]
+
+FIXED, ADAPTIVE, SPRAYING, VALIANT, UGAL_L, UGAL_G, PAR = range(len(ROUTING))
+
+ANY = -1  # instead of a class: any virtual channel
+SHOWN = 6  # links of a ring that an error names
+
+
+class Routes(NamedTuple):
+    """How packets find their way."""
+
+    algorithm: int  # place in `ROUTING`
+    hops: NextHops
+    groups: bool  # whether places form groups, as in dragonflies
+    crosses: NDArray[np.bool_]  # shape (links,): links between groups
+    # shape (nodes,): nodes of which Valiant's is drawn, those of a group behind each other
+    drawn: Ints
+    # first, size: shape (regions,): of each group in `drawn`, where it begins, and how many it has.
+    # Where there are no groups nothing is left out, and both are 0.
+    first: Ints
+    size: Ints
+    longest: int  # servers that a packet comes to at most
+
+
+def routes_of(topology: Topology, targets: Ints, parameters: Parameters) -> Routes | None:
+    """Return how packets to some nodes find their way; None where routes are the topology's own."""
+    algorithm = ROUTING.index(parameters.network_routing)
+    if algorithm == FIXED:
+        return None
+    from hopmap.topologies.next_hops import NO_WAY, has_groups, next_hops
+
+    hops = next_hops(topology, np.arange(topology.nodes) if algorithm >= VALIANT else targets)
+    groups = has_groups(hops)
+    if algorithm >= VALIANT and (hops.port == NO_WAY).any():
+        raise ParameterError(
+            f"network.routing {parameters.network_routing}: {topology.spec} has switches without "
+            f"a way to every node: expected adaptive or spraying"
+        )
+    if algorithm == PAR and not groups:
+        raise ParameterError(
+            f"network.routing par: {topology.spec} has no groups: expected a dragonfly"
+        )
+    region = hops.region[hops.home]
+    size = np.bincount(region, minlength=len(hops.region)) * groups
+    first = np.cumsum(size) - size
+    place = hops.place
+    begin, end = place[topology.link_from], place[topology.link_to]
+    inner = (begin >= 0) & (end >= 0)
+    crosses = inner & (hops.region[begin] != hops.region[end]) & groups
+    return Routes(
+        algorithm=algorithm,
+        hops=hops,
+        groups=groups,
+        crosses=crosses,
+        drawn=np.argsort(region, kind="stable"),
+        first=first,
+        size=size,
+        longest=2 * int(hops.hops.max(initial=0)) + 4,
+    )
+
+
+class Channels(NamedTuple):
+    """Virtual channels of packets whose routes are chosen on the way."""
+
+    classes: NDArray[np.int16]  # shape (destinations, places): see `classes_by_place`
+    # the first channels, one for each class, which take packets on the topology's own route from
+    # wherever they are; the others take them any minimal way (Duato, 1993). 0 where every minimal
+    # way is free of rings, and where packets have a class.
+    escapes: int
+    # detour, direct: first class of packets on their way to an intermediate node, and of those to
+    # their target
+    detour: int
+    direct: int
+    lanes: int  # virtual channels of each class
+
+
+def channels_of(topology: Topology, routes: Routes, parameters: Parameters) -> Channels:
+    """Return the virtual channels of packets whose routes are chosen on the way."""
+    if not parameters.network_buffer:
+        return Channels(np.zeros((1, 1), dtype=np.int16), 0, 0, 0, 1)
+    from hopmap.topologies.next_hops import NO_WAY
+    from hopmap.topologies.switch_kernels import FatTreeRouter
+    from hopmap.topologies.virtual_channels import classes_by_place
+
+    most = parameters.network_virtual_channels
+    algorithm, spec = parameters.network_routing, topology.spec
+    if (routes.hops.port == NO_WAY).any():
+        raise ParameterError(
+            f"network.routing {algorithm}: on {spec} some switches have no way to every node that "
+            f"packets could escape by: expected network.buffer 0"
+        )
+    classes = classes_by_place(topology, routes.hops)
+    number = int(classes.max(initial=0)) + 1
+    if routes.algorithm in (ADAPTIVE, SPRAYING):
+        tree = isinstance(topology.router, FatTreeRouter | TreeRouter)
+        escapes = 0 if tree else number
+        channels, needed, lanes = Channels(classes, escapes, 0, 0, 1), escapes + 1, 1
+    else:
+        detour = int(routes.algorithm == PAR)
+        direct = detour + (1 if routes.groups else number)
+        needed = direct + number
+        lanes = most // needed
+        channels = Channels(classes, 0, detour, direct, lanes)
+    if most < needed:
+        raise ParameterError(
+            f"network.virtual_channels {most}: with network.routing {algorithm} on {spec} packets "
+            f"could wait for each other in a ring: expected {needed} at least, or network.buffer 0"
+        )
+    return channels
+
+
+def no_rings(
+    topology: Topology, indptr: Ints, servers: Ints, parameters: Parameters
+) -> tuple[Ints, int]:
+    """Return the classes of virtual channels that some paths take, and the channels of a class.
+
+    The number of classes is the network's, so that a run does not depend on whether others pass
+    elsewhere.
+
+    Parameters
+    ----------
+    indptr, servers : ndarray(int64)
+        Paths as `RunPlan` has them: injection, links, ejection.
+
+    Returns
+    -------
+    ndarray(int64)
+        Class of every entry of `servers`; none without buffers. `ANY` on links from and to nodes
+        that forward nothing: no packet waits for these buffers that holds another.
+    int
+        Virtual channels of each class.
+    """
+    if not parameters.network_buffer:
+        return np.empty(0, dtype=np.int64), 1
+    from hopmap.topologies.next_hops import links_of_leaves
+    from hopmap.topologies.virtual_channels import channel_classes, class_count, waiting_cycle
+
+    inside = servers < topology.links
+    starts = np.concatenate(([0], np.cumsum(inside)))[indptr]
+    links = servers[inside]
+    wanted = channel_classes(topology, starts, links)
+    most = parameters.network_virtual_channels
+    taken = np.minimum(wanted, most - 1)
+    ring = waiting_cycle(starts, links * most + taken)
+    if len(ring):
+        named = [int(link) for link in ring[:SHOWN] // most]
+        ends = [topology.vertex_name(int(topology.link_from[link])) for link in named]
+        raise ParameterError(
+            f"network.virtual_channels {most}: on {topology.spec} packets can wait for each other "
+            f"in a ring of {len(ring)} links, {' -> '.join(ends)} -> ...: expected "
+            f"{int(wanted.max()) + 1} at least, or network.buffer 0"
+        )
+    classes = np.full(len(servers), ANY, dtype=np.int64)
+    classes[inside] = np.where(np.isin(links, links_of_leaves(topology)), ANY, taken)
+    number = max(class_count(topology), int(taken.max(initial=0)) + 1)
+    return classes, most // min(number, most)

@@ -1,1 +1,0 @@
-"""Routes that are chosen while packets are on their way: one published algorithm a file."""
