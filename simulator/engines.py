@@ -31,7 +31,7 @@ class Engine(NamedTuple):
 
     @property
     def run(self) -> Run:
-        """``(plan, record, progress) -> Outcome``; of packets also with a `Watch` behind them."""
+        """``(plan, record, progress) -> Outcome``; of packets also with a `LoopWatch`, last."""
         return self.load()
 
 

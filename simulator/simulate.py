@@ -27,7 +27,7 @@ from .noise import levels, with_noise, without_noise
 from .operations import NOTHING, Record, operations_of
 from .result import MessageTimes, Outcome, Result, Servers
 from .run_plan import RunPlan, plan_run
-from .steady_state import FEWEST, Steady, Watch
+from .steady_state import FEWEST, LoopWatch, Steady
 from .uncertainty import LEAST, Ensemble
 
 BYTES_PER_ROW = 140  # of the tables of an engine, measured: 140 compiled, 160 flow and analytic
@@ -196,7 +196,7 @@ def prepared(
 
 def _watch(
     plan: RunPlan, steady: Steady | None, engine: str, record: Record
-) -> tuple[Watch | None, str]:
+) -> tuple[LoopWatch | None, str]:
     """Return what watches a run, if anything, and why it is replayed whole otherwise."""
     if steady is None or packet_hops(plan) < steady.hops:
         return None, ""
@@ -218,7 +218,7 @@ def _watch(
         return None, "it has no loop that all ranks go through together"
     if loop.iterations // 2 <= FEWEST:
         return None, f"{loop.iterations} steps are too few"
-    return Watch(loop, steady.tolerance), f"its steps do not settle to {steady.tolerance:.2%}"
+    return LoopWatch(loop, steady.tolerance), f"its steps do not settle to {steady.tolerance:.2%}"
 
 
 def _require_memory(program: Program, engine: str, record: Record, links: int) -> None:

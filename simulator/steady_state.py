@@ -112,7 +112,7 @@ class Steady:
     hops: int = 20_000_000
 
 
-class Watch:
+class LoopWatch:
     """What an engine asks about the main loop of its run.
 
     Attributes

@@ -23,6 +23,7 @@ from hopmap.simulator.run_plan import ENDS, RunPlan, plan_run, server_name
 from hopmap.topologies import Topology, check_mapping
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 class Overheads(NamedTuple):
@@ -53,9 +54,6 @@ def overheads(program: Program, parameters: Parameters) -> Overheads:
     )
     overhead = np.where(mode == model.PUT, of_put, parameters.overhead_recv)
     return Overheads(sending, takes * (overhead + of_bytes)[of])
-
-
-Ints = NDArray[np.int64]
 
 
 class Bound(NamedTuple):

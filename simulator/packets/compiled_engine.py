@@ -17,7 +17,7 @@ from hopmap.simulator.programs.unrolling import unrolled
 from hopmap.simulator.result import Outcome, Servers
 from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import RunPlan
-from hopmap.simulator.steady_state import ITERATION_END, Watch
+from hopmap.simulator.steady_state import ITERATION_END, LoopWatch
 from hopmap.simulator.task_kernels import CROWDED, ENDED
 from hopmap.simulator.task_state import (
     FACTOR,
@@ -78,7 +78,7 @@ def run(
     plan: RunPlan,
     record: Record = NOTHING,
     progress: Progress | None = None,
-    watch: Watch | None = None,
+    watch: LoopWatch | None = None,
 ) -> Outcome:
     """Replay a plan, as far as its watch says; equal to `simpy_engine.run` in every bit."""
     state = _finished(plan, _state(plan, record), progress, watch)
@@ -138,7 +138,7 @@ def _hops(plan: RunPlan, numbers: NDArray[np.int64]) -> int:
 
 
 def _finished(
-    plan: RunPlan, state: State, progress: Progress | None, watch: Watch | None = None
+    plan: RunPlan, state: State, progress: Progress | None, watch: LoopWatch | None = None
 ) -> State:
     """Run to the end, or to where it gets stuck."""
     if watch is not None:
@@ -157,7 +157,7 @@ def _finished(
     return state
 
 
-def _watched(state: State, watch: Watch) -> State:
+def _watched(state: State, watch: LoopWatch) -> State:
     """Let the first iterations of a loop be written down."""
     ranks, iterations = watch.ends.shape
     state.rows["channel"][watch.rows] = np.arange(ranks) * iterations
@@ -170,7 +170,7 @@ def _due(state: State) -> bool:
     return bool(0 < state.loop["look_at"][0] <= state.loop["iterations_ended"][0])
 
 
-def _look(state: State, watch: Watch) -> None:
+def _look(state: State, watch: LoopWatch) -> None:
     """Go on as before, or have all ranks leave the loop."""
     loop, ranks = state.loop, len(watch.rows)
     loop["look_at"] = (loop["iterations_ended"] // ranks + 1) * ranks

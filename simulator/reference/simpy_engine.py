@@ -21,7 +21,7 @@ from hopmap.simulator.operations import NOTHING, MessageTimestamps, OperationTim
 from hopmap.simulator.programs.program import Op
 from hopmap.simulator.result import Outcome
 from hopmap.simulator.run_plan import RunPlan
-from hopmap.simulator.steady_state import Watch
+from hopmap.simulator.steady_state import LoopWatch
 
 from .buffered import BufferedNetwork
 from .events import Begun, Clock, Message, Sent, Task
@@ -39,7 +39,7 @@ def run(
     plan: RunPlan,
     record: Record = NOTHING,
     progress: Progress | None = None,
-    watch: Watch | None = None,
+    watch: LoopWatch | None = None,
 ) -> Outcome:
     """Replay a plan, as far as its watch says."""
     return _Replay(plan, record, progress, watch).outcome()
@@ -49,7 +49,7 @@ class _Replay:
     """State of one run. Lists, not arrays: Python reads them several times faster."""
 
     def __init__(
-        self, plan: RunPlan, record: Record, progress: Progress | None, watch: Watch | None
+        self, plan: RunPlan, record: Record, progress: Progress | None, watch: LoopWatch | None
     ) -> None:
         parameters, program = plan.parameters, plan.program
         self.plan = plan
