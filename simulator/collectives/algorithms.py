@@ -22,6 +22,7 @@ from .temporaries import Call, buffers_of
 from .volumes import volume
 
 if TYPE_CHECKING:  # a run's digest is of what is imported, see `hopmap/source_files.py`
+    from . import allreduces, broadcasts, exchanges, gathers, reduce_scatters  # noqa: F401
     from .bine import blocks, clusters, trees  # noqa: F401
 
 

@@ -6,7 +6,9 @@ them from member to member, and in reductions whose contributions a block holds.
 
 from __future__ import annotations
 
+from inspect import getfile
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,12 +21,14 @@ from hopmap.simulator.collectives.bine import exchanges as bine_exchanges
 from hopmap.simulator.collectives.broadcasts import SEGMENT
 from hopmap.simulator.collectives.selection import select, suited
 from hopmap.simulator.simulate import simulate
+from hopmap.source_files import PACKAGE, sources_of
 from hopmap.topologies import mesh
 from support.results import bits
 from support.schedules import as_program, depth, played
 
 ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 SAME = ("gatherv", "scatterv", "alltoallv", "alltoallw")  # as gather, scatter and alltoall
+MEASURE = PACKAGE / "scenarios" / "sweep" / "measure.py"
 WHOLE = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")  # move one buffer
 
 
@@ -275,3 +279,11 @@ def test_no_algorithm_deadlocks_even_if_nothing_is_eager_and_engines_agree(opera
             )
             assert simpy.messages == len(schedule.src)
             assert bits(simpy) == bits(compiled), (algorithm, members, root)
+
+
+def test_the_id_of_a_run_depends_on_the_code_of_every_algorithm():
+    """They are imported by name, so that no import at the head of a module says so."""
+    files = {file.resolve() for file in sources_of(MEASURE, whole=True)}
+    for table in ALGORITHMS.values():
+        for algorithm in table.values():
+            assert Path(getfile(algorithm)).resolve() in files
