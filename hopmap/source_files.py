@@ -57,6 +57,8 @@ def _imported(file: Path, whole: bool) -> list[Path]:
     text = _read(file)
     beside = (file.with_name(f"{name.decode()}.py") for name in BESIDE.findall(text))
     found = [each for each in beside if each.is_file()]
+    if whole and (data := file.with_suffix(".toml")).is_file():  # what a module reads
+        found.append(data)
     for indent, dot, module, *lists in IMPORT.findall(
         text if whole else text.partition(b"\n\n\n")[0]
     ):

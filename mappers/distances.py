@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hopmap.topologies import Topology, hierarchy
 from hopmap.topologies.box_kernels import GRID, BoxRouter
-from hopmap.topologies.part_kernels import PartRouter
+from hopmap.topologies.table_kernels import PartRouter
 from hopmap.topologies.tree_kernels import TreeRouter
 
 if TYPE_CHECKING:

@@ -98,9 +98,9 @@ def channels_of(topology: Topology, routes: Routes, parameters: Parameters) -> C
     """Return the virtual channels of packets whose routes are chosen on the way."""
     if not parameters.network_buffer:
         return Channels(np.zeros((1, 1), dtype=np.int16), 0, 0, 0, 1)
+    from hopmap.topologies.channel_classes import classes_by_place
     from hopmap.topologies.next_hops import NO_WAY
     from hopmap.topologies.switch_kernels import FatTreeRouter
-    from hopmap.topologies.virtual_channels import classes_by_place
 
     most = parameters.network_virtual_channels
     algorithm, spec = parameters.network_routing, topology.spec
@@ -152,8 +152,8 @@ def no_rings(
     """
     if not parameters.network_buffer:
         return np.empty(0, dtype=np.int64), 1
+    from hopmap.topologies.channel_classes import channel_classes, class_count, waiting_cycle
     from hopmap.topologies.next_hops import links_of_leaves
-    from hopmap.topologies.virtual_channels import channel_classes, class_count, waiting_cycle
 
     inside = servers < topology.links
     starts = np.concatenate(([0], np.cumsum(inside)))[indptr]

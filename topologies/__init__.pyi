@@ -4,11 +4,11 @@ from .families.dragonfly_plus import dragonfly_plus as dragonfly_plus
 from .families.graph import from_networkx as from_networkx
 from .families.grid import both_ways as both_ways
 from .families.grid import haec as haec
+from .families.grid import hypercube as hypercube
 from .families.grid import mesh as mesh
 from .families.grid import torus as torus
 from .families.hierarchy import hierarchy as hierarchy
 from .families.hierarchy import tree as tree
-from .families.hypercube import hypercube as hypercube
 from .families.partial_cube import PartialCube as PartialCube
 from .families.partial_cube import partial_cube as partial_cube
 from .families.routed import from_routes as from_routes

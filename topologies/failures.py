@@ -60,13 +60,7 @@ class Failures(NamedTuple):
 
 
 def failed(items: str, machine: str, build: Callable[[str], Topology]) -> Topology:
-    """Network of a machine with links and nodes down, others degraded; routes go round them.
-
-    Raises
-    ------
-    TopologyError
-        See `with_failures`.
-    """
+    """Network of a machine with links and nodes down, others degraded; routes go round them."""
     return with_failures(build(machine), items)
 
 
@@ -82,12 +76,6 @@ def with_failures(topology: Topology, items: str) -> Topology:
     -------
     Topology
         Without the links that are down. Its spec is "failed:ITEMS@SPEC".
-
-    Raises
-    ------
-    TopologyError
-        Items that are not understood, vertices or cables that are not there, a node that is cut
-        off, too many nodes.
     """
     written, where = _listed(items)
     failures = _failures(topology, written, where)
@@ -299,8 +287,8 @@ def rerouted(topology: Topology, down: NDArray[np.bool_], where: str) -> Topolog
     TopologyError
         A node that is cut off, or too many nodes.
     """
-    from .detour_kernels import DetourRouter
     from .failure_kernels import routes_met, ways_round
+    from .graph_kernels import DetourRouter
 
     nodes = topology.nodes
     if nodes > MOST:

@@ -35,24 +35,13 @@ def job(hosts: str, machine: str, build: Build) -> Topology:
         Spec of the network.
     build : callable
         Makes a topology from a spec.
-
-    Raises
-    ------
-    TopologyError
-        What cannot be read, a host that the network does not have.
     """
     network = _machine(machine, _stamp(machine), build)
     return _on(network, read_hosts(hosts), f"job:{hosts}@{machine}", hosts)
 
 
 def listed(names: str, machine: str, build: Build) -> Topology:
-    """Network of a machine with ranks on the hosts of Slurm's list alone, in its order.
-
-    Raises
-    ------
-    TopologyError
-        Not such a list, a host that the network does not have.
-    """
+    """Network of a machine with ranks on the hosts of Slurm's list alone, in its order."""
     network = _machine(machine, _stamp(machine), build)
     return _on(network, expand(names), f"nodes:{names}@{machine}", f"nodes {names[:60]}")
 
@@ -63,13 +52,7 @@ def _on(network: Topology, hosts: list[str], spec: str, where: str) -> Topology:
 
 
 def named(names: str, machine: str, build: Build) -> Topology:
-    """Network whose nodes are called as Slurm's list says, in order of their numbers.
-
-    Raises
-    ------
-    TopologyError
-        More or fewer names than nodes, or one twice.
-    """
+    """Network whose nodes are called as Slurm's list says, in order of their numbers."""
     network = build(machine)
     called = expand(names)
     if len(called) != network.nodes:

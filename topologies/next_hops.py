@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 
 from hopmap.compilation import njit
 
-from .detour_kernels import DetourRouter
-from .dragonfly_plus_kernels import DragonflyPlusRouter
-from .part_kernels import PartRouter
+from .graph_kernels import DetourRouter
 from .routing import Router, next_link
-from .switch_kernels import DragonflyRouter
-from .table_kernels import RouteRouter
+from .switch_kernels import DragonflyPlusRouter, DragonflyRouter
+from .table_kernels import PartRouter, RouteRouter
 from .topology import Topology, TopologyError
 
 Ints = NDArray[np.int64]

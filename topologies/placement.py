@@ -34,11 +34,6 @@ def check_mapping(
         Number of ranks that are expected.
     name : str
         The file or mapper, for the message.
-
-    Raises
-    ------
-    MappingError
-        Wrong length, a node that does not exist, more ranks on a node than it has slots.
     """
     nodes = np.asarray(node_of)
     if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):

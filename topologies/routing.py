@@ -20,19 +20,26 @@ from numpy.typing import NDArray
 from hopmap.compilation import NO_WRAPPERS, njit
 
 from .box_kernels import BoxRouter, FoldedRouter, box_distance, box_link
-from .detour_kernels import DetourRouter, detour
-from .dragonfly_plus_kernels import DragonflyPlusRouter, plus_distance, plus_link
-from .graph_kernels import GraphRouter, graph_distance, graph_link
-from .part_kernels import PartRouter, part_distance, part_link
+from .graph_kernels import DetourRouter, GraphRouter, detour, graph_distance, graph_link
 from .switch_kernels import (
+    DragonflyPlusRouter,
     DragonflyRouter,
     FatTreeRouter,
     dragonfly_distance,
     dragonfly_link,
     fattree_distance,
     fattree_link,
+    plus_distance,
+    plus_link,
 )
-from .table_kernels import RouteRouter, route_distance, route_link
+from .table_kernels import (
+    PartRouter,
+    RouteRouter,
+    part_distance,
+    part_link,
+    route_distance,
+    route_link,
+)
 from .tree_kernels import TreeRouter, tree_distance, tree_hops, tree_link
 
 Router: TypeAlias = (

@@ -18,9 +18,8 @@ from hopmap.errors import choice
 from hopmap.errors import did_you_mean as did_you_mean
 from hopmap.plugins import load_entry_points, load_plugins, place_of, same_function
 from hopmap.topologies.families.dragonfly_plus import dragonfly_plus
-from hopmap.topologies.families.grid import TIES, haec, mesh, torus
+from hopmap.topologies.families.grid import TIES, haec, hypercube, mesh, torus
 from hopmap.topologies.families.hierarchy import tree
-from hopmap.topologies.families.hypercube import hypercube
 from hopmap.topologies.families.switched import ROUTINGS, cluster, dragonfly, fat_tree
 from hopmap.topologies.families.tofu import ORDERS, tofu
 from hopmap.topologies.readers.files import from_file
@@ -232,11 +231,6 @@ def topology_family(name: str) -> Callable[[F], F]:
     ----------
     name : str
         As specs begin.
-
-    Raises
-    ------
-    TopologyError
-        The name is another function's.
     """
 
     def register(function: F) -> F:
@@ -266,13 +260,7 @@ def topology_family(name: str) -> Callable[[F], F]:
 
 
 def all_families() -> dict[str, Family]:
-    """Return `FAMILIES`, with those of plugins and installed packages.
-
-    Raises
-    ------
-    PluginError
-        A plugin cannot be loaded.
-    """
+    """Return `FAMILIES`, with those of plugins and installed packages."""
     load_plugins()
     load_entry_points("hopmap.topologies", _enter)
     return FAMILIES
@@ -290,11 +278,6 @@ def topology_from_spec(spec: str) -> Topology:
     ----------
     spec : str
         ``FAMILY:SHAPE``, then ``*S`` for S slots a node, then ``,KEY=VALUE``; see `FAMILIES`.
-
-    Raises
-    ------
-    TopologyError
-        Unknown family or option, a shape that is not understood or cannot be built.
     """
     return (_build if spec.strip().startswith(READ) else _build_once)(spec)
 

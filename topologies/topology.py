@@ -279,13 +279,7 @@ class Topology:
         bandwidth: float | None = None,
         latency: float | None = None,
     ) -> Topology:
-        """Return the same network with other speeds, of one link kind or of all.
-
-        Raises
-        ------
-        TopologyError
-            Unknown kind, or a figure out of range.
-        """
+        """Return the same network with other speeds, of one link kind or of all."""
         names = [k.name for k in self.kinds]
         if kind is not None and kind not in names:
             raise TopologyError(choice(f"{self.spec} has no links of kind", kind, names))
@@ -311,11 +305,6 @@ class Topology:
         ----------
         nodes : array_like of int
             Where ranks may sit, as many as before on each; others have no slots any more.
-
-        Raises
-        ------
-        TopologyError
-            No nodes, or one that does not exist.
         """
         chosen, _ = self._node_pairs(nodes, nodes)
         if not chosen.size:

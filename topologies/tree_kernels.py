@@ -1,6 +1,6 @@
 """Distance and routes in a machine of nested subsystems, from its spans; see `hierarchy.py`.
 
-Plain functions, compiled where `kernels.distance`, `kernels.hops` and `kernels.next_link` are
+Plain functions, compiled where `routing.distance`, `routing.hops` and `routing.next_link` are
 called.
 """
 

@@ -55,13 +55,7 @@ def write_map(node_of: NDArray[np.int64], topology: Topology, _hosts: Sequence[s
 
 
 def read_vcoords(file: LauncherFile) -> list[Place]:
-    """Return line, rank and node of every line.
-
-    Raises
-    ------
-    MappingError
-        A network that is no box of up to three dimensions, a line that is no node of it.
-    """
+    """Return line, rank and node of every line."""
     _check_box(file.topology, file.name, LOGICAL)
     blank = re.compile(r"\(\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*\)")
     places = []
@@ -72,13 +66,7 @@ def read_vcoords(file: LauncherFile) -> list[Place]:
 
 
 def read_map(file: LauncherFile) -> list[Place]:
-    """Return line, rank and node of every line.
-
-    Raises
-    ------
-    MappingError
-        A network that is no box, a line that is no node of it, two ranks at the same place.
-    """
+    """Return line, rank and node of every line."""
     _check_box(file.topology, file.name)
     places = []
     first: dict[tuple[int, int], int] = {}

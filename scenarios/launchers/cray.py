@@ -61,11 +61,6 @@ def read_rank_order(file: LauncherFile) -> list[Place]:
 
     Positions fill the nodes that the comments name, as many on each as they say; without comments
     all nodes in Slurm's order of their names, as many as they have slots.
-
-    Raises
-    ------
-    MappingError
-        Lines that are no ranks, comments that make no sense, more ranks than positions.
     """
     filled = _slurms_order(list(file.nodes))
     if FILLED in file.said:

@@ -97,12 +97,6 @@ def export_mapping(
         Name of every node in order of node numbers; node0, node1, ... when left out.
     file : str
         What the file will be called, for the command in its comments.
-
-    Raises
-    ------
-    MappingError
-        Unknown launcher, not one host name a node, no name for a host, a mapping that the format
-        cannot say.
     """
     form = find_launcher(launcher)
     names = node_names(topology) if hosts is None else list(hosts)
@@ -122,13 +116,7 @@ def export_mapping(
 
 
 def find_launcher(name: str) -> Launcher:
-    """Return the format of that name, or say which there are.
-
-    Raises
-    ------
-    MappingError
-        There is none.
-    """
+    """Return the format of that name, or say which there are."""
     if name not in LAUNCHERS:
         hint = did_you_mean(name, [*LAUNCHERS, *OWN])
         known = ", ".join(LAUNCHERS)
@@ -182,11 +170,6 @@ def beside(launcher: str, topology: Topology, out: Path, hosts: Sequence[str]) -
 
     The lines of Python beside JSON and torchrun's; the platform beside SimGrid's hosts, with the
     parameters that the network gives, else the default ones.
-
-    Raises
-    ------
-    TopologyError
-        Too many nodes for SimGrid's platform.
     """
     paths = paths_beside(launcher, out)
     if launcher in SNIPPETS:

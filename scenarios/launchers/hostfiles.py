@@ -36,13 +36,7 @@ def write_machines(
 
 
 def read_hosts(file: LauncherFile) -> list[Place]:
-    """Return line, rank and node of every place in the list.
-
-    Raises
-    ------
-    MappingError
-        A line that is no list of hosts, a host that is no node, more ranks than slots.
-    """
+    """Return line, rank and node of every place in the list."""
     places: list[Place] = []
     slots = int(file.topology.slots.sum())
     for number, line in file.lines:

@@ -63,13 +63,7 @@ def write_json(node_of: NDArray[np.int64], topology: Topology, hosts: Sequence[s
 
 
 def read_json(file: LauncherFile) -> list[Place]:
-    """Return 0 for a line, rank and node of everything in ``node_of``.
-
-    Raises
-    ------
-    MappingError
-        No JSON document, or none with a list of nodes.
-    """
+    """Return 0 for a line, rank and node of everything in ``node_of``."""
     document = document_of("\n".join(file.text), file.name)
     nodes = document.get("node_of")
     if not isinstance(nodes, list) or not all(type(node) is int for node in nodes):
@@ -78,13 +72,7 @@ def read_json(file: LauncherFile) -> list[Place]:
 
 
 def document_of(text: str, name: str) -> dict[str, object]:
-    """Return the object that a JSON document is.
-
-    Raises
-    ------
-    MappingError
-        Not JSON, or no object.
-    """
+    """Return the object that a JSON document is."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -25,13 +25,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def maplib_text(node_of: ArrayLike, topology: Topology) -> str:
-    """Return the file's text, "hopmap" in place of a mapper's name.
-
-    Raises
-    ------
-    MappingError
-        The network is no box of three dimensions.
-    """
+    """Return the file's text, "hopmap" in place of a mapper's name."""
     _expect_three("--to maplib", topology)
     places = np.asarray(node_of)
     lines = ["hopmap", HEADER]
@@ -42,13 +36,7 @@ def maplib_text(node_of: ArrayLike, topology: Topology) -> str:
 
 
 def read_places(lines: Sequence[str], topology: Topology, name: str) -> list[Place]:
-    """Return number, rank and node of what stands in the lines below the header.
-
-    Raises
-    ------
-    MappingError
-        A line of another form, a node that is not there, or a network of other dimensions.
-    """
+    """Return number, rank and node of what stands in the lines below the header."""
     _expect_three(name, topology)
     dims = topology.dims
     places: list[Place] = []

@@ -34,13 +34,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> None:
-    """Write the CSV ``rank,node`` below a comment that names the topology; the file appears whole.
-
-    Raises
-    ------
-    OSError
-        The folder cannot be written.
-    """
+    """Write the CSV ``rank,node`` below a comment that names the topology, whole or not at all."""
     with replacing(path) as partial:
         partial.write_text(mapping_text(node_of, topology), encoding="utf-8")
 
@@ -56,13 +50,7 @@ def mapping_text(node_of: ArrayLike, topology: Topology) -> str:
 
 
 def named_topology(path: str | Path) -> str:
-    """Return the spec that a mapping file's comment names, or a JSON document's "topology".
-
-    Raises
-    ------
-    MappingError
-        Unreadable file, or neither of them.
-    """
+    """Return the spec that a mapping file's comment names, or a JSON document's "topology"."""
     named = _named(_lines(path), str(path))
     if named is None:
         raise MappingError(
@@ -115,11 +103,6 @@ def read_mapping(
         The format of a launcher, for files that do not show theirs.
     hosts : sequence of str, optional
         Names of the nodes in a launcher's file, if its comments do not say them.
-
-    Raises
-    ------
-    MappingError
-        Unreadable or foreign file, a rank missing or listed twice, and all of `check_mapping`.
     """
     name = str(path)
     lines = _lines(path)

@@ -102,13 +102,7 @@ def check_names(names: Sequence[str], topology: Topology, where: str) -> None:
 
 
 def read_hosts(path: str | Path) -> list[str]:
-    """Return the hosts of a file, each once, in its order: a list, a hostfile or an alloc.csv.
-
-    Raises
-    ------
-    MappingError
-        Unreadable file, or a line without a host name.
-    """
+    """Return the hosts of a file, each once, in its order: a list, a hostfile or an alloc.csv."""
     try:
         return host_files.read_hosts(str(path))
     except TopologyError as error:
@@ -122,11 +116,6 @@ def expand(nodelist: str, where: str = "node list") -> list[str]:
     ----------
     where : str
         Where it is from, for the message.
-
-    Raises
-    ------
-    MappingError
-        Not such a list, or one of too many names.
 
     Examples
     --------

@@ -35,13 +35,7 @@ def write_rankfile(
 
 
 def read_rankfile(file: LauncherFile) -> list[Place]:
-    """Return line, rank and node of every line.
-
-    Raises
-    ------
-    MappingError
-        A line that is no placement, or names no node.
-    """
+    """Return line, rank and node of every line."""
     places = []
     for number, line in file.lines:
         match = RANK.fullmatch(line)

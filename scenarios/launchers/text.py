@@ -99,13 +99,7 @@ class LauncherFile:
 def launcher_file(
     name: str, text: Sequence[str], topology: Topology, hosts: Sequence[str] | None = None
 ) -> LauncherFile:
-    """Take a file apart; its own comment names the nodes, else `hosts`, else node0, node1, ...
-
-    Raises
-    ------
-    MappingError
-        Comments that name other nodes than the topology has.
-    """
+    """Take a file apart; its own comment names the nodes, else `hosts`, else node0, node1, ..."""
     said = comments(text)
     if NODES in said:
         hosts = expand(said[NODES], f"{name}: {NODES}")

@@ -88,13 +88,7 @@ def write_processes(
 
 
 def read_processes(file: LauncherFile) -> list[Place]:
-    """Return line, rank and node of every process.
-
-    Raises
-    ------
-    MappingError
-        A line that is no host with its ranks, or a host or GPU that is no node.
-    """
+    """Return line, rank and node of every process."""
     places = []
     for number, line in file.lines:
         match = LINE.fullmatch(line)

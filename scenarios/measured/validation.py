@@ -60,13 +60,7 @@ class Validation:
         }
 
     def write(self, folder: str | Path) -> tuple[Path, Path]:
-        """Write ``calls.parquet`` and ``validation.html`` into a folder; return their paths.
-
-        Raises
-        ------
-        OSError
-            The folder cannot be written.
-        """
+        """Write ``calls.parquet`` and ``validation.html`` into a folder; return their paths."""
         return write_validation(folder, self.measured, self.prediction, self.topologies)
 
 
@@ -98,12 +92,6 @@ def validate(
         Calls of more ranks are listed and not simulated; 0 for any number.
     limit : int
         Packets of a call that is simulated at most; larger ones are listed.
-
-    Raises
-    ------
-    MeasuredError, ValidationError, TopologyError, SettingError, ParameterError
-        A file that cannot be read so, calls on more nodes than there are, or none that can be
-        simulated.
     """
     table, notes = _placed(_read(measured), alloc)
     networks, parameters = zip(
@@ -141,11 +129,6 @@ def calibrate_collectives(
         Parameters to fit; those of `simulator.measured.calibration.USUAL` when left out.
     settings : mapping of str to str or float, optional
         Others that differ from their defaults; and where to begin with those that are fitted.
-
-    Raises
-    ------
-    MeasuredError, ValidationError, TopologyError, SettingError, ParameterError
-        See `validate`; and where nothing is known to fit to.
     """
     table, _ = _placed(_read(measured), alloc)
     networks = [configured(spec)[0] for spec in _networks(table, topology, alloc)]

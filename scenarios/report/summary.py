@@ -144,13 +144,7 @@ def export_commands(study: Study) -> list[str]:
 
 
 def write_cases(study: Study, path: Path) -> None:
-    """Write a CSV of every mapper in every case: figures of the best seed, and over all seeds.
-
-    Raises
-    ------
-    OSError
-        The file cannot be written.
-    """
+    """Write a CSV of every mapper in every case: figures of the best seed, and over all seeds."""
     keys = ["trace", "topology", "variant", "mapper"]
     figures = ["hop_bytes", "hop_messages", "makespan", "energy", "mapping_seconds"]
     figures += ["bytes_congestion_max", "messages_congestion_max"]

@@ -38,11 +38,6 @@ def write_validation(
     ----------
     topologies : sequence of str
         Of each file.
-
-    Raises
-    ------
-    OSError
-        The folder cannot be written.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

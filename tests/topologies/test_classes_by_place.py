@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hopmap.topologies import from_networkx, topology_from_spec
+from hopmap.topologies.channel_classes import classes_by_place, dependencies, waiting_cycle
 from hopmap.topologies.next_hops import next_hops
-from hopmap.topologies.virtual_channels import classes_by_place, dependencies, waiting_cycle
 
 NEEDED = {
     "mesh:3x3": 1,

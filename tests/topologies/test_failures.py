@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import shortest_path
 import hopmap as hm
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec, with_failures
-from hopmap.topologies.virtual_channels import channel_classes, waiting_cycle
+from hopmap.topologies.channel_classes import channel_classes, waiting_cycle
 from support.slow import slow
 
 SPECS = (

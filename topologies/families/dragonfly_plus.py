@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hopmap.topologies.dragonfly_plus_kernels import DragonflyPlusRouter
 from hopmap.topologies.topology import LinkKind, Topology, TopologyError, check_size, whole
 
 from .grid import DEFAULT_LINK
@@ -40,11 +39,6 @@ def dragonfly_plus(
         floor(spines ports / (groups - 1)) links join any two groups.
     slots : int
         Ranks that each node can take.
-
-    Raises
-    ------
-    TopologyError
-        Numbers below 1, too few global links, more than `check_size` lets pass.
     """
     numbers = whole("dragonfly+: sizes", hosts, leaves, spines, groups)
     text = "x".join(map(str, numbers)) + ("" if ports is None else f"x{ports}")
@@ -80,6 +74,8 @@ def from_leaves(
     spec : str
         What messages begin with.
     """
+    from hopmap.topologies.switch_kernels import DragonflyPlusRouter
+
     leaf_of, group_of = np.asarray(leaf, dtype=np.int32), np.asarray(group, dtype=np.int32)
     nodes, leaves, groups = len(leaf_of), len(group_of), int(group_of.max()) + 1
     ports = max(groups - 1, 1) if ports is None else ports

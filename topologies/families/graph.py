@@ -37,11 +37,6 @@ def from_networkx(graph: nx.Graph, spec: str = "graph") -> Topology:
         ``latency`` (s); edges of one kind are alike. Edges without a kind share one a speed.
     spec : str
         Name for messages; only ``file:PATH`` can be read back.
-
-    Raises
-    ------
-    TopologyError
-        Directed, disconnected or too large a graph, parallel edges, attributes out of range.
     """
     from hopmap.topologies.graph_kernels import FARTHEST, GraphRouter, breadth_first
 
@@ -95,13 +90,7 @@ def from_networkx(graph: nx.Graph, spec: str = "graph") -> Topology:
 
 
 def from_graphml(root: Element, spec: str) -> Topology:
-    """Network of a GraphML document; see `from_networkx`.
-
-    Raises
-    ------
-    TopologyError
-        No GraphML, or a graph that is refused.
-    """
+    """Network of a GraphML document; see `from_networkx`."""
     import networkx as nx
 
     try:

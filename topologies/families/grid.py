@@ -1,4 +1,4 @@
-"""Meshes, tori and the HAEC Box: nodes on a box, numbered with x fastest.
+"""Meshes, tori, hypercubes and the HAEC Box: nodes on a box, numbered with x fastest.
 
 Node (x, y, z) has the index (z * dy + y) * dx + x. Routes go in dimension order.
 A ring of two nodes is one link each way: its wrap-around link would double the direct one.
@@ -43,11 +43,6 @@ def mesh(dims: Sequence[int], *, slots: int = 1) -> Topology:
         Nodes per dimension, x first.
     slots : int
         Ranks that each node can take.
-
-    Raises
-    ------
-    TopologyError
-        A dimension or the slots below 1, or more than `check_size` lets pass.
     """
     return box("mesh", GRID, dims, np.zeros(len(dims), dtype=np.bool_), slots, "direct")
 
@@ -109,11 +104,6 @@ def box(
         GRID or HAEC.
     rings : ndarray(bool, shape=(d,))
         Which dimensions are rings and not lines.
-
-    Raises
-    ------
-    TopologyError
-        As `mesh`.
     """
     dims = whole(f"{name}: sizes", *dims)
     (slots,) = whole(f"{name}: slots", slots)
@@ -184,3 +174,26 @@ def box(
 
 def _text(dims: Sequence[int]) -> str:
     return "x".join(str(d) for d in dims)
+
+
+def hypercube(dimensions: int, *, slots: int = 1) -> Topology:
+    """2-ary n-cube; e-cube routing, lowest dimension first.
+
+    Bit k of a node's number is its coordinate in dimension k. Routes correct the lowest bit that
+    differs first (e-cube, which is dimension order). Source: Dally and Towles, Principles and
+    Practices of Interconnection Networks (2004), 3 and 8.
+
+    Parameters
+    ----------
+    dimensions : int
+        There are 2^dimensions nodes.
+    slots : int
+        Ranks that each node can take.
+    """
+    (dimensions,) = whole("hypercube: dimensions", dimensions)
+    if not 1 <= dimensions <= 20:
+        raise TopologyError(f"hypercube: {dimensions} dimensions: expected 1 to 20")
+    if slots < 1:
+        raise TopologyError(f"hypercube: {slots} slots a node: expected at least 1")
+    spec = f"hypercube:{dimensions}" + (f"*{slots}" if slots > 1 else "")
+    return replace(mesh([2] * dimensions, slots=slots), spec=spec)

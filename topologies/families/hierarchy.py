@@ -19,7 +19,6 @@ from math import prod
 
 import numpy as np
 
-from hopmap.topologies.dragonfly_plus_kernels import DragonflyPlusRouter
 from hopmap.topologies.topology import MOST_LEVELS, Topology, TopologyError, check_size, whole
 from hopmap.topologies.tree_kernels import TreeRouter
 
@@ -41,12 +40,6 @@ def tree(
         D: distance of two cores of one processor, of one node, ...; 1, 10, 100, ... when left out.
     slots : int
         Ranks that each core can take.
-
-    Raises
-    ------
-    TopologyError
-        Lists of unlike length, sizes below 1, costs below 0 or falling, more than
-        `check_size` lets pass.
     """
     from hopmap.topologies.switch_kernels import DOWN, SUBTREE, UP, VERTEX, FatTreeRouter
 
@@ -95,7 +88,12 @@ def hierarchy(topology: Topology) -> tuple[int, ...] | None:
     The nodes of a subsystem are consecutive, and nodes that share a lower one are no farther apart.
     Trees, fat trees, clusters and dragonflies of both sorts are made so.
     """
-    from hopmap.topologies.switch_kernels import SUBTREE, DragonflyRouter, FatTreeRouter
+    from hopmap.topologies.switch_kernels import (
+        SUBTREE,
+        DragonflyPlusRouter,
+        DragonflyRouter,
+        FatTreeRouter,
+    )
 
     router = topology.router
     if isinstance(router, TreeRouter):

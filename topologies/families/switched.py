@@ -62,11 +62,6 @@ def fat_tree(
     seed : int
         Of the hash.
 
-    Raises
-    ------
-    TopologyError
-        Lists of unlike length, numbers below 1, more than `check_size` lets pass.
-
     Notes
     -----
     A vertex of level l has digits x_h ... x_(l+1) (below m) and y_l ... y_1 (below w), most
@@ -159,11 +154,6 @@ def dragonfly(
     slots : int
         Ranks that each node can take.
 
-    Raises
-    ------
-    TopologyError
-        Numbers out of range, more than `check_size` lets pass.
-
     Notes
     -----
     Global port q = 0 .. a h - 1 of group G belongs to its router floor(q / h) and leads to group
@@ -240,11 +230,6 @@ def cluster(slots: Sequence[int]) -> Topology:
     ----------
     slots : sequence of int
         Slots of each node.
-
-    Raises
-    ------
-    TopologyError
-        No nodes, a node without slots, or more than `check_size` lets pass.
     """
     sizes = np.array(whole("cluster: slots", *slots), dtype=np.int64)
     if not len(sizes) or sizes.min() < 1:

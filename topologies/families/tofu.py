@@ -98,11 +98,6 @@ def tofud(groups: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Top
         Ranks that each node can take.
     ties : {"direct", "parity"}
         Half-way round a ring; see `torus`.
-
-    Raises
-    ------
-    TopologyError
-        Other than three sizes, or what `torus` refuses.
     """
     if len(groups) != 3:
         raise TopologyError(f"tofud: {_text(groups)}: expected groups along X, Y and Z, like 4x4x4")
@@ -127,11 +122,6 @@ def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topol
         ``rank-map-bynode=YZX``; XYZ when left out.
     slots : int
         Ranks that each node can take.
-
-    Raises
-    ------
-    TopologyError
-        Other than one to three sizes of at least 1, an order of other axes.
 
     Notes
     -----

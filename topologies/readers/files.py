@@ -7,14 +7,21 @@ followed by ``*S`` for S slots a node: Slurm's files say nothing of cores, the o
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hopmap.errors import choice
+from hopmap.topologies.families.dragonfly_plus import from_leaves
+from hopmap.topologies.families.hierarchy import tree
 from hopmap.topologies.topology import Topology, TopologyError, check_size
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree
 
 # What `hopmap list formats` prints.
 NETWORK_FORMATS: Mapping[str, str] = {
@@ -43,23 +50,14 @@ def _without_slots(path: str) -> tuple[str, int | None]:
 
 
 def from_file(path: str) -> Topology:
-    """Network of a file: GraphML, hwloc's XML, SimGrid's platform, Slurm's topology files.
-
-    Raises
-    ------
-    TopologyError
-        No such file, none of these, or one that its reader refuses.
-    """
+    """Network of a file: GraphML, hwloc's XML, SimGrid's platform, Slurm's topology files."""
     from xml.etree import ElementTree
 
     # Imported here: what they import takes a tenth of a second, and few commands name a file.
     from hopmap.topologies.families.graph import from_graphml
 
-    from .hwloc import from_hwloc
-    from .node_table import from_node_table, is_node_table
     from .simgrid_platform import from_platform
-    from .slurm_conf import from_slurm_conf, is_slurm_conf
-    from .slurm_yaml import from_slurm_yaml, is_slurm_yaml
+    from .slurm_files import from_slurm_conf, from_slurm_yaml, is_slurm_conf, is_slurm_yaml
 
     of_xml = {"graphml": from_graphml, "topology": from_hwloc, "platform": from_platform}
     spec = f"file:{path}"
@@ -104,3 +102,97 @@ def _with_slots(topology: Topology, slots: int) -> Topology:
     nodes = topology.nodes
     check_size(topology.spec, nodes=nodes, links=topology.links, slots=nodes * slots)
     return replace(topology, slots=np.full(nodes, slots, dtype=np.int64))
+
+
+def from_hwloc(root: ElementTree.Element, spec: str) -> Topology:
+    """Hierarchy of the cores of one machine, from hwloc's XML: ``lstopo machine.xml``.
+
+    Cores are the nodes. Every object that holds more than one part with cores in it (machine,
+    package, die, NUMA node, shared cache, group) is a level; caches and packages of one part are
+    none, and neither are memory and devices. Distances are 1, 10, 100, ... from the innermost
+    level: the file says nothing of them. Source: hwloc's XML format, versions 1 and 2, which differ
+    in names and in where memory stands.
+    """
+    try:
+        sizes = _sizes(root, spec)
+    except RecursionError:
+        raise TopologyError(f"{spec}: nested too deep: expected hwloc's XML") from None
+    if sizes is None:
+        raise TopologyError(f"{spec}: no objects of type Core: expected hwloc's XML with cores")
+    return replace(tree([size for size in reversed(sizes) if size > 1] or [1]), spec=spec)
+
+
+def _sizes(element: ElementTree.Element, spec: str) -> tuple[int, ...] | None:
+    """Return the parts that hold cores, level by level from the outermost; None without cores."""
+    if element.get("type") == "Core":
+        return ()
+    parts = [_sizes(child, spec) for child in element.findall("object")]
+    held = [sizes for sizes in parts if sizes is not None]
+    if not held:
+        return None
+    if len(set(held)) > 1:
+        name = f"{element.get('type', element.tag)} {element.get('os_index', '')}".strip()
+        raise TopologyError(f"{spec}: the parts of {name} differ: expected all alike")
+    return (len(held), *held[0])
+
+
+_NEEDED = ("NODE", "CELL", "SWITCH")
+
+
+def is_node_table(text: str) -> bool:
+    """Whether a text begins like a table of nodes."""
+    return re.match(r"\s*NODE\s+\S+\s+\S+\s+\S", text) is not None
+
+
+def from_node_table(text: str, spec: str, wanted: str = "") -> Topology:
+    """Dragonfly+ of a table of nodes with their cell and leaf switch, as sites publish them.
+
+    A line a node, words in pairs: ``NODE 0001 RACK 1 CELL 1 ROW 1 PARTITION 1 SWITCH 10100``, as of
+    Leonardo (HLC-Lab/pico). A switch is a leaf of its cell. The table does not say how many spines
+    a cell has: as many as leaves in most of the cells, as where a leaf has a link to every spine
+    and cells are cabled alike (Leonardo: 18 and 18).
+
+    Parameters
+    ----------
+    text : str
+        What is in the file.
+    spec : str
+        Spec of the topology, which messages begin with.
+    wanted : str
+        The number of spines a cell; see above when left out.
+    """
+    if wanted and not re.fullmatch(r"[1-9]\d{0,4}", wanted):
+        raise TopologyError(f"{spec}: #{wanted}: expected the number of spines a cell, like #18")
+    node_of: dict[str, tuple[str, str]] = {}  # cell, switch
+    cell_of: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words:
+            continue
+        given = dict(zip(words[::2], words[1::2], strict=False))
+        if len(words) % 2 or not given.keys() >= set(_NEEDED):
+            raise TopologyError(
+                f"{spec}: line {number} is {line.strip()[:60]!r}: expected pairs of words with "
+                f"{', '.join(_NEEDED)}"
+            )
+        node, cell, switch = (given[key] for key in _NEEDED)
+        if node in node_of:
+            raise TopologyError(f"{spec}: line {number}: node {node} twice: expected once")
+        if cell_of.setdefault(switch, cell) != cell:
+            raise TopologyError(
+                f"{spec}: line {number}: switch {switch} in cell {cell} and in {cell_of[switch]}: "
+                f"expected one"
+            )
+        node_of[node] = (cell, switch)
+    cells = list(dict.fromkeys(cell for cell, _ in node_of.values()))
+    leaves = sorted(dict.fromkeys(cell_of), key=lambda switch: cells.index(cell_of[switch]))
+    place = {switch: leaf for leaf, switch in enumerate(leaves)}
+    of_cell = Counter(cells.index(cell_of[switch]) for switch in leaves)
+    spines = int(wanted or Counter(of_cell.values()).most_common(1)[0][0])
+    network = from_leaves(
+        [place[switch] for _, switch in node_of.values()],
+        [cells.index(cell_of[switch]) for switch in leaves],
+        spines,
+        spec=spec,
+    )
+    return replace(network, names=tuple(node_of))

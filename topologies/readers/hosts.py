@@ -28,13 +28,7 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def hosts_in(text: str, where: str) -> list[str]:
-    """Return the hosts of a list or a table, each once, in the order in which they stand.
-
-    Raises
-    ------
-    TopologyError
-        A line without a host or a rank, a rank twice, no hosts at all.
-    """
+    """Return the hosts of a list or a table, each once, in the order in which they stand."""
     return list(dict.fromkeys(hosts_of_ranks(text, where)))
 
 
@@ -42,11 +36,6 @@ def hosts_of_ranks(text: str, where: str) -> list[str]:
     """Return the host of every rank of a table, of every line of a list.
 
     Zero bytes, which a file that many ranks wrote at once has where it has holes, are no text.
-
-    Raises
-    ------
-    TopologyError
-        A line without a host or a rank, a rank twice, no hosts at all.
     """
     numbered = enumerate(text.replace("\0", "").splitlines(), 1)
     lines = [(number, line.partition("#")[0].strip()) for number, line in numbered]
@@ -74,11 +63,6 @@ def nodes_of(topology: Topology, hosts: Sequence[str], where: str) -> list[int]:
 
     A host is the node of its name, of its name without the domain, or, where the network's names
     are numbers only, of the number that its name ends in.
-
-    Raises
-    ------
-    TopologyError
-        A host that is none of the nodes.
     """
     names = topology.names or [f"node{n}" for n in range(topology.nodes)]
     number = {name: node for node, name in enumerate(names)}
@@ -98,24 +82,12 @@ def nodes_of(topology: Topology, hosts: Sequence[str], where: str) -> list[int]:
 
 
 def read_hosts(path: str) -> list[str]:
-    """Return the hosts of a file, or of PATH#MEMBER; see `hosts_in`.
-
-    Raises
-    ------
-    TopologyError
-        It cannot be read, or is no list of hosts.
-    """
+    """Return the hosts of a file, or of PATH#MEMBER; see `hosts_in`."""
     return hosts_in(text_of(path), path)
 
 
 def text_of(path: str) -> str:
-    """Return what is in a file, or in PATH#MEMBER.
-
-    Raises
-    ------
-    TopologyError
-        It cannot be read, or is no text.
-    """
+    """Return what is in a file, or in PATH#MEMBER."""
     import tarfile
 
     file, mark, member = path.partition("#")
@@ -133,13 +105,7 @@ def text_of(path: str) -> str:
 
 
 def lists_in(path: str) -> list[str]:
-    """Return the paths of all lists of hosts in a folder or archive; of a file, its own.
-
-    Raises
-    ------
-    TopologyError
-        It cannot be read, or there are none.
-    """
+    """Return the paths of all lists of hosts in a folder or archive; of a file, its own."""
     import tarfile
 
     try:
@@ -180,11 +146,6 @@ def _members(file: str, _size: int, _changed: int) -> dict[str, str]:
 
 def expand(text: str) -> list[str]:
     """Return the hosts of Slurm's list, in its order; leading zeros of a range's begin are kept.
-
-    Raises
-    ------
-    TopologyError
-        A list that makes no sense, is empty, or has more than `LIMIT` names.
 
     Examples
     --------

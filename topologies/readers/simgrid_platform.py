@@ -19,12 +19,16 @@ Source: SimGrid 3.32, documentation, "Platform: XML reference" and "Networks: to
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from xml.etree.ElementTree import Element
 
+from hopmap.topologies.families.grid import torus
+from hopmap.topologies.families.routed import LARGEST, from_routes
+from hopmap.topologies.families.switched import cluster, fat_tree
 from hopmap.topologies.topology import Topology, TopologyError
 
-from .simgrid_clusters import from_cluster
-from .simgrid_zones import from_full, from_graph
+from .simgrid_zones import Ends, from_full, from_graph, parameters_of, speed_of, whole_number
 
 ZONES = ("zone", "AS")
 BESIDE = (*ZONES, "cluster", "cabinet", "peer", "bypassRoute", "bypassZoneRoute", "bypassASroute")
@@ -39,11 +43,6 @@ def from_platform(root: Element, spec: str) -> Topology:
         ``<platform>``.
     spec : str
         Spec of the topology, which messages begin with.
-
-    Raises
-    ------
-    TopologyError
-        What is not understood, named by element and attribute.
     """
     element = root
     while element is root or (element.tag in ZONES and not element.findall("host")):
@@ -64,3 +63,89 @@ def from_platform(root: Element, spec: str) -> Topology:
     if routing in ("Floyd", "Dijkstra", "DijkstraCache"):
         return from_graph(element, spec)
     raise TopologyError(f"{spec}: routing {routing!r}: expected Full, Floyd or Dijkstra")
+
+
+NODES = 2**20
+
+
+def from_cluster(element: Element, spec: str) -> Topology:
+    """Network of a cluster; see `simgrid_platform.from_platform`."""
+    where = f"{spec}: <cluster {element.get('id', '')}>"
+    if element.get("limiter_link"):
+        raise TopologyError(f"{where}: limiter_link: expected none, it is crossed at every hop")
+    for policy in ("sharing_policy", "bb_sharing_policy"):
+        if element.get(policy) == "FATPIPE":
+            raise TopologyError(
+                f"{where}: {policy}: FATPIPE: expected SHARED or SPLITDUPLEX, since links here are "
+                f"shared"
+            )
+    names = _names(element, where)
+    slots = whole_number(element.get("core", "1"), f"{where}: core")
+    link = speed_of(element, "bw", "lat", spec)
+    shape = element.get("topology", "FLAT")
+    numbers = element.get("topo_parameters", "")
+    if shape == "TORUS":
+        (dims,) = _lists(numbers, 1, f"{where}: topo_parameters", "4,3,2")
+        topology = torus(dims, slots=slots)
+    elif shape == "FAT_TREE":
+        height, *levels = _lists(numbers, 4, f"{where}: topo_parameters", "2;4,4;1,2;1,2")
+        if any(len(level) != height[0] for level in levels):
+            raise TopologyError(
+                f"{where}: topo_parameters {numbers!r}: expected {height[0]} levels"
+            )
+        topology = fat_tree(*levels, slots=slots)
+    elif shape in ("FLAT", "") and element.get("bb_bw"):
+        topology = _backbone(element, len(names), slots, link, spec)
+    elif shape in ("FLAT", ""):
+        topology = cluster([slots] * len(names))
+    else:
+        raise TopologyError(f"{where}: topology {shape!r}: expected TORUS, FAT_TREE or none")
+    if topology.nodes != len(names):
+        raise TopologyError(
+            f"{where}: {len(names)} hosts in radical: expected {topology.nodes} by topo_parameters"
+        )
+    if not element.get("bb_bw") or shape in ("TORUS", "FAT_TREE"):
+        topology = topology.with_links(bandwidth=link.bandwidth, latency=link.latency)
+        kinds = (replace(kind, sources=("given by the platform",) * 2) for kind in topology.kinds)
+        topology = replace(topology, kinds=tuple(kinds))
+    memory = (
+        speed_of(element, "loopback_bw", "loopback_lat", spec)
+        if element.get("loopback_bw")
+        else None
+    )
+    return replace(topology, spec=spec, names=names, parameters=parameters_of(None, None, memory))
+
+
+def _backbone(element: Element, nodes: int, slots: int, link: Ends, spec: str) -> Topology:
+    """Hosts behind two switches, one up and one down, with the backbone from one to the other."""
+    if nodes > LARGEST:
+        raise TopologyError(f"{spec}: {nodes} hosts with a backbone: expected at most {LARGEST}")
+    speeds: list[tuple[float, float]] = [link] * (2 * nodes)
+    speeds.append(speed_of(element, "bb_bw", "bb_lat", spec))
+    routes = {
+        (s, t): (s, 2 * nodes, nodes + t) for s in range(nodes) for t in range(nodes) if s != t
+    }
+    return from_routes([slots] * nodes, speeds, routes, spec)
+
+
+def _names(element: Element, where: str) -> tuple[str, ...]:
+    """Hosts of a cluster, by its radical: "0-23,30"."""
+    prefix, suffix, radical = (element.get(key, "") for key in ("prefix", "suffix", "radical"))
+    numbers: list[int] = []
+    for part in radical.replace(" ", "").split(","):
+        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part)
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if low > high or len(numbers) + high - low >= NODES:
+            raise TopologyError(
+                f"{where}: radical {radical[:40]!r}: expected a list like 0-23 of at most {NODES}"
+            )
+        numbers += range(low, high + 1)
+    return tuple(f"{prefix}{number}{suffix}" for number in numbers)
+
+
+def _lists(text: str, count: int, where: str, like: str) -> list[list[int]]:
+    """Read lists of whole numbers, semicolons between them."""
+    parts = text.replace(" ", "").split(";")
+    if len(parts) != count or not all(re.fullmatch(r"\d{1,9}(,\d{1,9})*", part) for part in parts):
+        raise TopologyError(f"{where} {text[:40]!r}: expected numbers like {like}")
+    return [[int(number) for number in part.split(",")] for part in parts]

@@ -10,7 +10,7 @@ from hopmap.mappers import distances
 from hopmap.mappers.distances import router_of, table_of, table_router
 from hopmap.mappers.exchanges import assignment
 from hopmap.topologies import from_networkx, topology_from_spec
-from hopmap.topologies.part_kernels import PartRouter, part_distance
+from hopmap.topologies.table_kernels import PartRouter, part_distance
 
 
 @pytest.mark.parametrize("whole", [0, 1024])

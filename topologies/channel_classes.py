@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 from hopmap.compilation import njit
 
 from .box_kernels import BoxRouter, FoldedRouter
-from .dragonfly_plus_kernels import DragonflyPlusRouter
 from .next_hops import NextHops, has_groups
-from .switch_kernels import DragonflyRouter, FatTreeRouter
+from .switch_kernels import DragonflyPlusRouter, DragonflyRouter, FatTreeRouter
 from .topology import Topology
 from .tree_kernels import TreeRouter
 

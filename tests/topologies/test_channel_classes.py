@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.topologies import topology_from_spec, torus
-from hopmap.topologies.virtual_channels import channel_classes, class_count, waiting_cycle
+from hopmap.topologies.channel_classes import channel_classes, class_count, waiting_cycle
 
 
 def every_route(topology):
