@@ -14,6 +14,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent
 IMPORT = re.compile(rb"^( *)from (\.?)([\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
+NAMED = re.compile(rb'"((?:\w+\.)*\w+):\w+"')  # "module:name", as tables of names have them
 BESIDE = re.compile(rb"^ *(?:import|from) (\w+)", re.MULTILINE)  # as plugins name their neighbours
 
 
@@ -57,8 +58,10 @@ def _imported(file: Path, whole: bool) -> list[Path]:
     text = _read(file)
     beside = (file.with_name(f"{name.decode()}.py") for name in BESIDE.findall(text))
     found = [each for each in beside if each.is_file()]
-    if whole and (data := file.with_suffix(".toml")).is_file():  # what a module reads
-        found.append(data)
+    if whole:  # what a module reads, and what its tables name
+        named = (file.parent.joinpath(*name.decode().split(".")) for name in NAMED.findall(text))
+        beside = (file.with_suffix(".toml"), *(each.with_suffix(".py") for each in named))
+        found += [each for each in beside if each.is_file()]
     for indent, dot, module, *lists in IMPORT.findall(
         text if whole else text.partition(b"\n\n\n")[0]
     ):

@@ -24,9 +24,9 @@ from .given import (
     topology as built,
 )
 from .launchers import formats, mapping_files
-from .launchers.maplib_file import maplib_text
+from .launchers.coordinates import maplib_text
+from .launchers.launcher import NODES
 from .launchers.node_names import check_names, node_names, on_job
-from .launchers.text import NODES
 from .mistaken import MAPPING, expect
 from .placement import Placement
 
@@ -109,24 +109,27 @@ def export_mapping(
     node_of = _read(mapping, network, None if form in TEXTS else form)
     called = str(out or "FILE")
     files: dict[Path, str] = {}
+    beside: tuple[str, ...] = ()
     made_up = ""
     if to in TEXTS:
         text, command = TEXTS[to](node_of, network), ""
     else:
         all_names = node_names(network)
         text = formats.export_mapping(to, node_of, network, all_names, called)
-        command = formats.usage(formats.find_launcher(to), node_of, called, all_names)
+        form_to = formats.launcher_named(to)
+        command = formats.usage(form_to, node_of, called, all_names)
         own = to == "simgrid"  # whose platform has the nodes by these names
-        if formats.find_launcher(to).named and not own and not network.names:
+        if form_to.named and not own and not network.names:
             made_up = f"{all_names[0]} to {all_names[-1]}"
+        if needed := formats.companion(form_to, called):
+            beside = (str(Path(called).with_name(needed)),)
         if out is not None:
-            files = formats.beside(to, network, Path(out), all_names)
+            files = formats.companions(form_to, Path(out), network, all_names)
     if out is not None:
         files = {Path(out): text, **files}
     for path, content in files.items():
         with replacing(path) as partial:
             partial.write_text(content, encoding="utf-8")
-    beside = tuple(map(str, formats.paths_beside(to, Path(called))))
     return Exported(text, command, tuple(files), beside, len(node_of), made_up)
 
 

@@ -65,7 +65,7 @@ def _sort_of_name(name: str) -> str | None:
 
 
 def _sort_of_file(path: Path) -> str | None:
-    from hopmap.scenarios.launchers.text import MAPPING as COMMENT
+    from hopmap.scenarios.launchers.launcher import MAPPING as COMMENT
 
     if path.is_dir() or path.suffix == ".otf2":
         return TRACE

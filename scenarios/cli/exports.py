@@ -80,7 +80,7 @@ def export(
 ) -> None:
     """Write a mapping as a launcher reads it, from any format."""
     from hopmap.scenarios.exports import export_mapping
-    from hopmap.scenarios.launchers.formats import find_launcher
+    from hopmap.scenarios.launchers.formats import launcher_named
 
     check_out(out)
     out = None if str(out) == "-" else out
@@ -114,7 +114,7 @@ def export(
         print_json(facts | {"beside": list(done.beside)} | shown)
         return
     if not done.files:
-        if done.command and not find_launcher(to).commented:
+        if done.command and not launcher_named(to).commented:
             note(f"use it: {done.command}")
         say(done.text.rstrip("\n"))
     say_written(done, names, hosts, nodelist)
@@ -122,9 +122,9 @@ def export(
 
 def file_for(trace: str, out: Path | None, to: str | None) -> Path | None:
     """Return the file that is to be written, if any is; checked before the work is done."""
-    from hopmap.scenarios.launchers.formats import OWN, find_launcher
+    from hopmap.scenarios.launchers.formats import OWN, launcher_named
 
-    form = None if to is None or to in OWN else find_launcher(to)
+    form = None if to is None or to in OWN else launcher_named(to)
     if out is None and to is not None:
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(trace).name)
         out = Path(f"{form.called}.{name}" if form and form.called else f"{name}.{to}")

@@ -78,7 +78,7 @@ def _engines() -> Entries:
 
 
 def _formats() -> Entries:
-    from hopmap.scenarios.launchers.formats import LAUNCHERS, MODULES
+    from hopmap.scenarios.launchers.formats import companion, launchers
     from hopmap.simulator.export import EXPORTS
     from hopmap.simulator.parameters.pingpong_files import FORMATS as PINGPONGS
     from hopmap.topologies import NETWORK_FORMATS
@@ -89,14 +89,14 @@ def _formats() -> Entries:
         _entry(name, f"trace: {tool.about}; told by content") for name, tool in tools().items()
     ]
     traffic = [_entry(name, f"traffic: {summary}") for name, summary in FORMATS.items()]
-    launchers = [
+    launched = [
         _entry(
             launcher.name,
             f"launcher: {launcher.summary}; {launcher.direction}; "
             + launcher.command.format(
                 file="FILE",
                 stem="NAME",
-                module=f"NAME_{MODULES.get(launcher.name)}",
+                module=companion(launcher, "NAME").removesuffix(".py"),
                 ranks="N",
                 nodes="NODES",
                 nodelist="LIST",
@@ -106,7 +106,7 @@ def _formats() -> Entries:
             ),
             launcher.source,
         )
-        for launcher in LAUNCHERS.values()
+        for launcher in launchers()
     ]
     mappings = [
         _entry("mapping CSV", "mapping: rank,node below a comment that names the topology"),
@@ -121,7 +121,7 @@ def _formats() -> Entries:
         *traffic,
         *networks,
         *mappings,
-        *launchers,
+        *launched,
         *simulators,
         *pingpongs,
     ]
@@ -261,6 +261,6 @@ def complete_scenarios(incomplete: str) -> list[str]:
 
 def complete_launchers(incomplete: str) -> list[str]:
     """Complete a format to export to."""
-    from hopmap.scenarios.launchers.formats import LAUNCHERS, OWN
+    from hopmap.scenarios.launchers.formats import OWN, TABLE
 
-    return [name for name in (*LAUNCHERS, *OWN) if name.startswith(incomplete)]
+    return [name for name in (*TABLE, *OWN) if name.startswith(incomplete)]

@@ -1,11 +1,19 @@
-"""Files of coordinates, rank -> node: Fugaku's vcoordfile and Blue Gene's map file.
+"""Files of coordinates: Fugaku's vcoordfile, Blue Gene's map file, MapLib's mapping.
 
-Line r holds the coordinates of rank r's node, x first: ``(1,0,3)`` on Fugaku, in the logical box of
-one to three dimensions that the job asks for; ``1 0 3 0`` on Blue Gene, the last number counting
-the ranks of a node (three coordinates and that on L and P, five on Q). Neither is documented to
-know comments.
+Fugaku and Blue Gene, rank -> node: line r holds the coordinates of rank r's node, x first:
+``(1,0,3)`` on Fugaku, in the logical box of one to three dimensions that the job asks for;
+``1 0 3 0`` on Blue Gene, the last number counting the ranks of a node (three coordinates and that
+on L and P, five on Q). Neither is documented to know comments.
 
-Sources: RIKEN, Fugaku User's Guide, "Rank assignment"; LLNL/rubik, which writes Blue Gene's.
+MapLib: a line for every node in use, with its coordinates and its ranks, sorted by x, then y, then
+z, below the mapper's name:
+
+    sweep
+    x_coord y_coord z_coord number_of_processes process_id(s)
+    0 0 0 2 0 1
+
+Sources: RIKEN, Fugaku User's Guide, "Rank assignment"; LLNL/rubik, which writes Blue Gene's;
+unibas-dmi-hpc/MapLib, mapper/mapping.py, and the mappings stored beside it.
 """
 
 from __future__ import annotations
@@ -14,13 +22,15 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hopmap.topologies import MappingError, Topology
 
-from .text import LauncherFile, Place
+from .launcher import Launcher, LauncherFile, Place
 
 LOGICAL = 3  # dimensions of a job on Fugaku
+HEADER = "x_coord y_coord z_coord number_of_processes process_id(s)"
+_WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def write_vcoords(
@@ -105,3 +115,68 @@ def _check_box(topology: Topology, name: str, most: int = 6) -> None:
         raise MappingError(
             f"{name}: {topology.spec} has {has}: expected a mesh or torus of 1 to {most} dimensions"
         )
+
+
+def maplib_text(node_of: ArrayLike, topology: Topology) -> str:
+    """Return the file's text, "hopmap" in place of a mapper's name."""
+    _expect_three("--to maplib", topology)
+    places = np.asarray(node_of)
+    lines = ["hopmap", HEADER]
+    for node in sorted(np.unique(places).tolist(), key=lambda node: topology.coords[node].tolist()):
+        ranks = np.flatnonzero(places == node)
+        lines.append(" ".join(map(str, (*topology.coords[node], len(ranks), *ranks))))
+    return "\n".join(lines) + "\n"
+
+
+def read_maplib(lines: Sequence[str], topology: Topology, name: str) -> list[Place]:
+    """Return number, rank and node of what stands in the lines below the header."""
+    _expect_three(name, topology)
+    dims = topology.dims
+    places: list[Place] = []
+    for number, line in enumerate(lines, 3):
+        cells = line.split()
+        if not cells:
+            continue
+        whole = len(cells) > 3 and all(map(_WHOLE.fullmatch, cells))
+        if not whole or len(cells) != 4 + int(cells[3]):
+            raise MappingError(
+                f"{name}: line {number} is {line[:40]!r}: expected x y z count and count ranks"
+            )
+        x, y, z, _, *ranks = map(int, cells)
+        if not (x < dims[0] and y < dims[1] and z < dims[2]):
+            raise MappingError(
+                f"{name}: line {number}: node ({x}, {y}, {z}) is not in {topology.spec}"
+            )
+        places += [(number, rank, (z * dims[1] + y) * dims[0] + x) for rank in ranks]
+    return places
+
+
+def _expect_three(name: str, topology: Topology) -> None:
+    if len(topology.dims) != 3:
+        raise MappingError(f"{name}: MapLib mappings are three-dimensional, {topology.spec} is not")
+
+
+FUGAKU = Launcher(
+    "fugaku",
+    "Fugaku and FX1000 vcoordfile",
+    "rank -> node: line r is (x,y,z) of rank r",
+    "mpiexec -n {ranks} --vcoordfile {file} ./a.out",
+    "RIKEN, Fugaku User's Guide, Rank assignment",
+    write_vcoords,
+    read_vcoords,
+    r"\(\s*\d",
+    commented=False,
+    named=False,
+)
+BLUEGENE = Launcher(
+    "bluegene",
+    "Blue Gene map file",
+    "rank -> node: line r is x y z t of rank r",
+    "runjob --np {ranks} --ranks-per-node {each} --mapping {file} : ./a.out",
+    "as LLNL/rubik writes it",
+    write_map,
+    read_map,
+    r"\d+(\s+\d+)+$",
+    commented=False,
+    named=False,
+)

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from hopmap.topologies import MappingError, Topology
 
+from .launcher import Launcher, LauncherFile, Place, comment, names_comment
 from .node_names import expand
-from .text import LauncherFile, Place, comment, names_comment
 
 FILLED, EACH = "filled", "ranks on each"
 RANKS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
@@ -95,3 +95,17 @@ def _slurms_order(hosts: Sequence[str]) -> list[int]:
         return [(len(part), part) if k % 2 else part for k, part in enumerate(parts)]
 
     return sorted(range(len(hosts)), key=by_value)
+
+
+CRAY = Launcher(
+    "cray",
+    "Cray MPICH rank order",
+    "position -> rank, the inverse of rank -> node: places in order of names of nodes",
+    "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun --nodes={nodes} "
+    "--nodelist={nodelist} --ntasks={ranks} --ntasks-per-node={each} --distribution=block "
+    "./a.out",
+    "HPE, intro_mpi(3) and grid_order(1); ARCHER2 and LUMI documentation",
+    write_rank_order,
+    read_rank_order,
+    called="MPICH_RANK_ORDER",
+)

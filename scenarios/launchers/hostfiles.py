@@ -1,9 +1,15 @@
-"""Lists of hosts, rank -> node: Slurm's hostfile, Intel MPI's machinefile, SimGrid's hostfile.
+"""Hosts of ranks, rank -> node: hostfiles of Slurm and SimGrid, machinefiles, Open MPI's rankfiles.
 
 The k-th place in the list is rank k's. Slurm repeats a host as ``host*3``, Intel MPI and SimGrid as
 ``host:3``. Intel MPI wants the list as ``-machinefile``: of ``-f`` it takes every host only once.
 
-Sources: Slurm, srun(1), "--distribution=arbitrary", and slurm_read_hostfile; Intel MPI Developer
+A line of a rankfile is `rank 0=node7 slot=0`. Open MPI 4 and 5 (PRRTE) read the same file, from
+other options. A slot is the number of a core on its node, counted as hwloc counts (logical;
+version 5 knows no other), and a rank is bound to it. Every rank must be there with its ``slot=``;
+``+n3`` is the fourth node of the allocation.
+
+Sources: mpirun(1) of Open MPI 4.1, "Rankfiles"; PRRTE, src/docs, detail-placement-rankfiles.rst;
+Slurm, srun(1), "--distribution=arbitrary", and slurm_read_hostfile; Intel MPI Developer
 Reference, "Global Hydra Options"; SimGrid, src/smpi/smpirun.in.
 """
 
@@ -17,9 +23,10 @@ from numpy.typing import NDArray
 
 from hopmap.topologies import Topology
 
+from .launcher import Launcher, LauncherFile, Place
 from .node_names import NAME
-from .text import LauncherFile, Place
 
+RANK = re.compile(r"rank\s+(\d{1,9})\s*=\s*(\S+)\s+slots?\s*=\s*[\d:;,*-]+")
 TIMES = re.compile(rf"({NAME.pattern})(?:[:*]([1-9]\d{{0,8}}))?")
 
 
@@ -49,3 +56,84 @@ def read_hosts(file: LauncherFile) -> list[Place]:
                 file.wrong(number, f"{slots} ranks at most on {file.topology.spec}")
             places += [(number, len(places) + n, node) for n in range(times)]
     return places
+
+
+def write_rankfile(
+    node_of: NDArray[np.int64], topology: Topology, hosts: Sequence[str]
+) -> list[str]:
+    """Return a line for every rank; the ranks of a node take its slots in their order."""
+    taken = np.zeros(topology.nodes, dtype=np.int64)
+    lines = []
+    for rank, node in enumerate(node_of):
+        lines.append(f"rank {rank}={hosts[node]} slot={taken[node]}")
+        taken[node] += 1
+    return lines
+
+
+def read_rankfile(file: LauncherFile) -> list[Place]:
+    """Return line, rank and node of every line."""
+    places = []
+    for number, line in file.lines:
+        match = RANK.fullmatch(line)
+        if match is None:
+            file.wrong(number, "rank N=HOST slot=CORE")
+        rank, host = int(match[1]), match[2].rpartition("@")[2]
+        relative = re.fullmatch(r"\+n(\d{1,9})", host)
+        if relative and int(relative[1]) >= file.topology.nodes:
+            file.wrong(number, f"a node up to +n{file.topology.nodes - 1}")
+        places.append(
+            (number, rank, int(relative[1]) if relative else file.node(f"line {number}", host))
+        )
+    return places
+
+
+def _platform(_file: str, topology: Topology, hosts: Sequence[str]) -> str:
+    """Return SimGrid's platform, with the network's own parameters or the default ones."""
+    from hopmap.simulator.export import EXPORTS
+    from hopmap.simulator.parameters.settings import configure
+
+    return "".join(EXPORTS["simgrid"].load().platform_xml(*configure(topology, ()), names=hosts))
+
+
+OPENMPI = Launcher(
+    "openmpi",
+    "Open MPI 4 and 5 (PRRTE) rankfile",
+    "rank -> node: a line says host and slot (logical core) of a rank",
+    "mpirun --map-by rankfile:file={file} ./a.out   (Open MPI 4: mpirun -rf {file})",
+    "Open MPI 4.1, mpirun(1); PRRTE, detail-placement-rankfiles.rst",
+    write_rankfile,
+    read_rankfile,
+    r"rank\s+\d+\s*=",
+)
+SLURM = Launcher(
+    "slurm",
+    "Slurm hostfile for arbitrary distribution",
+    "rank -> node: line r is the host of rank r",
+    "SLURM_HOSTFILE={file} srun --ntasks={ranks} --distribution=arbitrary ./a.out",
+    "Slurm, srun(1), --distribution=arbitrary",
+    write_hosts,
+    read_hosts,
+    rf"(?=[A-Za-z]){NAME.pattern}(\*\d+)?(,{NAME.pattern}(\*\d+)?)*$",
+)
+INTEL = Launcher(
+    "intel",
+    "Intel MPI and MPICH machinefile",
+    "rank -> node: line r is the host of rank r",
+    "mpirun -machinefile {file} -n {ranks} ./a.out   (MPICH: mpiexec -f {file} ...)",
+    "Intel MPI Developer Reference, Global Hydra Options",
+    write_machines,
+    read_hosts,
+    rf"(?=[A-Za-z]){NAME.pattern}:\d+$",
+)
+SIMGRID = Launcher(
+    "simgrid",
+    "SimGrid hostfile, with the platform beside it",
+    "rank -> node: line r is the host of rank r",
+    "smpirun -hostfile {file} -platform {stem}_platform.xml ./a.out",
+    "SimGrid, smpirun",
+    write_hosts,
+    read_hosts,
+    commented=False,
+    companion="{stem}_platform.xml",
+    companion_text=_platform,
+)

@@ -23,12 +23,11 @@ from hopmap.topologies import (
 from hopmap.topologies.spec import READ
 from hopmap.traces.safety.atomic_files import replacing
 
-from . import maplib_file
-from .formats import find_launcher, recognise
-from .json_plan import document_of
-from .node_names import expand
-from .same_nodes import same_nodes
-from .text import MAPPING, NODES, Place, comments, launcher_file, names_comment
+from .coordinates import HEADER, read_maplib
+from .formats import launcher_named, recognise
+from .launcher import MAPPING, NODES, Place, comments, launcher_file, names_comment
+from .node_names import expand, same_nodes
+from .reordering import document_of
 
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
@@ -106,14 +105,14 @@ def read_mapping(
     """
     name = str(path)
     lines = _lines(path)
-    maplib = len(lines) > 1 and lines[1].startswith(maplib_file.HEADER.split()[0])
+    maplib = len(lines) > 1 and lines[1].startswith(HEADER.split()[0])
     csv_rows = _header(lines).replace(" ", "") == "rank,node"
     if form is None and not maplib and not csv_rows:
         form = recognise(lines, Path(path).name)
     if form is not None:
-        places = find_launcher(form).read(launcher_file(name, lines, topology, hosts))
+        places = launcher_named(form).read(launcher_file(name, lines, topology, hosts))
     elif maplib:
-        places = maplib_file.read_places(lines[2:], topology, name)
+        places = read_maplib(lines[2:], topology, name)
     else:
         places = _csv_places(lines, name)
     if not places:

@@ -1,22 +1,32 @@
-"""Names of nodes: a file of hosts, or a list as Slurm writes it, `node[01-32],gpu7`.
+"""Names of nodes, a file of hosts or Slurm's list `node[01-32],gpu7`; and what their numbers mean.
 
 Source of the lists: Slurm, scontrol(1), "show hostnames" and "show hostlist".
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hopmap.topologies import MappingError, Topology, TopologyError
+from hopmap.topologies import (
+    PRESETS,
+    MappingError,
+    Topology,
+    TopologyError,
+    topology_from_spec,
+)
 from hopmap.topologies.readers import hosts as host_files
+from hopmap.topologies.readers.files import file_and_name
 from hopmap.topologies.readers.hosts import LIMIT
 from hopmap.topologies.readers.hosts import NAME as NAME
 from hopmap.topologies.readers.hosts import compress as compress
 from hopmap.topologies.readers.hosts import nodes_of as numbers_of
-from hopmap.topologies.spec import READ
+from hopmap.topologies.spec import FILE, READ
+
+GPU = re.compile(r"(.+)-gpu(\d{1,4})")  # of a host
 
 
 def node_names(topology: Topology) -> list[str]:
@@ -89,6 +99,12 @@ def _called(topology: Topology, names: Sequence[str], where: str) -> Topology:
     return replace(topology, names=tuple(names))
 
 
+def host_of(name: str) -> str:
+    """Return the host of a node, which may be one of its GPUs."""
+    gpu = GPU.fullmatch(name)
+    return gpu[1] if gpu else name
+
+
 def check_names(names: Sequence[str], topology: Topology, where: str) -> None:
     """Raise `MappingError` unless there is one name for every node, all different."""
     if len(names) != topology.nodes:
@@ -126,3 +142,54 @@ def expand(nodelist: str, where: str = "node list") -> list[str]:
         return host_files.expand(nodelist)
     except TopologyError as error:
         raise MappingError(f"{where}: {error}") from None
+
+
+BOXES = ("mesh", "torus", "haec")
+OVER = ("failed:", "job:", "nodes:", "names:")
+"""What stands before a network and an @, and numbers its nodes as that does."""
+
+
+def same_nodes(named: str, topology: Topology) -> bool:
+    """Return whether a spec differs from a topology's in slots and options at most.
+
+    Parameters
+    ----------
+    named : str
+        The spec that a mapping's file names, as somebody may have written it.
+    """
+    named, used = _machine(named), _machine(topology.spec)
+    files = [spec.startswith(FILE) for spec in (named, used)]
+    if any(files):
+        return all(files) and _same_file(named.removeprefix(FILE), used.removeprefix(FILE))
+    if _shape(named) == _shape(used):
+        return True
+    try:
+        return _shape(_machine(topology_from_spec(named).spec)) == _shape(used)  # torus:04x4
+    except TopologyError:
+        return False
+
+
+def _machine(spec: str) -> str:
+    """Return the spec of the whole network, without what is down and whose nodes are a job's."""
+    while spec.startswith(OVER):
+        spec = spec.partition("@")[2]
+    return spec
+
+
+def _shape(spec: str) -> str:
+    """Return a spec without slots and options; of a preset, of the network that it is.
+
+    Meshes, tori and HAEC Boxes of the same sizes number their nodes alike.
+    """
+    family, _, name = re.split("[*,]", spec, maxsplit=1)[0].partition(":")
+    if family == "preset" and name in PRESETS:
+        return _shape(PRESETS[name].spec)
+    return f"{'box' if family in BOXES else family}:{name}"
+
+
+def _same_file(named: str, used: str) -> bool:
+    """Compare two files; only their names where one was named in another folder."""
+    (one, part), (other, wanted) = file_and_name(named), file_and_name(used)
+    if part != wanted:
+        return False
+    return one.samefile(other) if one.exists() and other.exists() else one.name == other.name

@@ -2,6 +2,8 @@
 
 import json
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -9,10 +11,20 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hopmap.scenarios.launchers.formats import LAUNCHERS, beside, export_mapping, recognise
+from hopmap.plugins import load_entry_points
+from hopmap.scenarios.launchers import formats
+from hopmap.scenarios.launchers.formats import (
+    TABLE,
+    companions,
+    export_mapping,
+    launcher_named,
+    launchers,
+    recognise,
+)
 from hopmap.scenarios.launchers.mapping_files import named_hosts, named_topology, read_mapping
+from hopmap.source_files import sources_of
 from hopmap.topologies import MappingError, TopologyError, mesh, topology_from_spec, torus
-from support import about
+from support import ROOT, about
 from support.commands import invoke
 from support.slow import examples
 
@@ -42,7 +54,7 @@ def fillable(node_of, names):
     return (ranks_on[:-1] == ranks_on.max()).all()
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize("launcher", TABLE)
 @examples(60)
 @given(placement=placements())
 def test_every_format_is_read_back(launcher, tmp_path_factory, placement):
@@ -65,7 +77,7 @@ def test_every_format_is_read_back(launcher, tmp_path_factory, placement):
     file.write_text(export_mapping(launcher, node_of, network, names))
     told = names if launcher == "simgrid" else None
     assert read_mapping(file, network, len(node_of), hosts=told).tolist() == node_of.tolist()
-    if LAUNCHERS[launcher].commented:
+    if launcher_named(launcher).commented:
         assert recognise(file.read_text().splitlines()) == launcher
         assert named_topology(file) == network.spec
         assert named_hosts(file) == names
@@ -149,7 +161,8 @@ def test_files_beside_have_the_same_names(tmp_path):
 
 def test_hosts_of_simgrid_come_with_their_platform_or_not_at_all(tmp_path):
     with pytest.raises(TopologyError, match="expected at most 1024, since every pair"):
-        beside("simgrid", mesh((40, 40)), tmp_path / "hosts", [f"n{n}" for n in range(1600)])
+        names = [f"n{n}" for n in range(1600)]
+        companions(launcher_named("simgrid"), tmp_path / "hosts", mesh((40, 40)), names)
 
 
 def test_the_platform_beside_has_the_speeds_that_the_network_gives(tmp_path):
@@ -160,7 +173,9 @@ def test_the_platform_beside_has_the_speeds_that_the_network_gives(tmp_path):
         'bw="1GBps" lat="3us" loopback_bw="7GBps" loopback_lat="2us"/></platform>'
     )
     network = topology_from_spec(f"file:{given}")
-    (text,) = beside("simgrid", network, tmp_path / "hosts", ["n0", "n1"]).values()
+    (text,) = companions(
+        launcher_named("simgrid"), tmp_path / "hosts", network, ["n0", "n1"]
+    ).values()
     (tmp_path / "back.xml").write_text(text)
     back = topology_from_spec(f"file:{tmp_path / 'back.xml'}")
     assert back.parameters == network.parameters
@@ -298,7 +313,7 @@ def test_a_bad_file_is_answered_with_its_name_the_line_and_what_was_expected(tmp
 
 @examples(200)
 @given(
-    form=st.sampled_from([*LAUNCHERS, None]),
+    form=st.sampled_from([*TABLE, None]),
     text=st.text('0123 -,:;*#=()[]{}"\n abnodersklt', max_size=60),
 )
 def test_no_text_makes_a_reader_fail_but_by_saying_why(tmp_path_factory, form, text):
@@ -314,7 +329,7 @@ def test_no_text_makes_a_reader_fail_but_by_saying_why(tmp_path_factory, form, t
 
 def test_mappings_with_holes_are_written_and_read_back(tmp_path):
     """Nodes without ranks, and of those with ranks some slots that stay empty."""
-    for launcher in [*LAUNCHERS]:
+    for launcher in [*TABLE]:
         with about(launcher):
             network = torus((4, 2, 2), slots=3)
             uneven = [5, 5, 0, 0, 2]  # which Cray's launcher, filling nodes in order, cannot do
@@ -326,3 +341,23 @@ def test_mappings_with_holes_are_written_and_read_back(tmp_path):
                 file = tmp_path / "file"
                 file.write_text(export_mapping(launcher, np.array(node_of), network))
                 assert read_mapping(file, network, form=launcher).tolist() == node_of
+
+
+def test_a_package_brings_a_launcher(monkeypatch):
+    mine = replace(launcher_named("slurm"), name="mine", begins="@mine")
+    points = {"hopmap.launchers": [SimpleNamespace(name="mine", value="m:MINE", load=lambda: mine)]}
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
+    monkeypatch.setattr(formats, "_OTHERS", {})
+    load_entry_points.cache_clear()
+    try:
+        assert launcher_named("mine") is mine
+        assert recognise(["@mine"]) == "mine"
+        assert launchers()[-1] is mine
+    finally:
+        load_entry_points.cache_clear()
+
+
+def test_a_table_of_names_counts_as_code_of_whoever_asks_it():
+    """Runs are known by the code that does them, launchers and machines among it."""
+    code = {path.name for path in sources_of(ROOT / "scenarios/launchers/formats.py", whole=True)}
+    assert {"cray.py", "reordering.py", "presets.toml"} <= code

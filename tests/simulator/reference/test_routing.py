@@ -11,7 +11,7 @@ from hopmap.simulator.model import hashed
 from hopmap.simulator.reference.routing import BufferedWays, Router
 from hopmap.simulator.routes import channels_of, routes_of
 from hopmap.topologies import topology_from_spec
-from hopmap.topologies.virtual_channels import waiting_cycle
+from hopmap.topologies.channel_classes import waiting_cycle
 
 SPECS = ["torus:5x3", "mesh:4x3", "fattree:3x3", "dragonfly:2x3x1"]
 SEED = 7

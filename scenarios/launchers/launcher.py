@@ -1,4 +1,4 @@
-"""The text of a launcher's file: comments that say what it is, and lines that are read.
+"""A launcher's file: comments that say what it is, lines that are read, and what a format is.
 
 The comments name the topology, the format with its direction, the command that uses the file, and
 the names of the nodes, so that a file that hopmap wrote is read back without being told any.
@@ -7,9 +7,12 @@ the names of the nodes, so that a file that hopmap wrote is read back without be
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hopmap.topologies import MappingError, Topology
 
@@ -94,6 +97,56 @@ class LauncherFile:
                 f"{last} (other names: hopmap export {self.name} --hosts FILE --to csv)"
             )
         return self.nodes[host]
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """A format to write and to read; the table of them is in `formats.py`.
+
+    Attributes
+    ----------
+    name, summary : str
+        For `hopmap list formats`.
+    direction : str
+        What a line says, and of what: "rank -> node: ...".
+    command : str
+        How the file is used, with {file}, its {stem} (no suffix), the {module} beside it, {ranks},
+        {nodes} that are used, their {nodelist} and {each}, the most ranks on one; {hosts} of these
+        nodes, and {processes}, the most ranks on one host.
+    source : str
+        Where the format is described.
+    write : callable
+        ``(node_of, topology, hosts) -> lines``; `MappingError` for what the format cannot say.
+    read : callable
+        ``(file) -> places``, the inverse.
+    begins : str
+        Regular expression of a first line that no other format has; "" where there is none.
+    called : str
+        What the names of its files begin with, where the launcher asks for one.
+    commented : bool
+        Whether its readers know comments.
+    named : bool
+        Whether it says nodes by their names.
+    companion : str
+        Name of the file that it needs beside its own, with {stem} and {module} of that; "" where
+        there is none.
+    companion_text : callable, optional
+        ``(name of its file, topology, hosts) -> text`` of that file.
+    """
+
+    name: str
+    summary: str
+    direction: str
+    command: str
+    source: str
+    write: Callable[[NDArray[np.int64], Topology, Sequence[str]], list[str]]
+    read: Callable[[LauncherFile], list[Place]]
+    begins: str = ""
+    called: str = ""
+    commented: bool = True
+    named: bool = True
+    companion: str = ""
+    companion_text: Callable[[str, Topology, Sequence[str]], str] | None = None
 
 
 def launcher_file(

@@ -1,0 +1,194 @@
+"""Ranks for programs that reorder themselves: JSON for mpi4py, and torchrun's hosts.
+
+Both have lines of Python beside their file, which apply it.
+
+JSON: the launcher numbers processes node after node; ``rank_at[p]`` is the rank that process p is
+to play (position -> rank), ``node_of[r]`` the node of rank r and ``position_of[r]`` its process
+(rank -> node, rank -> position). ``MPI_Comm_split(MPI_COMM_WORLD, 0, rank_at[p], &comm)`` needs no
+help from any launcher, where ``reorder`` of MPI_Cart_create mostly does nothing.
+
+torchrun numbers processes host after host, in order of ``--node-rank``, as many on each. A line of
+the file is a host, in that order, and the ranks of its processes by ``LOCAL_RANK``. Nodes that are
+called HOST-gpuN are the GPUs of a host.
+
+Sources: MPI 4.1, 7.4.2, MPI_COMM_SPLIT: ranks in the new communicator follow the keys. PyTorch,
+torchrun (Elastic Launch), "Environment Variables"; torch.distributed, "Environment variable
+initialization", which takes ``RANK``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.topologies import MappingError, Topology
+
+from .launcher import Launcher, LauncherFile, Place
+from .node_names import GPU, NAME, host_of
+
+LINE = re.compile(rf"({NAME.pattern})\s+(\d{{1,9}}(?:,\d{{1,9}})*)")
+BEGINS = rf"(?=[A-Za-z]){LINE.pattern}$"
+
+MPI4PY = '''"""comm: MPI.COMM_WORLD with the ranks that {file!r} gives.
+
+Start a process for each rank, node after node, as many on each as the mapping puts there.
+"""
+
+import json
+from pathlib import Path
+
+from mpi4py import MPI
+
+plan = json.loads(Path(__file__).with_name({file!r}).read_text(encoding="utf-8"))
+rank_at, node_of = plan["rank_at"], plan["node_of"]  # process -> rank, rank -> node
+world = MPI.COMM_WORLD
+if world.size != len(rank_at):
+    raise SystemExit(f"{{world.size}} processes: expected {{len(rank_at)}}")
+here = world.Split_type(MPI.COMM_TYPE_SHARED).size
+if world.allreduce(here != node_of.count(node_of[rank_at[world.rank]])):
+    raise SystemExit("nodes have not the processes that are expected: start them node after node")
+host = MPI.Get_processor_name().partition(".")[0]
+hosts = [name.partition(".")[0] for name in plan["host_of"]]  # rank -> host, or node0, node1, ...
+if world.allreduce(host in hosts) and world.allreduce(host != hosts[rank_at[world.rank]]):
+    raise SystemExit("hosts come in another order than in the file: export with --nodelist")
+comm = world.Split(key=rank_at[world.rank])
+'''
+
+ENVIRONMENT = '''"""RANK of this process as {file!r} gives it: imported before torch.distributed.
+
+Start torchrun on the hosts of the file, --node-rank 0 on the first, with as many processes on
+each as its lines have ranks.
+"""
+
+import os
+import socket
+from pathlib import Path
+
+text = Path(__file__).with_name({file!r}).read_text(encoding="utf-8").splitlines()
+hosts = [line.split() for line in text if line.strip() and not line.startswith("#")]
+node, local = int(os.environ["GROUP_RANK"]), int(os.environ["LOCAL_RANK"])
+ranks = [names[1].split(",") for names in hosts]
+if int(os.environ["WORLD_SIZE"]) != sum(map(len, ranks)):
+    raise SystemExit(f"{{os.environ['WORLD_SIZE']}} processes: expected {{sum(map(len, ranks))}}")
+here = socket.gethostname().partition(".")[0]
+known = [names[0].partition(".")[0] for names in hosts]  # or node0, node1, ...
+if here in known and here != known[node]:
+    raise SystemExit(f"--node-rank {{node}} is {{here}}: expected {{known[node]}}")
+os.environ["RANK"] = ranks[node][local]
+'''
+
+
+def write_json(node_of: NDArray[np.int64], topology: Topology, hosts: Sequence[str]) -> list[str]:
+    """Return the lines of the JSON document."""
+    rank_at = np.argsort(node_of, kind="stable")
+    position_of = np.empty_like(rank_at)
+    position_of[rank_at] = np.arange(len(rank_at))
+    document = {
+        "topology": topology.spec,
+        "node_of": node_of.tolist(),
+        "host_of": [hosts[node] for node in node_of],
+        "rank_at": rank_at.tolist(),
+        "position_of": position_of.tolist(),
+    }
+    parts = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
+    return ["{", *",\n".join(parts).split("\n"), "}"]
+
+
+def read_json(file: LauncherFile) -> list[Place]:
+    """Return 0 for a line, rank and node of everything in ``node_of``."""
+    document = document_of("\n".join(file.text), file.name)
+    nodes = document.get("node_of")
+    if not isinstance(nodes, list) or not all(type(node) is int for node in nodes):
+        raise MappingError(f"{file.name}: node_of: expected a list of one node number per rank")
+    return [(0, rank, node) for rank, node in enumerate(nodes)]
+
+
+def document_of(text: str, name: str) -> dict[str, object]:
+    """Return the object that a JSON document is."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        line = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
+        raise MappingError(f"{name}: {line}expected a JSON object with node_of") from None
+    if not isinstance(document, dict):
+        raise MappingError(f"{name}: expected a JSON object with node_of")
+    return document
+
+
+def write_processes(
+    node_of: NDArray[np.int64], _topology: Topology, hosts: Sequence[str]
+) -> list[str]:
+    """Return a line for each host.
+
+    Raises
+    ------
+    MappingError
+        Hosts with unlike numbers of ranks, or a host of which only other GPUs than the first ones
+        are used.
+    """
+    ranks_on: dict[str, list[tuple[int, int]]] = {}
+    order = np.argsort(node_of, kind="stable")
+    for rank in order.tolist():
+        name = hosts[node_of[rank]]
+        gpu = GPU.fullmatch(name)
+        placed = ranks_on.setdefault(host_of(name), [])
+        placed.append((int(gpu[2]) if gpu else len(placed), rank))
+    each = max(map(len, ranks_on.values()))
+    lines = []
+    for host, placed in ranks_on.items():
+        placed.sort()
+        if [local for local, _ in placed] != list(range(each)):
+            raise MappingError(
+                f"torchrun: {len(placed)} ranks on {host}, on GPUs "
+                f"{', '.join(str(local) for local, _ in placed)}: expected as many on every host, "
+                f"here {each}, from the first GPU on; json takes any mapping"
+            )
+        lines.append(f"{host} {','.join(str(rank) for _, rank in placed)}")
+    return lines
+
+
+def read_processes(file: LauncherFile) -> list[Place]:
+    """Return line, rank and node of every process."""
+    places = []
+    for number, line in file.lines:
+        match = LINE.fullmatch(line)
+        if match is None:
+            file.wrong(number, "HOST RANK,RANK,...")
+        gpus = f"{match[1]}-gpu0" in file.nodes
+        for local, rank in enumerate(match[2].split(",")):
+            name = f"{match[1]}-gpu{local}" if gpus else match[1]
+            places.append((number, int(rank), file.node(f"line {number}", name)))
+    return places
+
+
+PLAN = Launcher(
+    "json",
+    "JSON in both directions, with lines of mpi4py beside it",
+    "rank -> node is node_of, position -> rank is rank_at",
+    "from {module} import comm   (C: MPI_Comm_split(MPI_COMM_WORLD, 0, rank_at[process], &comm))",
+    "MPI 4.1, MPI_COMM_SPLIT",
+    write_json,
+    read_json,
+    r"\{",
+    commented=False,
+    named=False,
+    companion="{module}_mpi4py.py",
+    companion_text=lambda file, *_: MPI4PY.format(file=file),
+)
+TORCHRUN = Launcher(
+    "torchrun",
+    "torchrun: hosts with their ranks, with lines of Python beside it",
+    "host -> ranks of its processes, by LOCAL_RANK; hosts by --node-rank",
+    "torchrun --nnodes={hosts} --nproc-per-node={processes} --node-rank=K ... train.py   "
+    "(train.py begins with: import {module})",
+    "PyTorch, torchrun, environment variables",
+    write_processes,
+    read_processes,
+    BEGINS,
+    companion="{module}_torchrun.py",
+    companion_text=lambda file, *_: ENVIRONMENT.format(file=file),
+)
