@@ -60,8 +60,8 @@ def _imported(file: Path, whole: bool) -> list[Path]:
     found = [each for each in beside if each.is_file()]
     if whole:  # what a module reads, and what its tables name
         named = (file.parent.joinpath(*name.decode().split(".")) for name in NAMED.findall(text))
-        beside = (file.with_suffix(".toml"), *(each.with_suffix(".py") for each in named))
-        found += [each for each in beside if each.is_file()]
+        more = (file.with_suffix(".toml"), *(each.with_suffix(".py") for each in named))
+        found += [each for each in more if each.is_file()]
     for indent, dot, module, *lists in IMPORT.findall(
         text if whole else text.partition(b"\n\n\n")[0]
     ):

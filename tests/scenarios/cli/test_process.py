@@ -132,4 +132,4 @@ def test_a_run_with_nothing_to_do_draws_nothing_and_imports_no_drawing(told, fol
     wanted = {file for file in used if file.parent in parts and file.name != "__init__.py"}
     assert len(wanted) > 20
     assert wanted <= known
-    assert {file.suffix for file in known} == {".py", ".j2", ".css", ".js"}
+    assert {file.suffix for file in known} == {".py", ".toml", ".j2", ".css", ".js"}
