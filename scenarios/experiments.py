@@ -132,7 +132,7 @@ def sweep(
             "mappers": _listed(mappers),
             "seeds": _listed(seeds),
             "collectives": collectives,
-            "spread": spread,
+            "balanced": spread,
             "replay": {key: value for key, value in replay.items() if value is not None},
             "parameters": dict(settings or {}),
             "vary": [dict(each) for each in vary],

@@ -62,7 +62,7 @@ def excess(gap: Interval) -> str:
 def network_share(case: Case) -> float | None:
     """Return the share of the run by default, or else the best, that the network decides."""
     entry = case.default or case.best
-    makespan, free = entry.value("makespan"), entry.value("makespan_free")
+    makespan, free = entry.value("makespan"), entry.value("makespan_ideal_network")
     if makespan is None or free is None or makespan <= 0:
         return None
     return max(0.0, 1 - free / makespan)

@@ -197,7 +197,7 @@ def number(value: object) -> float | None:
 
 def _beside(given: dict[str, Any], runs: pd.DataFrame) -> str:
     """Say which other jobs ran beside all runs, and what that cost these."""
-    if not (file := given.get("beside")):
+    if not (file := given.get("co_running_jobs")):
         return ""
     slower = runs["slowdown"].dropna()
     span = f"{slower.min():.3g} to {slower.max():.3g}"

@@ -25,9 +25,10 @@ from .scenario_tables import Jobs
 FIELDS = ("nodes", "power", "square", "box")
 
 
-def write_out_jobs(scenario: Scenario, include: list[Any], path: Path) -> dict[str, Any]:
+def write_out_jobs(scenario: Scenario, path: Path) -> dict[str, Any]:
     """Return what a scenario file would say that included the runs of its jobs one by one."""
-    included, description = list(include), [scenario.description]
+    description = [scenario.description]
+    included: list[dict[str, Any]] = [each.model_dump() for each in scenario.include]
     for place, jobs in enumerate(scenario.jobs):
         at = f"{path}: jobs[{place}]"
         try:
@@ -73,7 +74,7 @@ def _found(jobs: Jobs, folder: Path) -> tuple[list[tuple[str, int]], int]:
         try:
             nodes = nodes_of(network, hosts, listed)
         except TopologyError:
-            if jobs.unknown == "refuse":
+            if jobs.on_unknown == "error":
                 raise
             strangers += 1
             continue

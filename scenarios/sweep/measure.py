@@ -71,7 +71,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
             "replay_seconds": result.wall_seconds,
             "replay_error": result.extrapolated.error if result.extrapolated else None,
             "makespan": result.makespan,
-            "makespan_free": _ideal_makespan(run),
+            "makespan_ideal_network": _ideal_makespan(run),
             "compute": float(np.mean(result.compute)),
             "communicate": float(np.mean(result.communicate)),
             "wait": float(np.mean(result.wait)),

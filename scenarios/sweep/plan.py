@@ -204,8 +204,8 @@ def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterat
         for trace, source in sources.items()
     }
     others: dict[str, Any] = {
-        "others": scenario.beside,
-        "others_digest": jobs_digest(scenario.beside),
+        "others": scenario.co_running_jobs,
+        "others_digest": jobs_digest(scenario.co_running_jobs),
     }
     for group in scenario.groups:
         networks = [(scenario.networks[spec], network_digest(spec)) for spec in group.topologies]
@@ -231,7 +231,7 @@ def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterat
                         settings=variant.settings,
                         variant=variant.label,
                         expanded=expanded[trace],
-                        spread=scenario.spread,
+                        spread=scenario.balanced,
                         **of_network,
                         **of_mapper,
                         **replayed,

@@ -40,14 +40,14 @@ def save_inputs(
 ) -> None:
     """Write what the runs need and were made from: traffic, scenario, published numbers, plan.
 
+    If a trace cannot be read, nothing is written.
+
     Parameters
     ----------
     traffic : mapping, optional
         What `new_traffic` has read.
     impossible : mapping, optional
         What reports say of runs that cannot be, see `possible`.
-
-    If a trace cannot be read, nothing is written.
     """
     traffic = new_traffic(runs, results) if traffic is None else traffic
     (results / "traffic").mkdir(parents=True, exist_ok=True)

@@ -104,6 +104,8 @@ def run_scenario(
 ) -> SweepOutcome:
     """Do what is missing of a scenario.
 
+    Errors of single runs are kept in their rows; a trace that cannot be read is a `TraceError`.
+
     Parameters
     ----------
     path : Path
@@ -122,8 +124,6 @@ def run_scenario(
         ``progress(done, total, text)`` after every run.
     warn : callable, optional
         Called before the first run with the number of runs that cannot be, by the reason.
-
-    Errors of single runs are kept in their rows; a trace that cannot be read is a `TraceError`.
     """
     results = results.absolute()  # for workers elsewhere
     runs = plan(scenario, path.parent, known_auto_expanded(results))

@@ -106,7 +106,7 @@ class Scenario(BaseModel):
     collectives : {"auto", "ignore", "expand"}
         Whether mappers and metrics see what the collectives of a trace send, too; "auto": where
         that outweighs its messages, and no algorithms vary.
-    spread : bool
+    balanced : bool
         Whether every node takes as many ranks as any other that has room, one more at most.
     published : Published, optional
         Numbers to compare with.
@@ -119,7 +119,7 @@ class Scenario(BaseModel):
         Runs on the hosts of jobs; with one, traces and topologies may be left out.
     hosts, nodelist : str, optional
         Nodes that a job has, of every topology: a file of hosts, or Slurm's list of them.
-    beside : str
+    co_running_jobs : str
         Other jobs, and traffic of others, beside every run: a file as `hopmap simulate --jobs`
         takes it, relative to the scenario file. They are placed first.
     plugins : list of str
@@ -142,7 +142,7 @@ class Scenario(BaseModel):
     parameters: dict[str, Parameter] = {}
     validated: Validated | None = None
     collectives: Literal["auto", "ignore", "expand"] = "auto"
-    spread: StrictBool = False
+    balanced: StrictBool = False
     published: Published | None = None
     include: list[Include] = []
     exclude: list[Exclude] = []
@@ -151,7 +151,7 @@ class Scenario(BaseModel):
     folder: StrictStr = ""
     hosts: Text | None = None
     nodelist: Text | None = None
-    beside: Annotated[StrictStr, in_place(_others)] = ""
+    co_running_jobs: Annotated[StrictStr, in_place(_others)] = ""
 
     @cached_property
     def groups(self) -> list[Include]:
@@ -218,7 +218,7 @@ class Scenario(BaseModel):
                     f"exclude[{place}]{what}: expected something that the scenario runs"
                 )
         scenario._check_parameters()
-        for key in ("repeat", "messages") if scenario.beside else ():
+        for key in ("repeat", "messages") if scenario.co_running_jobs else ():
             if value := getattr(scenario.replay, key):
                 raise ScenarioError(
                     f"replay.{key}: {value!r}: expected none of it with other jobs beside, which "

@@ -53,50 +53,39 @@ def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
     given = read_toml(path)
     if changes:
         with suppress(ScenarioError):  # which may be what is set right
-            before = _valid(given, Context(path))
+            before = _valid(given, path)
     wanted = changed(given, changes, path)
     try:
-        return _valid(wanted, Context(path, before))
+        return _valid(wanted, path, before)
     except ScenarioError as error:
         # What is wrong, and was not in the file, is what was set.
         raise ScenarioError(f"{'' if before is None else '--set over '}{error}") from None
 
 
-def _valid(given: dict[str, Any], context: Context) -> Scenario:
+def _valid(given: dict[str, Any], path: Path, before: Scenario | None = None) -> Scenario:
     """Make a scenario of what a file says."""
-    given = _on_nodes_of_job(given, context.path)
+    context = Context(path, before, _nodes_of_job(given, path))
     try:
         scenario = Scenario.model_validate(given, context=context)
         for key in ("traces", "topologies"):
             if not (scenario.suites or scenario.jobs or getattr(scenario, key)):
-                raise ScenarioError(f"{context.path}: key {key!r} is missing")
+                raise ScenarioError(f"{path}: key {key!r} is missing")
         if scenario.jobs:
-            given |= write_out_jobs(scenario, given.get("include", []), context.path)
-            scenario = Scenario.model_validate(given, context=context)
+            more = write_out_jobs(scenario, path)
+            written = scenario.model_dump(exclude_unset=True) | more
+            scenario = Scenario.model_validate(written, context=context._replace(job=""))
     except ValidationError as error:
-        raise ScenarioError(f"{context.path}: {_one_line(error)}") from None
-    return scenario
+        raise ScenarioError(f"{path}: {_one_line(error)}") from None
+    return scenario.model_copy(update={"hosts": None, "nodelist": None})
 
 
-def _on_nodes_of_job(given: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Leave the nodes of a job on every topology."""
+def _nodes_of_job(given: dict[str, Any], path: Path) -> str:
+    """Return what stands before every topology where a job's nodes are given."""
     hosts, nodelist = given.get("hosts"), given.get("nodelist")
     if hosts is not None and nodelist is not None:
         raise ScenarioError(f"{path}: nodelist: {nodelist!r}: expected it or hosts, not both")
-    if not any(isinstance(each, str) and each for each in (hosts, nodelist)):
-        return dict(given)
-    over = f"nodes:{nodelist}@" if hosts is None else f"job:{hosts}@"
-
-    def on_job(table: Any) -> Any:
-        specs = table.get("topologies") if isinstance(table, dict) else None
-        if not isinstance(specs, list):
-            return table
-        specs = [over + spec if isinstance(spec, str) else spec for spec in specs]
-        return {**table, "topologies": specs}
-
-    lists = {k: given[k] for k in ("include", "exclude") if isinstance(given.get(k), list)}
-    changed = on_job(given) | {key: [on_job(each) for each in lists[key]] for key in lists}
-    return {key: value for key, value in changed.items() if key not in ("hosts", "nodelist")}
+    name, nodes = ("job", hosts) if nodelist is None else ("nodes", nodelist)
+    return f"{name}:{nodes}@" if nodes and isinstance(nodes, str) else ""
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:

@@ -41,10 +41,14 @@ TABLE = ConfigDict(extra="forbid", frozen=True)
 
 
 class Context(NamedTuple):
-    """Where a scenario lies, and what its file says without ``--set``: rules may be about that."""
+    """Where a scenario lies, its file without ``--set``, and whose nodes its topologies have.
+
+    Rules may be about what is there without ``--set``.
+    """
 
     path: Path
     before: Scenario | None = None
+    job: str = ""
 
     @property
     def absolute(self) -> Callable[[str], str]:
@@ -86,7 +90,7 @@ def _mappers(texts: list[str], context: Context) -> list[str]:
 
 
 def _topologies(texts: list[str], context: Context) -> list[str]:
-    specs = (change_paths(text, context.absolute) for text in texts)
+    specs = (change_paths(context.job + text, context.absolute) for text in texts)
     return once([topology_from_spec(spec).spec for spec in specs])
 
 
@@ -210,7 +214,7 @@ class Jobs(Table):
         As in `Scenario`, with fields that the size of a job fills: "lu.C.{power}".
     min_nodes, max_nodes : int, optional
         Sizes of the jobs that count.
-    unknown : {"refuse", "skip"}
+    on_unknown : {"error", "skip"}
         What to do with a job that has nodes which the machine does not have.
     mappers, seeds : list, optional
         The scenario's when left out.
@@ -221,7 +225,7 @@ class Jobs(Table):
     traces: Texts
     min_nodes: Annotated[StrictInt, Field(ge=1)] = 1
     max_nodes: Annotated[StrictInt, Field(ge=1)] | None = None
-    unknown: Literal["refuse", "skip"] = "refuse"
+    on_unknown: Literal["error", "skip"] = "error"
     mappers: Mappers | None = None
     seeds: Seeds | None = None
 

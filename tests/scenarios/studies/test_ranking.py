@@ -23,7 +23,7 @@ def case(runs_of):
     """Make a case of mappers and their makespans in seconds, with noise of 0.1 % or without."""
 
     def make(topology="mesh:2x2", *, noise=0, free=FREE, **times):
-        columns = {"mapper": list(times), "makespan_free": [free] * len(times)}
+        columns = {"mapper": list(times), "makespan_ideal_network": [free] * len(times)}
         if noise:
             seeds = np.random.default_rng(len(topology)).normal(1, noise, (len(times), 20))
             columns["makespans"] = list(seeds * np.array(list(times.values()))[:, None])

@@ -19,7 +19,7 @@ def study(tmp_path):
     for name, hosts in lists.items():
         (tmp_path / "jobs" / f"{name}.txt").write_text(hosts.replace(" ", "\n").replace("[0]", "0"))
 
-    def load(more="min_nodes = 4\nunknown = 'skip'", traces='["lu.S.{power}"]', changes=()):
+    def load(more="min_nodes = 4\non_unknown = 'skip'", traces='["lu.S.{power}"]', changes=()):
         file = tmp_path / "study.toml"
         file.write_text(
             f"name = 'jobs'\nmappers = ['identity', 'sweep']\n[[jobs]]\nhosts = 'jobs'\n"
@@ -78,7 +78,7 @@ def test_files_lie_where_the_folder_says(study):
         ("min_nodes = 5\nmax_nodes = 6", '["lu.S.4"]', "no job of 5 to 6 nodes in jobs"),
         ("max_nodes = 1", '["lu.S.{ranks}"]', "expected no fields but {nodes}, {power}"),
         ("sizes = 1", '["lu.S.4"]', r"unknown key 'jobs\[0\].sizes'.*one of hosts, topology"),
-        ("unknown = 'keep'", '["lu.S.4"]', "expected 'refuse' or 'skip'"),
+        ("on_unknown = 'keep'", '["lu.S.4"]', "expected 'error' or 'skip'"),
     ],
 )
 def test_jobs_that_make_no_sense_are_refused_in_one_line(study, more, traces, message):

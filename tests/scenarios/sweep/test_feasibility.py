@@ -142,7 +142,7 @@ def test_a_mapping_in_a_file_of_other_ranks_or_nodes_is_left_out(today, tmp_path
 def test_a_mapping_in_a_file_stays_as_it_is_where_others_are_spread(today, tmp_path):
     (today.parent / "today.csv").write_text("rank,node\n0,0\n1,0\n2,1\n3,1\n")
     today.write_text(
-        "spread = true\n" + today.read_text().replace('"mesh:4", "mesh:2"', '"mesh:4*2"')
+        "balanced = true\n" + today.read_text().replace('"mesh:4", "mesh:2"', '"mesh:4*2"')
     )
     done = as_json("run", today, "--out", tmp_path / "o", "--no-report")
     assert (done["done"], done["failed"]) == (1, {})
@@ -158,7 +158,7 @@ def test_what_can_be_is_asked_of_the_slots_that_are_left_where_ranks_are_spread(
     """gropp wants nodes of one size: 4 ranks fill 3 and 1 slots, or 2 and 2; 6 ranks 2, 2, 1, 1."""
     trace = "stencil:2x2,5pt" if can else "stencil:3x2,5pt"
     text = study.read_text().replace(f'"{LU}"', f'"{trace}"').replace('"sweep"', '"gropp", "scan"')
-    study.write_text("spread = true\n" + text.replace('"mesh:3", "mesh:4*4"', f'"{topology}"'))
+    study.write_text("balanced = true\n" + text.replace('"mesh:3", "mesh:4*4"', f'"{topology}"'))
     done = as_json("run", study, "--out", tmp_path / "o", "--no-report")
     assert (done["done"], done["failed"], len(done["impossible"])) == (1 + can, {}, not can)
 

@@ -20,7 +20,7 @@ from .studies import LU, sweep
 
 SCENARIO = f"""
 name = "beside"
-beside = "others.toml"
+co_running_jobs = "others.toml"
 traces = ["{LU}"]
 topologies = ["mesh:9"]
 mappers = ["sweep", "minmd"]
@@ -116,7 +116,7 @@ def test_runs_are_known_by_the_others_too(file):
     moved = ids()
     (file.parent / "others.toml").write_text(OTHERS.replace("20", "21"))
     assert len({*first, *moved, *ids()}) == 6
-    assert load_scenario(file, ['beside=""']).beside == ""
+    assert load_scenario(file, ['co_running_jobs=""']).co_running_jobs == ""
 
 
 def test_what_finds_no_room_beside_others_is_left_out(file):
@@ -130,7 +130,7 @@ def test_what_finds_no_room_beside_others_is_left_out(file):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("beside=missing.toml", "missing.toml: cannot be read as a file of jobs"),
+        ("co_running_jobs=missing.toml", "missing.toml: cannot be read as a file of jobs"),
         ("replay.repeat=10", "replay.repeat: 10: expected none of it with other jobs beside"),
         ("replay.messages=true", "replay.messages: True: expected none"),
     ],
