@@ -117,7 +117,7 @@ def run(
     """
     from hopmap.scenarios.results.plan_file import known_auto_expanded, read_plan
     from hopmap.scenarios.results.store import load_runs
-    from hopmap.scenarios.studies.study import left_out, outweighed
+    from hopmap.scenarios.studies.study import collectives_dominate, left_out
     from hopmap.scenarios.sweep.feasibility import possible
     from hopmap.scenarios.sweep.plan import plan
     from hopmap.scenarios.sweep.prepare import new_traffic, save_inputs
@@ -205,7 +205,9 @@ def run(
             f"{', '.join(expanded)}: mapped and measured with what collectives send, which is more "
             'than the messages: collectives = "ignore" leaves it out'
         )
-    names = [each for each in outweighed(table, loaded.replay.rounds) if each not in expanded]
+    names = [
+        each for each in collectives_dominate(table, loaded.replay.rounds) if each not in expanded
+    ]
     if names:
         warn(
             f"{', '.join(names)}: collectives send more than the messages that were mapped: "

@@ -17,7 +17,13 @@ from hopmap.scenarios.quantities import count
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.studies.ranking import once
-from hopmap.scenarios.studies.study import DEFAULTS, Study, left_out, load_study, outweighed
+from hopmap.scenarios.studies.study import (
+    DEFAULTS,
+    Study,
+    collectives_dominate,
+    left_out,
+    load_study,
+)
 from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
@@ -162,7 +168,9 @@ def _render(
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
         left_out=left_out(whole.runs),
         outweighed=[
-            name for name in outweighed(whole.runs, whole.rounds) if name not in whole.expanded
+            name
+            for name in collectives_dominate(whole.runs, whole.rounds)
+            if name not in whole.expanded
         ],
         links=tables.link_rows(study),
         sections=[

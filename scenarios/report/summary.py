@@ -115,7 +115,7 @@ def chosen_cases(study: Study) -> Sequence[Case]:
 
     def misled(case: Case) -> float:
         least = case.runs[column].min()
-        return float(case.thrifty.best[column] / max(least, 1e-300))
+        return float(case.fewest_hop_bytes.best[column] / max(least, 1e-300))
 
     replayed = [case for case in study.cases if case.replayed] or list(study.cases)
     by_spread = sorted(replayed, key=spread, reverse=True)

@@ -76,7 +76,7 @@ def headline(case: Case) -> dict[str, str]:
     facts["verdict"] = verdict(case)
     gained = not case.replayed and not facts["gain"].startswith("±0")
     facts["matters"] = "yes" if gained or matters(case) else ""
-    thrifty = case.thrifty
+    thrifty = case.fewest_hop_bytes
     if case.replayed and thrifty not in case.leaders and thrifty.value("hop_bytes"):
         less = change(thrifty.value("hop_bytes"), best.value("hop_bytes"))
         if not less.startswith("±0"):

@@ -152,7 +152,7 @@ def _choosing(found: Sequence[Relation]) -> Iterator[str]:
     spreads = _range([g.spread for g, _ in gaps])
     yield f"{text}. The slowest mapping runs {spreads} longer than the fastest."
     if noisy := [r.case for r in found if r.case.times is not None]:
-        among = sum(any(case.thrifty is entry for entry in case.leaders) for case in noisy)
+        among = sum(any(case.fewest_hop_bytes is entry for entry in case.leaders) for case in noisy)
         yield (
             "That is of medians of replays with noise: the mapping with the fewest hop-bytes is "
             f"among those that no other is known to beat in {among} of {_cases(len(noisy))}."

@@ -130,7 +130,7 @@ class Case:
         return self.default.mapper.strip() if self.default else DEFAULTS[0]
 
     @property
-    def thrifty(self) -> Entry:
+    def fewest_hop_bytes(self) -> Entry:
         """The mapper with the fewest hop-bytes."""
         return min(self.entries, key=lambda entry: (_cost(entry.best), entry is not self.best))
 
@@ -290,7 +290,7 @@ def _cost(row: pd.Series[Any]) -> tuple[float, float]:
     return float(row["hop_bytes"]), float(row["hop_messages"])
 
 
-def outweighed(runs: pd.DataFrame, rounds: int | None = None) -> list[str]:
+def collectives_dominate(runs: pd.DataFrame, rounds: int | None = None) -> list[str]:
     """Return the traces whose collectives cross more links than the messages that were mapped.
 
     Parameters
