@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -136,7 +136,7 @@ def index(folder: Path) -> dict[str, Stored]:
         return index(folder)
     for run_id, row in loose.items():
         if row is not None and (run_id not in found or found[run_id].error is not None):
-            found[run_id] = Stored(_text(row["error"][0].as_py()), None)
+            found[run_id] = Stored(row["error"][0].as_py(), None)
     return found
 
 
@@ -152,7 +152,8 @@ def error_of(folder: Path, run_id: str) -> str | None:
     """
     row = read_loose(folder, "runs", run_id)  # first: a run is gathered before it is not loose
     if row is not None:
-        return _text(row["error"][0].as_py())
+        error: str | None = row["error"][0].as_py()
+        return error
     try:
         for path in reversed(_parts_of_runs(folder)):
             if run_id in (errors := errors_in(path)):
@@ -171,10 +172,6 @@ def errors_in(path: Path) -> dict[str, str | None]:
     """Return the error, or None, of every run in a part; its name says what is in it."""
     table = read_part(path, "runs", columns=["run_id", "error"])
     return dict(zip(table["run_id"].to_pylist(), table["error"].to_pylist(), strict=True))
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def read_runs(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -245,3 +247,18 @@ def test_the_report_has_a_row_a_suite_and_its_figures(results: Path) -> None:
     figure = (results / "figures" / "stencil-skew-15x15.svg").read_text()
     for word in ("off-node messages, worst node", "step of the stencil", "simulated time (ms)"):
         assert word in figure
+
+
+def test_sweeps_do_without_studies():
+    program = (
+        "import sys\n"
+        "sys.modules['hopmap.scenarios.studies'] = None\n"
+        "from hopmap.scenarios.sweep.plan import plan\n"
+        "from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path\n"
+        "path = scenario_path('first')\n"
+        "print(len(plan(load_scenario(path), path.parent)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "12\n"

@@ -390,3 +390,14 @@ def test_mappers_see_the_links_as_the_scenario_sets_them(tmp_path):
     file = write(tmp_path, more='[parameters]\n"link.bandwidth" = "1 GB/s"\n')
     for run in plan(load_scenario(file), tmp_path):
         assert {kind.bandwidth for kind in measure_module.usable_network(run).kinds} == {1e9}
+
+
+def test_an_ideal_network_is_replayed_once_for_all_networks_and_links(tmp_path, monkeypatch):
+    calls, real = [], measure_module.free_makespan
+    monkeypatch.setattr(measure_module, "_IDEAL", {})
+    monkeypatch.setattr(measure_module, "free_makespan", lambda *a: calls.append(a) or real(*a))
+    more = 'replay.engine = "simpy"\n[[vary]]\nparameters."link.bandwidth" = ["1 GB/s", "2 GB/s"]\n'
+    sweep(write(tmp_path, more=more), tmp_path / "out")
+    runs = store.load_runs(tmp_path / "out")
+    assert len(calls) == runs["makespan_ideal_network"].nunique() == 1
+    assert runs["topology"].nunique() == runs["variant"].nunique() == 2
