@@ -11,12 +11,12 @@ from .nas.lu import lu_folded as lu_folded
 from .nas.lu import lu_trace as lu_trace
 from .nas.lu import lu_traffic as lu_traffic
 from .omissions import LeftOut as LeftOut
+from .otf2.files import read_pair_counts as read_pair_counts
+from .otf2.files import write_pair_counts as write_pair_counts
 from .otf2.read import read_trace as read_trace
 from .otf2.totals import read_summary as read_summary
 from .otf2.totals import read_traffic as read_traffic
 from .otf2.write import write_trace as write_trace
-from .pair_counts import read_pair_counts as read_pair_counts
-from .pair_counts import write_pair_counts as write_pair_counts
 from .patterns.spmv import Hypergraph as Hypergraph
 from .patterns.spmv import hypergraph_of as hypergraph_of
 from .patterns.spmv import partition_hypergraph as partition_hypergraph

@@ -78,11 +78,6 @@ def unfolded(folded: Folded) -> Trace:
 
     A recording is as it was. Otherwise requests keep their numbers from trip to trip, as persistent
     ones do.
-
-    Raises
-    ------
-    OutOfMemoryError
-        It would not fit.
     """
     trace = folded.trace
     events = int(folded.trips(np.arange(trace.events)).sum())

@@ -144,15 +144,7 @@ class Source:
         return ()
 
     def digest(self) -> str:
-        """Hash of everything that determines the traffic and the trace, except hopmap's version.
-
-        Raises
-        ------
-        TraceError
-            No archive, or several.
-        OSError
-            A file cannot be read.
-        """
+        """Hash of everything that determines the traffic and the trace, except hopmap's version."""
         digest = hashlib.blake2b(self.kind.encode(), digest_size=16)
         files = self.files()
         if not files:
@@ -192,8 +184,8 @@ KINDS: dict[str, str | Opener] = {
     "stencil:": "patterns.stencils:open_stencil",
     "collective:": "patterns.collectives:open_collective",
     "training:": "patterns.training:open_training",
-    "scaled:": "extrapolation.derived:open_scaled",
-    "folded:": "extrapolation.derived:open_folded",
+    "scaled:": "extrapolation.extrapolate:open_scaled",
+    "folded:": "extrapolation.fold:open_folded",
     ".otf2": ARCHIVE,
     ".prof": "formats.openmpi_monitoring:open_monitoring",
     **dict.fromkeys((".npz", ".csv", ".mtx", ".graph", ".grf"), TABLE),
@@ -222,11 +214,6 @@ def source_kind(name: str) -> Callable[[F], F]:
     ----------
     name : str
         ``"kind:"`` for texts that begin so, or ``".suffix"`` for names of files that end so.
-
-    Raises
-    ------
-    TraceError
-        Another function has the name, or the name is none.
     """
 
     def register(function: F) -> F:

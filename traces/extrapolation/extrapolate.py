@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.folded import Folded
+from hopmap.traces.folded import Folded, traffic_of_folded
 from hopmap.traces.safety.memory import require_memory
+from hopmap.traces.sources import Source, open_source
 from hopmap.traces.trace import Kind, Trace, TraceError
+from hopmap.traces.traffic import Traffic
 
-from .fold import fold
+from .fold import FoldedSource, fold
 from .groups import Group, Refused, Told
 from .partners import Dims, coordinates, families, place_name, places
 from .steps import NUMBERS, Steps, Word, folded_of, steps_of
@@ -221,3 +225,43 @@ def _joined(parts: list[list[Told]], groups: list[Group], dims: Dims, name: str)
             gap[rows] = part.gap
             begin = begin + part.steps
     return Steps(name, ranks, offsets, word, peer, numbers, gap)
+
+
+@dataclass(frozen=True)
+class ScaledSource(Source):
+    """A program at more ranks than it was recorded on."""
+
+    kind = "scaled"
+    programs: tuple[Source, ...]
+    ranks: int
+
+    def parts(self) -> tuple[Source, ...]:
+        """Return the program at fewer ranks."""
+        return self.programs
+
+    def extrapolated(self) -> Scaled:
+        """Extrapolate the program."""
+        return scaled([each.calls() for each in self.programs], self.ranks)
+
+    def traffic(self) -> Traffic:
+        """Compute who sends how much to whom."""
+        return traffic_of_folded(self.calls())
+
+    def calls(self) -> Folded:
+        """Compute what every rank does, in loops."""
+        return self.extrapolated().program
+
+
+def open_scaled(words: str, folder: Path | None) -> ScaledSource:
+    """Return the source that "scaled:RANKS,TRACE,..." is."""
+    text = f"scaled:{words}"
+    ranks, *traces = words.split(",")
+    if not (ranks.isascii() and ranks.isdigit() and len(ranks) < 9) or not all([traces, *traces]):
+        raise TraceError(f"{text}: expected scaled:RANKS,TRACE,..., like scaled:256,run16,run64")
+    programs = tuple(open_source(each, folder) for each in traces)
+    for each in programs:
+        if not each.has_calls:
+            raise TraceError(f"{text}: {each.name} has no calls: expected a trace or a benchmark")
+        if isinstance(each, FoldedSource):
+            raise TraceError(f"{text}: {each.name}: expected {each.program.name} itself")
+    return ScaledSource(text, programs, int(ranks))

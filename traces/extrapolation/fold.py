@@ -13,14 +13,20 @@ the period and each level of loops.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import warnings
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.errors import HopmapWarning
 from hopmap.traces.folded import Folded, Recorded
+from hopmap.traces.sources import Source, open_source
+from hopmap.traces.summary import Summary
 from hopmap.traces.trace import Kind, Records, Spans, Trace, TraceError
+from hopmap.traces.traffic import Traffic
 
 from .event_tokens import Reduced, Words, mixed, reduced, requests_of, words_of
 
@@ -211,3 +217,59 @@ def _moved(trace: Trace, time: NDArray[np.float64], place: Ints) -> Spans:
         begin[at] += shift
         end[at] += shift
     return trace.spans._replace(begin=begin, end=end)
+
+
+@dataclass(frozen=True)
+class FoldedSource(Source):
+    """A recording whose repetitions are loops."""
+
+    kind = "folded"
+    program: Source
+
+    def parts(self) -> tuple[Source, ...]:
+        """Return the recording."""
+        return (self.program,)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the recording is."""
+        return self.program.is_short
+
+    def traffic(self) -> Traffic:
+        """Read who sends how much to whom."""
+        return self.program.traffic()
+
+    def summary(self) -> Summary | None:
+        """Sum up the recording."""
+        return self.program.summary()
+
+    def calls(self) -> Trace | Folded:
+        """Fold the recording, and say what became of it."""
+        calls = self.program.calls()
+        if isinstance(calls, Folded):
+            return calls
+        folded = fold(calls, keep=False)
+        summary = f"{self.name}: {calls.events:,} events: "
+        if not len(folded.times):
+            _warn(summary + "nothing repeats that can be folded")
+        else:
+            _warn(
+                f"{summary}{folded.trace.events:,} of them listed, the others as trips of loops, "
+                "each of which computes as long as the average one"
+            )
+        return folded
+
+
+def open_folded(words: str, folder: Path | None) -> FoldedSource:
+    """Return the source that "folded:TRACE" is."""
+    text = f"folded:{words}"
+    if not words:
+        raise TraceError(f"{text}: expected folded:TRACE, like folded:run1")
+    program = open_source(words, folder)
+    if not program.has_calls:
+        raise TraceError(f"{text}: {program.name} has no calls: expected a trace")
+    return FoldedSource(text, program)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, HopmapWarning, stacklevel=3)

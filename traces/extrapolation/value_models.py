@@ -100,13 +100,7 @@ def counted_at(values: list[Ints], places: list[Place]) -> Ints | None:
 
 
 def tag_at(values: list[Ints], places: list[Place]) -> Ints:
-    """Tags at the target: also coordinates of cells, c + first + p * second.
-
-    Raises
-    ------
-    Unknown
-        As `trips_at`.
-    """
+    """Tags at the target: also coordinates of cells, c + first + p * second."""
     plain = counted_at(values, places)
     if plain is not None:
         return plain
@@ -131,11 +125,6 @@ def size_at(
     everyone : bool
         Whether these are of a collective, where OTF2 counts a rank's bytes for each member: with
         one size they are taken to be as many a member.
-
-    Raises
-    ------
-    Unknown
-        As `trips_at`.
     """
     target = places[-1]
     shape = (len(target.coords), target.trips)

@@ -21,13 +21,6 @@ def read_whole(file: Path, per_byte: int) -> bytes:
     ----------
     per_byte : int
         Bytes of memory that a byte of it takes at least, once it is understood.
-
-    Raises
-    ------
-    TraceError
-        It cannot be read.
-    OutOfMemoryError
-        It does not fit.
     """
     try:
         size = file.stat().st_size
@@ -38,13 +31,7 @@ def read_whole(file: Path, per_byte: int) -> bytes:
 
 
 def read_start(file: Path, size: int) -> bytes:
-    """Read the first bytes of a file.
-
-    Raises
-    ------
-    TraceError
-        It cannot be read.
-    """
+    """Read the first bytes of a file."""
     try:
         with file.open("rb") as stream:
             return stream.read(size)
@@ -93,13 +80,7 @@ class Fields:
         )
 
     def numbers(self, lines: Ints, at: Ints | int, expected: str) -> Ints:
-        """Return whole numbers, one of each of some lines, `at` counted from the line's first.
-
-        Raises
-        ------
-        TraceError
-            Something else stands there.
-        """
+        """Return whole numbers, one of each of some lines, `at` counted from the line's first."""
         from .text_kernels import INTEGER
 
         place = self.lines[lines] + at
@@ -137,15 +118,7 @@ class Fields:
 
 
 def read_fields(file: Path, breaks: str, *, squeeze: bool = False) -> Fields:
-    """Read a file whose fields are separated by any of some characters.
-
-    Raises
-    ------
-    TraceError
-        It cannot be read.
-    OutOfMemoryError
-        It does not fit.
-    """
+    """Read a file whose fields are separated by any of some characters."""
     return fields_of(file, read_whole(file, _PER_BYTE), breaks, squeeze=squeeze)
 
 

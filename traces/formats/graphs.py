@@ -22,14 +22,7 @@ from hopmap.traces.traffic import Traffic
 
 
 def read_metis(file: Path) -> Traffic:
-    """Read a graph: an edge is a message from its lower vertex, of as many bytes as it weighs.
-
-    Raises
-    ------
-    TraceError
-        Another number of lines or edges than the header says, a neighbour that is none, an edge
-        that its ends do not agree on.
-    """
+    """Read a graph: an edge is a message from its lower vertex, of as many bytes as it weighs."""
     lines = [
         line
         for line in file.read_text(encoding="ascii", errors="replace").splitlines()
@@ -129,13 +122,7 @@ def write_scotch(file: Path, traffic: Traffic) -> None:
 
 
 def read_scotch(file: Path) -> Traffic:
-    """Read a graph, whose numbers may stand on any lines.
-
-    Raises
-    ------
-    TraceError
-        Another version, flags that are not three bits, a vertex or arc that is not there.
-    """
+    """Read a graph, whose numbers may stand on any lines."""
     words = file.read_text(encoding="ascii").split()
     if len(words) < 5 or words[0] != "0" or words[4].zfill(3).strip("01"):
         raise TraceError(

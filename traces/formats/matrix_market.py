@@ -57,12 +57,6 @@ def read_matrix_market(path: str | Path) -> Any:
     -------
     scipy.sparse.coo_array or ndarray
         As the file has it, entries on both sides of the diagonal written out; duplicates stay.
-
-    Raises
-    ------
-    TraceError
-        No such file, not MatrixMarket, entries outside the matrix, more or fewer than its header
-        says.
     """
     file = Path(path)
     if not file.is_file():

@@ -55,11 +55,6 @@ def read_monitoring(path: str | Path, *, collectives: bool = False) -> Traffic:
     collectives : bool
         Whether to count what collectives send as well. Of early releases, what is all one letter
         always counts.
-
-    Raises
-    ------
-    TraceError
-        No files, a line that is not understood, or too many ranks.
     """
     files = profiles(path)
     if not files:

@@ -59,11 +59,6 @@ def read_metadata(text: str, name: str) -> dict[str, Any]:
         A JSON object; see `Traffic.metadata`.
     name : str
         The file, for messages.
-
-    Raises
-    ------
-    TraceError
-        No JSON object, or a key that mappers know with a value that they could not use.
     """
     try:
         metadata = json.loads(text)

@@ -12,8 +12,8 @@ from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
 
 from . import cg, ep, ft, is_, lu, mg
+from .multipartition_program import BT_BENCHMARK, SP_BENCHMARK
 from .skeleton import Benchmark
-from .sp_bt import BT_BENCHMARK, SP_BENCHMARK
 
 _ALL: tuple[Benchmark[Any], ...] = (
     lu.BENCHMARK,
@@ -43,11 +43,6 @@ def nas_traffic(name: str, *, steps: int | None = None) -> Traffic:
         ``benchmark.class.ranks``.
     steps : int, optional
         Time steps instead of the class's own.
-
-    Raises
-    ------
-    TraceError
-        Unknown benchmark or class, or a rank count that the benchmark does not allow.
     """
     benchmark, nas_class, ranks = _split(name)
     return benchmark.traffic(nas_class, ranks, steps=steps)
@@ -113,13 +108,7 @@ class NasSource(Source):
 
 
 def open_benchmark(text: str, _: Path | None) -> NasSource:
-    """Return the source that a benchmark's name is.
-
-    Raises
-    ------
-    TraceError
-        As `nas_traffic`, before anything is generated.
-    """
+    """Return the source that a benchmark's name is."""
     benchmark, nas_class, ranks = text.split(".")
     if benchmark.lower() not in BENCHMARKS:
         raise TraceError(

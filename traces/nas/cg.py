@@ -87,11 +87,6 @@ def cg_problem(nas_class: str, ranks: int, steps: int | None = None) -> CgProble
         A power of two, at most `MOST_RANKS`.
     steps : int, optional
         Rounds instead of the class's own.
-
-    Raises
-    ------
-    TraceError
-        Unknown class, or too many ranks.
     """
     n, nonzer, own = parameters_of("CG", CLASSES, nas_class)
     if ranks > MOST_RANKS:

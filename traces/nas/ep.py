@@ -26,13 +26,7 @@ SUMS = (1, 1, 10, 1)
 
 
 def ep_batches(nas_class: str, ranks: int, steps: int | None = None) -> tuple[int, int]:
-    """Batches of a rank, and how many ranks have one more.
-
-    Raises
-    ------
-    TraceError
-        Unknown class, more ranks than batches, time steps.
-    """
+    """Batches of a rank, and how many ranks have one more."""
     batches = 1 << (parameters_of("EP", CLASSES, nas_class) - BATCH)
     if not 1 <= ranks <= batches:
         raise TraceError(

@@ -107,11 +107,6 @@ def mg_problem(nas_class: str, ranks: int, steps: int | None = None) -> MgProble
         A power of two, at most 131072.
     steps : int, optional
         V-cycles instead of the class's own.
-
-    Raises
-    ------
-    TraceError
-        Unknown class, or a layout that leaves a rank without a point.
     """
     n, own = parameters_of("MG", CLASSES, nas_class)
     log_p = log2_of("MG", ranks)

@@ -126,11 +126,6 @@ class Benchmark(Generic[P]):
             As many as the benchmark allows.
         steps : int, optional
             Time steps instead of the class's own.
-
-        Raises
-        ------
-        TraceError
-            See `problem`.
         """
         problem = self.problem(nas_class, ranks, steps)
         metadata = {"benchmark": self.name, "class": nas_class, **self.grid(problem)}
@@ -149,13 +144,6 @@ class Benchmark(Generic[P]):
         flops : float
             Operations per second of one rank, as NPB counts them: see this file's head. 0
             means no computation.
-
-        Raises
-        ------
-        TraceError
-            See `problem`; a rate that is negative or endless.
-        OutOfMemoryError
-            It would not fit.
 
         Notes
         -----
@@ -196,52 +184,28 @@ class Benchmark(Generic[P]):
 
 
 def parameters_of(benchmark: str, classes: Mapping[str, T], nas_class: str) -> T:
-    """Look a class up.
-
-    Raises
-    ------
-    TraceError
-        The benchmark has no such class.
-    """
+    """Look a class up."""
     if nas_class not in classes:
         raise TraceError(f"{benchmark} class {nas_class!r}: expected one of {', '.join(classes)}")
     return classes[nas_class]
 
 
 def log2_of(benchmark: str, ranks: int) -> int:
-    """Logarithm of a rank count that has to be a power of two.
-
-    Raises
-    ------
-    TraceError
-        It is not one.
-    """
+    """Logarithm of a rank count that has to be a power of two."""
     if ranks < 1 or ranks & (ranks - 1):
         raise TraceError(f"{benchmark} on {ranks} ranks: expected a power of two")
     return ranks.bit_length() - 1
 
 
 def steps_of(benchmark: str, steps: int | None, own: int) -> int:
-    """Time steps to run: the class's own ones, or what was asked for.
-
-    Raises
-    ------
-    TraceError
-        Fewer than one.
-    """
+    """Time steps to run: the class's own ones, or what was asked for."""
     if steps is not None and steps < 1:
         raise TraceError(f"{benchmark} with {steps} time steps: expected at least 1")
     return own if steps is None else steps
 
 
 def seconds_per_operation(benchmark: str, flops: float) -> float:
-    """Seconds that an operation takes at this rate; 0 operations/s means no computation.
-
-    Raises
-    ------
-    TraceError
-        A negative or endless rate.
-    """
+    """Seconds that an operation takes at this rate; 0 operations/s means no computation."""
     if not (0 <= flops < np.inf):
         raise TraceError(f"{benchmark} at {flops} flop/s: expected 0 or more")
     return 1 / flops if flops else 0.0

@@ -102,11 +102,6 @@ def read_records(reader: int, file: str, complaints: Complaints) -> Records:
         The definition file, for messages.
     complaints : Complaints
         Where libotf2's own messages are collected.
-
-    Raises
-    ------
-    TraceError
-        The file is missing or cut.
     """
     records = Records()
     failure: list[BaseException] = []

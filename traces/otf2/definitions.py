@@ -94,13 +94,7 @@ class Definitions:
 
 
 def read_definitions(reader: int, file: str, complaints: Complaints) -> Definitions:
-    """Read the global definitions of an open archive, see `read_records`.
-
-    Raises
-    ------
-    TraceError
-        They are missing, cut, or lack what an MPI program needs.
-    """
+    """Read the global definitions of an open archive, see `read_records`."""
     records = read_records(reader, file, complaints)
     if records.clock is None or records.clock[0] == 0:
         raise TraceError(f"{file}: no ClockProperties definition with a resolution")

@@ -1,20 +1,98 @@
-"""The files of an OTF2 archive: finding them, and what they must hold before libotf2 sees them."""
+"""The files of an OTF2 archive: finding them, and what they must hold before libotf2 sees them.
+
+An archive's companion says who sends how much to whom in MPI_Alltoallv and _Alltoallw.
+OTF2 has one number of bytes sent and one received for each member of a collective. A file beside
+the anchor, ``traces.counts`` beside ``traces.otf2``, has the counts themselves: a table in text::
+
+    # comments begin like this
+    rank,call,peer,bytes
+    0,0,1,4096
+
+* rank: world rank of the sender.
+* call: how many of these calls the rank began before, non-blocking ones included, on communicators
+  of at least two members.
+* peer: place in `sendcounts`, that is, rank in the communicator.
+* bytes: ``sendcounts[peer]`` times the size of the type. Pairs without bytes may be left out; with
+  MPI_IN_PLACE, bytes are those of `recvcounts`, without one's own.
+
+Whoever uses them compares the sums of every call with those of the trace.
+"""
 
 from __future__ import annotations
 
+import io
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from hopmap.traces.pair_counts import companion_of
+from hopmap.traces.safety.atomic_files import replacing
+from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.sources import FileSource
-from hopmap.traces.trace import Trace, TraceError
+from hopmap.traces.trace import PairCounts, Trace, TraceError
 from hopmap.traces.traffic import Traffic
 
 if TYPE_CHECKING:
     from hopmap.traces.summary import Summary
+
+HEADER = "rank,call,peer,bytes"
+SUFFIX = ".counts"
+_PER_BYTE = 20  # bytes of memory that reading takes at its peak, a byte of the file
+
+
+def companion_of(anchor: Path) -> Path:
+    """Return where the counts of an archive stand, whether they are there or not."""
+    return anchor.with_suffix(SUFFIX)
+
+
+def read_pair_counts(path: str | Path) -> PairCounts:
+    """Read a file of counts."""
+    file = Path(path)
+    try:
+        size = file.stat().st_size
+        require_memory(_PER_BYTE * size, f"{file}: {size:,} bytes of counts", "leave out steps")
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TraceError(f"{file}: cannot be read: {' '.join(str(error).split())}") from None
+    lines = [line for line in text.splitlines() if line.partition("#")[0].strip()]
+    if not lines or lines[0].partition("#")[0].replace(" ", "").rstrip() != HEADER:
+        first = lines[0][:60] if lines else ""
+        raise TraceError(f"{file}: header {first!r}: expected {HEADER}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # no rows: nothing was sent
+            rows = np.loadtxt(io.StringIO("\n".join(lines[1:])), np.int64, delimiter=",", ndmin=2)
+    except ValueError as error:
+        reason = " ".join(str(error).split())
+        raise TraceError(f"{file}: expected whole numbers {HEADER}: {reason}") from None
+    if rows.size and rows.shape[1] != 4:
+        raise TraceError(f"{file}: {rows.shape[1]} columns: expected {HEADER}")
+    rows = rows.reshape(-1, 4)
+    bad = np.argwhere(rows < 0)
+    if bad.size:
+        row, column = bad[0]
+        raise TraceError(
+            f"{file}: row {row}: {HEADER.split(',')[column]} {rows[row, column]}: expected at "
+            "least 0"
+        )
+    rows = rows[np.lexsort(rows[:, 2::-1].T)]
+    twice = np.flatnonzero((rows[1:, :3] == rows[:-1, :3]).all(axis=1))
+    if twice.size:
+        rank, call, peer, _ = rows[twice[0]].tolist()
+        raise TraceError(f"{file}: rank {rank}, call {call}: peer {peer} is listed twice")
+    return PairCounts(str(file), *rows.T.copy())
+
+
+def write_pair_counts(path: str | Path, counts: PairCounts) -> None:
+    """Write a file of counts, sorted; it appears whole or not at all."""
+    some = counts.size > 0
+    rows = np.stack([np.asarray(column)[some] for column in counts[1:]], axis=1)
+    rows = rows[np.lexsort(rows[:, 2::-1].T)]
+    with replacing(path) as partial:
+        np.savetxt(partial, rows, fmt="%d", delimiter=",", header=HEADER, comments="")
+
 
 _LARGEST_ANCHOR = 1 << 20
 _ANCHOR_STRINGS = 46  # where the first string of an anchor file begins
@@ -22,13 +100,7 @@ _WITH_PROPERTIES = b"\3"  # version of the anchor file's format
 
 
 def find_archive(path: str | os.PathLike[str]) -> Path:
-    """Return the anchor file of the archive that a path means.
-
-    Raises
-    ------
-    TraceError
-        There is none, or more than one.
-    """
+    """Return the anchor file of the archive that a path means."""
     given = Path(path)
     if given.is_file():
         if given.suffix != ".otf2":
@@ -46,13 +118,7 @@ def find_archive(path: str | os.PathLike[str]) -> Path:
 
 
 def archive_files(path: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of an archive: anchor, definitions, one or two a location, counts of pairs.
-
-    Raises
-    ------
-    TraceError
-        As `find_archive`.
-    """
+    """Return an archive's files: anchor, definitions, one or two a location, counts of pairs."""
     anchor = find_archive(path)
     definitions, folder = anchor.with_suffix(".def"), anchor.with_suffix("")
     inside = sorted(folder.iterdir()) if folder.is_dir() else []

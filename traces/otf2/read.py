@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.progress import Progress
-from hopmap.traces.pair_counts import companion_of, read_pair_counts
+from hopmap.traces.otf2.files import companion_of, read_pair_counts
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import (

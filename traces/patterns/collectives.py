@@ -34,14 +34,7 @@ class Call(NamedTuple):
 
 
 def parse_collective(text: str) -> Call:
-    """Read OPERATION=ALGORITHM,RANKS,BYTES.
-
-    Raises
-    ------
-    TraceError
-        Not of that form, an operation that is none of `OPERATIONS`, too few or many ranks, or
-        bytes that do not split among the ranks.
-    """
+    """Read OPERATION=ALGORITHM,RANKS,BYTES."""
     match = _FORM.fullmatch(text)
     if match is None:
         raise TraceError(

@@ -143,24 +143,12 @@ class Pattern(NamedTuple):
 
 
 def read_pattern(path: str | Path) -> Pattern:
-    """Read where a MatrixMarket matrix has entries; zeros that a sparse file lists count.
-
-    Raises
-    ------
-    TraceError
-        No such file, not MatrixMarket, not square, or empty.
-    """
+    """Read where a MatrixMarket matrix has entries; zeros that a sparse file lists count."""
     return pattern_of(read_matrix_market(path), name=str(path))
 
 
 def pattern_of(matrix: Any, *, name: str = "matrix") -> Pattern:
-    """Where a matrix of scipy or numpy has entries.
-
-    Raises
-    ------
-    TraceError
-        It is not square, or empty.
-    """
+    """Where a matrix of scipy or numpy has entries."""
     from scipy import sparse
 
     entries = sparse.coo_array(matrix)
@@ -177,13 +165,7 @@ def pattern_of(matrix: Any, *, name: str = "matrix") -> Pattern:
 
 
 def hypergraph_of(pattern: Pattern, model: Model) -> Hypergraph:
-    """Return the row-net or the column-net hypergraph of a matrix.
-
-    Raises
-    ------
-    TraceError
-        A model that is neither.
-    """
+    """Return the row-net or the column-net hypergraph of a matrix."""
     if model not in get_args(Model):
         raise TraceError(f"model {model!r}: expected {' or '.join(get_args(Model))}")
     size = pattern.size
@@ -218,11 +200,6 @@ def spmv_traffic(
         Rank of every vertex; partitioned by `partition_hypergraph` when left out.
     seed : int
         Of the partition.
-
-    Raises
-    ------
-    TraceError
-        More ranks than rows, an unknown model, or no partitioner.
     """
     if not 1 <= ranks <= pattern.size:
         raise TraceError(

@@ -228,11 +228,6 @@ def parse_stencil(text: str) -> Stencil:
 
     Sizes joined by x; a stencil's name, or its vectors like 1:0/-1:0; then, where wanted, periodic
     dimensions (`parse_periodic`) and bytes, one number or one for each vector, joined by colons.
-
-    Raises
-    ------
-    TraceError
-        Not written so, or as `stencil_traffic`.
     """
     dims, *rest = text.split(",")
     given = dict(part.partition("=")[::2] for part in rest[1:])

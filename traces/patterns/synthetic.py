@@ -64,11 +64,6 @@ def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Tr
         One message from every rank to its target, itself perhaps; of uniform traffic, one to every
         rank, itself too.
 
-    Raises
-    ------
-    TraceError
-        Unknown pattern, sizes that it is not defined for, or too many ranks.
-
     Examples
     --------
     >>> synthetic_traffic("tornado", (8,)).dst.tolist()

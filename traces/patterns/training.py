@@ -111,13 +111,7 @@ class Training(NamedTuple):
 
 
 def parse_training(text: str) -> Training:
-    """Read KEY=VALUE, ...: the fields of `Training`, and model=NAME of `MODELS`.
-
-    Raises
-    ------
-    TraceError
-        Another key, a value that is none, parts that do not divide what they share.
-    """
+    """Read KEY=VALUE, ...: the fields of `Training`, and model=NAME of `MODELS`."""
     given: dict[str, int | float] = {}
     for part in text.split(","):
         key, equals, value = part.strip().partition("=")

@@ -1,4 +1,7 @@
-"""How a launcher is told to give its processes the recorder's library."""
+"""How a launcher gives its processes the recorder's library, and what a recording came to.
+
+That is an archive or counts, and all that is not in them, in words.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,16 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
+from hopmap.traces.formats.files import save_traffic
+from hopmap.traces.otf2.write import write_trace
+from hopmap.traces.trace import Collective, TraceError
+from hopmap.traces.traffic import Traffic
+
 from .build import Built, RecorderError
+from .merge import hosts_of, trace_of
+from .raw import Process, read_processes
 
 _SAYS = {
     "openmpi": re.compile(r"Open MPI|OpenRTE|Open RTE|PRRTE|prterun"),
@@ -91,3 +103,98 @@ def as_line(words: Sequence[str], environment: Mapping[str, str]) -> str:
     """Write a command for a shell."""
     before = [f"{name}={shlex.quote(value)}" for name, value in environment.items()]
     return " ".join([*before, shlex.join(words)])
+
+
+_SOME = 4  # ranks that are named
+_SAID = {
+    "merged_polls": "polls in vain that became one with those before them",
+    "calls_while_off": "calls not recorded, as MPI_Pcontrol had switched recording off",
+    "foreign_messages": "messages to or from processes outside of MPI_COMM_WORLD: not recorded",
+    "foreign_collectives": "collectives with such processes: recorded as calls only",
+    "foreign_communicators": "communicators with such processes",
+    "unknown_requests": "completions of requests whose beginning was not seen: not recorded",
+    "freed_requests": "requests freed before they were complete: their completion is not known",
+    "uncounted_pairs": "persistent alltoallv: who sends how much to whom is not recorded",
+    "lost_regions": "regions of MPI_Pcontrol beyond 64 within each other or 1024 names",
+    "one_sided": "one-sided operations: not in the counts of a profile",
+    "one_sided_bytes": "bytes that they moved",
+    "failed_calls": "calls that MPI answered with an error: recorded as calls only",
+}
+
+
+def finish(folder: Path, out: Path) -> tuple[str, ...]:
+    """Make an archive, or of a profile a file of traffic, from what processes left in a folder.
+
+    Returns
+    -------
+    tuple of str
+        What is not in it, or not as it was, one line each.
+    """
+    processes = read_processes(folder)
+    if processes[0].header["profile"]:
+        save_traffic(out, _traffic(folder, processes, out.stem))
+    else:
+        write_trace(trace_of(processes, str(out)), out, node_of=hosts_of(processes))
+    return tuple(_missed(processes))
+
+
+def is_profile(folder: Path) -> bool:
+    """Whether a folder holds counts instead of calls."""
+    return any(folder.glob("*.matrix"))
+
+
+def collectives_of(folder: Path) -> dict[str, tuple[int, int]]:
+    """Add up the calls by all ranks and the bytes sent, of each collective of a profile."""
+    processes = read_processes(folder)
+    totals = sum(
+        np.stack([each.header["collectives"][key] for key in ("calls", "sent")]).astype(np.int64)
+        for each in processes
+    )
+    return {
+        each.name.lower(): (int(calls), int(sent))
+        for each, calls, sent in zip(Collective, *np.asarray(totals), strict=True)
+        if calls and each < Collective.CREATE_HANDLE
+    }
+
+
+def _traffic(folder: Path, processes: Sequence[Process], name: str) -> Traffic:
+    ranks = len(processes)
+    rows = []
+    for rank in range(ranks):
+        file = folder / f"{rank}.matrix"
+        counts = np.fromfile(file, dtype=np.uint64) if file.is_file() else np.zeros(0)
+        if counts.size != 2 * ranks:
+            raise TraceError(f"{file}: {counts.size} numbers, expected {2 * ranks}")
+        messages, size = counts.astype(np.int64).reshape(ranks, 2).T
+        peers = np.flatnonzero(messages)
+        rows.append((np.full(len(peers), rank), peers, messages[peers], size[peers]))
+    src, dst, sent, sizes = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return Traffic.from_pairs(ranks, src, dst, sent, sizes, name=name)
+
+
+def _missed(processes: Sequence[Process]) -> list[str]:
+    lines = []
+    for code, how in ((0, "without MPI_Finalize"), (2, "by MPI_Abort")):
+        ended = [
+            (rank, each.names.regions.get(int(each.header["open"])))
+            for rank, each in enumerate(processes)
+            if each.header["finished"] == code
+        ]
+        if ended:
+            some = ", ".join(
+                f"{rank} in {region}" if region and not code else str(rank)
+                for rank, region in ended[:_SOME]
+            )
+            more = f" and {len(ended) - _SOME} more" if len(ended) > _SOME else ""
+            lines.append(f"ended {how}: rank {some}{more}; what was recorded until then is kept")
+    failed = [rank for rank, each in enumerate(processes) if each.header["finished"] < 0]
+    if failed:
+        lines.append(f"recording ended early, as files could not be written: rank {failed[0]}")
+    alone = [rank for rank, each in enumerate(processes) if each.header["clocks"] < 2]
+    if alone and len({each.header["host"] for each in processes}) > 1:
+        lines.append("clocks were compared at the start only")
+    for key, what in _SAID.items():
+        number = sum(each.counts[key] for each in processes)
+        if number:
+            lines.append(f"{number:,} {what}")
+    return lines

@@ -181,13 +181,6 @@ def trace_of(processes: Sequence[Process], name: str) -> Trace:
 
     Clocks are those of rank 0: that of every host was compared with it at the start and at the end,
     and is taken to have gone evenly in between.
-
-    Raises
-    ------
-    TraceError
-        A communicator whose members nobody wrote down.
-    OutOfMemoryError
-        The trace would not fit.
     """
     total = sum(len(each.records) for each in processes)
     require_memory(_PER_RECORD * total, f"{name}: {total:,} records", "record it with --profile")

@@ -122,11 +122,6 @@ def read_processes(folder: Path) -> list[Process]:
     """Read what all processes of a run left, in the order of their ranks.
 
     Records are mapped, not read. Those behind a call that never ended are left out.
-
-    Raises
-    ------
-    TraceError
-        No recording, one of another version, parts of several, or a process whose file is missing.
     """
     ranks = sorted(int(m[1]) for m in map(_FILE.fullmatch, _names_in(folder)) if m)
     if not ranks:

@@ -14,11 +14,6 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a path to write a file to; on success it takes the place of `path`.
 
     On any exception, Ctrl-C included, what was written is removed and `path` is as it was.
-
-    Raises
-    ------
-    OSError
-        The folder does not exist or cannot be written.
     """
     target = Path(path)
     # The suffix stays last: libraries choose formats by it.
@@ -34,13 +29,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing_folder(path: str | Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; on success it takes the place of `path`.
-
-    Raises
-    ------
-    OSError
-        The parent folder does not exist or cannot be written.
-    """
+    """Yield an empty folder to fill; on success it takes the place of `path`."""
     target = Path(path)
     partial = _beside(target, f"{target.name}{secrets.token_hex(4)}")
     try:

@@ -22,11 +22,6 @@ def require_memory(need: int, what: str, instead: str) -> None:
         Bytes that it takes at least.
     what, instead : str
         What takes them, and what the user may do.
-
-    Raises
-    ------
-    OutOfMemoryError
-        Less is free.
     """
     import psutil
 

@@ -53,7 +53,7 @@ def record(
 ) -> int:
     """Run an MPI program and record its calls: an OTF2 archive, or traffic with --profile."""
     from hopmap.traces.otf2.write import expect_replaceable
-    from hopmap.traces.recorder.outcome import is_profile
+    from hopmap.traces.recorder.launch import is_profile
 
     if bool(words) == (merge is not None):
         raise typer.BadParameter("expected a command behind --, like -- mpirun -np 16 ./app")
@@ -129,7 +129,7 @@ def _run(words: Sequence[str], new: dict[str, str], *, to_stderr: bool) -> int:
 def _finish(folder: Path, out: Path, as_json: bool, command: str = "", code: int = 0) -> None:
     from hopmap.scenarios.cli.traces.reading import one_sided_rows
     from hopmap.traces.recorder.build import RecorderError
-    from hopmap.traces.recorder.outcome import collectives_of, finish, is_profile
+    from hopmap.traces.recorder.launch import collectives_of, finish, is_profile
     from hopmap.traces.sources import open_source
 
     if code and not any(folder.glob("*.events")):

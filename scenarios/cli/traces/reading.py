@@ -133,9 +133,8 @@ def _read(
         raise typer.BadParameter(f"--workers: {source.name} is no OTF2 archive: expected without")
     if source.archive is not None:
         from hopmap.traces.otf2 import read_kernels
-        from hopmap.traces.otf2.files import find_archive
+        from hopmap.traces.otf2.files import companion_of, find_archive
         from hopmap.traces.otf2.totals import read_summary
-        from hopmap.traces.pair_counts import companion_of
 
         read_kernels.time_callbacks(), read_kernels.total_callbacks()  # compiled here, untimed
         begin = time.perf_counter()

@@ -33,7 +33,7 @@ def scale(
     scaled:RANKS,TRACE,... is the same program wherever a trace is asked for, loops kept.
     """
     from hopmap.scenarios.mistaken import TRACE, expect
-    from hopmap.traces.extrapolation.derived import open_scaled
+    from hopmap.traces.extrapolation.extrapolate import open_scaled
     from hopmap.traces.folded import traffic_of_folded, unfolded
     from hopmap.traces.formats.files import save_traffic
     from hopmap.traces.otf2.write import write_trace

@@ -20,7 +20,7 @@ from hopmap.traces import (
     write_trace,
 )
 from hopmap.traces.nas.multipartition import multipartition, partners
-from hopmap.traces.nas.sp_bt import BT, SP
+from hopmap.traces.nas.multipartition_program import BT, SP
 from support import about
 
 RECORDED = ["sp.S.9", "bt.S.9", "bt.S.16"]

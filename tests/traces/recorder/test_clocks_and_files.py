@@ -7,8 +7,8 @@ import numpy as np
 from hopmap.traces import Kind, traffic_of
 from hopmap.traces.formats.files import load_traffic
 from hopmap.traces.recorder.build import build
+from hopmap.traces.recorder.launch import collectives_of, finish, is_profile
 from hopmap.traces.recorder.merge import hosts_of
-from hopmap.traces.recorder.outcome import collectives_of, finish, is_profile
 from hopmap.traces.recorder.raw import read_processes
 from support.recorded_runs import compiled
 

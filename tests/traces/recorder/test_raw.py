@@ -7,8 +7,8 @@ import pytest
 
 from hopmap.traces import Collective, Kind, TraceError
 from hopmap.traces.recorder.build import prototypes, wrappers_text
+from hopmap.traces.recorder.launch import collectives_of, finish
 from hopmap.traces.recorder.merge import trace_of
-from hopmap.traces.recorder.outcome import collectives_of, finish
 from hopmap.traces.recorder.raw import (
     COUNTS,
     HEADER,

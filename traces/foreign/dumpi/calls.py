@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.collective_bytes import account
 from hopmap.traces.foreign.requests import Entries, Part, begun_and_done, entries
-from hopmap.traces.foreign.trace_builder import Acts, acts
+from hopmap.traces.foreign.trace_builder import Acts, acts, collective_bytes
 from hopmap.traces.matching import ANY, Messages
 from hopmap.traces.trace import Collective, Kind, TraceError
 
@@ -212,7 +211,7 @@ def collectives_of(
             odd = root[(root < 0) | (root >= size)][0]
             what = operation.name.lower()
             raise TraceError(f"{rank.file}: {what} with root {odd}: expected a member")
-        sent, received = account(
+        sent, received = collective_bytes(
             *(rank.file, np.full(len(which), int(operation)), size, place, roots == place),
             *(part, total),
         )

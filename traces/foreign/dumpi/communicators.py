@@ -118,11 +118,6 @@ def members_of(
     ----------
     made : list of list of Made
         By process, in order.
-
-    Raises
-    ------
-    TraceError
-        Members that do not call the same.
     """
     ranks = len(made)
     members = [np.arange(ranks), np.zeros(0, dtype=np.int64)]

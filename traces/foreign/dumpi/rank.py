@@ -200,7 +200,7 @@ class Rank(NamedTuple):
         kind = self.get(which, at)
         if ((kind < 0) | (kind >= len(self.sizes))).any():
             raise TraceError(f"{self.file}: type {kind.max()}: expected one of {len(self.sizes)}")
-        # What is too much for 63 bits is beyond what `account` takes, and stays there.
+        # What is too much for 63 bits is beyond what `collective_bytes` takes, and stays there.
         most = 2**53 // np.maximum(self.sizes[kind], 1) + 1
         whole: Ints = np.minimum(count, most) * self.sizes[kind]
         return whole
@@ -215,13 +215,7 @@ class Rank(NamedTuple):
 
 
 def read_rank(file: Path) -> Rank:
-    """Read one file.
-
-    Raises
-    ------
-    TraceError
-        It is cut or foreign, or a function is not known; the message names the place.
-    """
+    """Read one file."""
     from . import walk_kernels as kernels
 
     content = read_whole(file, _PER_BYTE)

@@ -29,13 +29,7 @@ def is_meta(start: bytes) -> bool:
 
 
 def files_of_meta(meta: Path) -> tuple[Path, ...]:
-    """Return the files of all ranks that a meta file names.
-
-    Raises
-    ------
-    TraceError
-        Values that make no sense, or files that are missing.
-    """
+    """Return the files of all ranks that a meta file names."""
     lines = (
         line.partition("=") for line in read_whole(meta, 1).decode("utf-8", "replace").splitlines()
     )
@@ -86,14 +80,7 @@ class DumpiSource(Recording):
 
 
 def read_dumpi(files: list[Path], name: str) -> Trace:
-    """Read the files of all ranks, in order.
-
-    Raises
-    ------
-    TraceError
-        A file that is cut or foreign, a function or type that is not known, messages on
-        communicators whose members are not; the message names file and place.
-    """
+    """Read the files of all ranks, in order."""
     ranks = [read_rank(file) for file in files]
     members, numbers, untold_order = members_of([made_by(rank) for rank in ranks], files)
     offsets = np.concatenate(([0], np.cumsum([len(rank.calls) for rank in ranks]))).astype(np.int64)

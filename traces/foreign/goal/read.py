@@ -69,26 +69,13 @@ def is_goal(start: bytes) -> bool:
 
 
 def read_goal(file: Path) -> Schedule:
-    """Read a schedule, text or binary.
-
-    Raises
-    ------
-    TraceError
-        A statement that is not understood, a label that is not there, a part that lies outside the
-        file; the message names file and line or rank.
-    """
+    """Read a schedule, text or binary."""
     data = read_whole(file, _PER_BYTE)
     return schedule_of_binary(file, data) if is_binary(data) else schedule_of_text(file, data)
 
 
 def schedule_of_text(file: Path, data: bytes) -> Schedule:
-    """Return the schedule that a text says.
-
-    Raises
-    ------
-    TraceError
-        A statement that is not understood, ranks that are missing; the message names the line.
-    """
+    """Return the schedule that a text says."""
     from . import parse_kernels as kernels
 
     text = np.frombuffer(data, dtype=np.uint8)
@@ -196,13 +183,7 @@ def is_binary(start: bytes) -> bool:
 
 
 def schedule_of_binary(file: Path, data: bytes) -> Schedule:
-    """Return the schedule that a binary holds.
-
-    Raises
-    ------
-    TraceError
-        A part that lies outside the file, or does not fit together; the message names the rank.
-    """
+    """Return the schedule that a binary holds."""
     if int.from_bytes(data[:8], "little") == USED_UP:
         raise TraceError(f"{file}: a run with --save-mem has used it up: expected a fresh one")
     body = memoryview(data)[8:]

@@ -21,10 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.collective_bytes import account
 from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.requests import Entries, Part, begun_and_done, entries
-from hopmap.traces.foreign.trace_builder import Acts, Calls, acts, acts_of, trace_of
+from hopmap.traces.foreign.trace_builder import (
+    Acts,
+    Calls,
+    acts,
+    acts_of,
+    collective_bytes,
+    trace_of,
+)
 from hopmap.traces.matching import ANY, Messages, matched
 from hopmap.traces.trace import Collective, Kind, PairCounts, Trace, TraceError
 
@@ -149,7 +155,7 @@ def collectives_of(
             if (lines.members[:] != members).any() and lines.members.any():
                 raise lines.wrong(int(np.flatnonzero(lines.members != members)[0]))
             part, total = _bytes(lines, operation, own)
-            sent, received = account(
+            sent, received = collective_bytes(
                 *(rank.fields.file, operation + 0 * comm, members, own, root == own, part, total)
             )
             world = [
@@ -186,7 +192,7 @@ def collectives_of(
 
 
 def _bytes(lines: Lines, operation: Collective, own: Ints) -> tuple[Ints, Ints]:
-    """Bytes of each call's own part, and of all, as `account` wants them."""
+    """Bytes of each call's own part, and of all, as `collective_bytes` wants them."""
     none = np.zeros(len(lines.calls), dtype=np.int64)
     match operation:
         case Collective.BARRIER | Collective.CREATE_HANDLE:
@@ -231,14 +237,7 @@ class LiballprofSource(Recording):
 
 
 def read_liballprof(files: list[Path], name: str) -> Trace:
-    """Read the files of all ranks, in order.
-
-    Raises
-    ------
-    TraceError
-        A line that is not understood, a communicator whose members cannot be told, files of some
-        ranks only; the message names file and line.
-    """
+    """Read the files of all ranks, in order."""
     ranks = [read_rank(file) for file in files]
     regions = tuple(dict.fromkeys(name for rank in ranks for name in rank.names))
     found = communicators_of(ranks)

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.collective_bytes import account
 from hopmap.traces.foreign.text import read_whole
-from hopmap.traces.foreign.trace_builder import Acts, Calls, acts
+from hopmap.traces.foreign.trace_builder import Acts, Calls, acts, collective_bytes
 from hopmap.traces.regions import mpi_name
 from hopmap.traces.trace import Collective, Kind, TraceError
 
@@ -206,7 +205,7 @@ def collectives_of(
     part[of(Collective.BCAST)] = np.maximum(sent, received)[of(Collective.BCAST)]
     gets = of(Collective.SCATTER, Collective.SCATTERV, Collective.REDUCE_SCATTER)
     part[gets], total[gets] = received[gets], sent[gets]
-    out, in_ = account(file, sort, size, own, root == rank, part, total)
+    out, in_ = collective_bytes(file, sort, size, own, root == rank, part, total)
     columns = {"comm": comm, "operation": sort, "size": out, "received": in_}
     at_once = int(np.array(immediate, dtype=np.bool_)[calls.region[call]].sum())
     return acts(call, Kind.COLLECTIVE_END, peer=root, **columns), untold, at_once

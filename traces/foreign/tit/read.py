@@ -25,8 +25,7 @@ from hopmap.traces.foreign.trace_builder import Acts, Calls, acts_of, trace_of
 from hopmap.traces.matching import Messages, matched
 from hopmap.traces.trace import Trace, TraceError
 
-from .actions import LINE, REGIONS, SILENT, TYPES, reals
-from .calls import collectives_of, messages_of
+from .calls import LINE, REGIONS, SILENT, TYPES, collectives_of, messages_of, reals
 
 _INDEX = re.compile(rb"[^\s#:]+")
 
@@ -99,14 +98,7 @@ class TitSource(Recording):
 
 
 def read_tit(files: list[Path], name: str) -> Trace:
-    """Read the files of all ranks.
-
-    Raises
-    ------
-    TraceError
-        An action that is not understood, ranks that are missing, a file that is cut; the message
-        names file and line.
-    """
+    """Read the files of all ranks."""
     tables = [_table(file) for file in files]
     rank = np.concatenate([table[0] for table in tables])
     ranks = int(rank.max()) + 1
@@ -173,13 +165,7 @@ def _table(file: Path) -> tuple[Ints, Fields, Ints]:
 
 
 def _by_rank(tables: list[tuple[Ints, Fields, Ints]], ranks: int) -> Any:
-    """Go through ranks: each with its fields and lines.
-
-    Raises
-    ------
-    TraceError
-        Actions of a rank in several files.
-    """
+    """Go through ranks: each with its fields and lines."""
     where: dict[int, tuple[Fields, Ints]] = {}
     for rank, fields, rows in tables:
         present = np.flatnonzero(np.bincount(rank))

@@ -13,7 +13,7 @@ from hopmap.traces import (
     write_pair_counts,
     write_trace,
 )
-from hopmap.traces.pair_counts import HEADER
+from hopmap.traces.otf2.files import HEADER
 from hopmap.traces.sources import open_source
 from support import about
 from support.collective_calls import collective, trace_of_calls
