@@ -37,16 +37,13 @@ from numpy.typing import NDArray
 from hopmap.mappers.bisections.multilevel import exchange_blocks
 from hopmap.mappers.bisections.recursive_bisection import bisected
 from hopmap.mappers.bisections.ruin_recreate import ruin_and_recreate, spans_of
-from hopmap.mappers.cartesian.cartesian_orders import cartesian_orders, known_grid
 from hopmap.mappers.cartesian.fold import best_fold
 from hopmap.mappers.cartesian.grid import Grid
-from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
+from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders, known_grid
+from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import iterated_tabu
-from hopmap.mappers.orders.gray import gray
-from hopmap.mappers.orders.hilbert import hilbert
-from hopmap.mappers.orders.peano import peano
-from hopmap.mappers.orders.scan import scan
-from hopmap.mappers.orders.sweep import sweep
+from hopmap.mappers.orders.curves import gray, hilbert, peano, scan
+from hopmap.mappers.orders.node_orders import sweep
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -100,10 +97,6 @@ def auto(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
-    initial : ndarray, optional
-        A mapping that is not to be worsened.
     objective : str or callable
         What is minimised or maximised; a function of ``node_of`` is minimised.
     moves : int, optional

@@ -6,11 +6,13 @@ A mapper is a function ``(traffic, topology) -> mapping``. `@mapper` enters it i
 | argument | is |
 |---|---|
 | rng | the random numbers of this stage |
-| initial | the mapping to start from; without a default the mapper is a refiner that needs one |
+| initial | the mapping to start from, never worsened; without a default it is needed |
 | progress | whom to tell, see `Progress` |
 | stopped | whom to tell why a search ended, see `Portfolio` |
-| seconds | time budget |
-| objective | what to work for: a name, or a function of the mapping |
+| seconds, clock | time budget; elapsed seconds (wall) or the processor's (cpu) |
+| objective | what to work for, minimised or maximised: a name, or a function of the mapping |
+
+Docstrings of mappers say of these only what is special.
 
 All other arguments are its parameters, which have defaults, and annotations where the default does
 not say the type: bool, int, float, str, ``Literal[...]``, each also ``| None``, `Annotated` with
@@ -29,11 +31,10 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
-from hopmap.plugins import place_of, same_function
+from hopmap.plugins import load_entry_points, load_plugins, place_of, same_function, source_file
 from hopmap.topologies import Mapping, MappingError, Topology, did_you_mean
 from hopmap.traces import Traffic
 
-from .modules import MODULES
 from .objectives import Function, LoadName, ObjectiveName
 from .options import AtLeast, converted, type_text
 
@@ -43,8 +44,10 @@ F = TypeVar("F", bound=MapperFunction)
 
 Initial: TypeAlias = Literal["ignored", "optional", "needed"]
 
-_PASSED = ("rng", "initial", "progress", "stopped")
+GROUP = "hopmap.mappers"
+"""Entry points: a module that enters mappers, or a function to enter under the point's name."""
 
+_PASSED = ("rng", "initial", "progress", "stopped")
 
 Count: TypeAlias = Annotated[int, AtLeast(1)]
 CountOrZero: TypeAlias = Annotated[int, AtLeast(0)]
@@ -150,6 +153,40 @@ class MapperInfo:
         return self.presets[name]
 
 
+DEFINED_IN = {
+    "auto": "auto",
+    "bisections.multilevel": "multilevel",
+    "bisections.recursive_bisection": "recursive_bisection",
+    "cartesian.boxes": "factorisation gropp row_major",
+    "cartesian.fold": "fold",
+    "cartesian.grid_portfolio": "grid_portfolio",
+    "cartesian.halvings": "hyperplane kd_tree skewed_kd_tree",
+    "cartesian.strips": "squarest_strips stencil_strips",
+    "exact.astar": "astar",
+    "exact.exact_partition": "exact_partition",
+    "exchanges.annealing": "annealing",
+    "exchanges.bokhari": "bokhari",
+    "exchanges.genetic": "genetic",
+    "exchanges.hill_climbing": "descend",
+    "exchanges.kl": "kl",
+    "exchanges.local_search": "local_search",
+    "exchanges.tabu": "tabu",
+    "exchanges.timer": "timer",
+    "greedy.constructions": (
+        "fhgreedy greedy greedy_all_c greedy_min mueller_merbach topo_aware udfs"
+    ),
+    "greedy.minmd": "minmd",
+    "loads.congestion": "congestion relieve",
+    "orders.curves": "gray hilbert peano scan",
+    "orders.node_orders": "identity random random_sampling rcm sweep",
+    "partitions.hierarchical": "bottomup topdown",
+    "partitions.integrated": "integrated",
+    "partitions.pacmap": "pacmap",
+    "partitions.treematch": "treematch",
+}
+"""Module of hopmap's own mappers: each is imported only when one of them is asked for."""
+
+
 class Registry(UserDict[str, Any]):
     """Mappers by name; hopmap's own are names of modules until they are used."""
 
@@ -161,7 +198,13 @@ class Registry(UserDict[str, Any]):
         return info
 
 
-MAPPERS = Registry({name: f"hopmap.mappers.{module}" for name, module in MODULES.items()})
+MAPPERS = Registry(
+    {
+        name: f"hopmap.mappers.{module}"
+        for module, names in DEFINED_IN.items()
+        for name in names.split()
+    }
+)
 
 
 def mapper(
@@ -276,3 +319,33 @@ def _hint(name: str, parameter: inspect.Parameter, function: MapperFunction) -> 
             "Literal['a', 'b'], or a default that is a number, true, false or a text"
         )
     return type(parameter.default)
+
+
+def all_mappers() -> Registry:
+    """Return all mappers, those of plugins and installed packages among them."""
+    load_plugins()
+    load_entry_points(GROUP, _enter)
+    return MAPPERS
+
+
+def mapper_named(name: str) -> MapperInfo:
+    """Return a mapper; plugins and installed packages are loaded for a name that hopmap has not."""
+    if name in MAPPERS:
+        return MAPPERS[name]
+    known = all_mappers()
+    if name not in known:
+        raise MappingError(
+            f"unknown mapper {name!r}{did_you_mean(name, known)}; "
+            f"expected one of {', '.join(sorted(known))}"
+        )
+    return known[name]
+
+
+def mapper_source(name: str) -> str:
+    """Return the file that a mapper is defined in; empty where there is none, as in a session."""
+    return source_file(mapper_named(name).function)
+
+
+def _enter(name: str, offered: Any) -> None:
+    if callable(offered) and name not in MAPPERS:
+        mapper(name)(offered)

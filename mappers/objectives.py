@@ -115,11 +115,6 @@ def cost_model(
         One of `OBJECTIVES`.
     few : bool
         Whether only some distances for each node are asked for, so that no large table pays.
-
-    Raises
-    ------
-    MappingError
-        Unknown objective, or weights and distances whose products may not fit 64 bits.
     """
     from .distances import router_of
 
@@ -153,11 +148,6 @@ def objective_value(
         The mapping.
     objective : {"cardinality", "hop_messages", "hop_bytes", "max_link_load"}
         See the table above.
-
-    Raises
-    ------
-    MappingError
-        Unknown objective, or a mapping that does not fit.
     """
     mapping = check_mapping(node_of, topology, traffic.ranks)
     if objective == LOAD:

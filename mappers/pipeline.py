@@ -24,8 +24,7 @@ from hopmap.topologies import (
 from hopmap.traces import Traffic
 
 from .budget import Interrupted, Progress, Stopped
-from .lookup import all_mappers, mapper_named
-from .mapper import MapperInfo
+from .mapper import MapperInfo, all_mappers, mapper_named
 from .objectives import LOAD, OBJECTIVES, Function, unknown_objective
 
 

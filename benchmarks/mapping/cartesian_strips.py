@@ -19,7 +19,7 @@ from cartesian import Case, measured, suites
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hopmap.mappers.cartesian.squarest_strips import squarest_strips_all
+from hopmap.mappers.cartesian.strips import squarest_strips_all
 from hopmap.traces import stencil_traffic
 from hopmap.traces.patterns.stencils import star
 

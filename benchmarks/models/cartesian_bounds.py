@@ -22,7 +22,7 @@ from math import prod
 
 import numpy as np
 
-from hopmap.mappers.cartesian.kd_tree import kd_tree_all
+from hopmap.mappers.cartesian.halvings import kd_tree_all
 from hopmap.mappers.cartesian.strips import root
 
 # As printed. Rows: ranks of a node; columns: 2 to 6 dimensions.

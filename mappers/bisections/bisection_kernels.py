@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.basic_kernels import sort_by
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.sort_kernels import sort_by
 from hopmap.topologies.routing import Router, distance
 
 from .halving_kernels import TRIES, evolve

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.random_kernels import below, following
+from hopmap.mappers.basic_kernels import below, following
 
 from .fm_kernels import cut_cost, grow, refine
 

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import HOPS, CostModel
 from hopmap.mappers.distances import FARTHEST, table_router
-from hopmap.mappers.exchanges.annealing_run import SAMPLE, AnnealingSearch, Cooling
+from hopmap.mappers.exchanges.annealing import SAMPLE, AnnealingSearch, Cooling
 from hopmap.mappers.exchanges.assignment import assignment_to_groups
 from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import MOST as MOST_COST
 from hopmap.mappers.objectives import ObjectiveName, farthest
-from hopmap.mappers.orders.random_mapping import random_mapping
+from hopmap.mappers.orders.node_orders import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -78,17 +78,11 @@ def multilevel(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
     initial : ndarray, optional
         Returned if nothing better is found.
-    objective : str
-        What is minimised or maximised.
     moves : int, optional
         Proposals, shared by the levels; by default 2,000 a rank, and with a time budget four tenths
         of it for the groups and the rest for the ranks.
-    seconds, clock, progress
-        Time budget, elapsed or of the processor, and whom to tell.
     """
     watch = Watch(seconds, progress, clock)
     if moves is None and seconds is None:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
+from hopmap.mappers.basic_kernels import below, following
 from hopmap.mappers.cost_kernels import priced
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
-from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import Router, distance
 
 from .bisection_kernels import mean_hops

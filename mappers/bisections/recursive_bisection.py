@@ -40,8 +40,6 @@ def recursive_bisection(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
     objective : str
         What weighs a pair: its bytes, its messages, or 1 (cardinality).
     tries : int

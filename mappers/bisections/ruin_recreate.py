@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
+from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.topologies import Topology, hierarchy
 
 MOST = 12  # subsystems that are split at once

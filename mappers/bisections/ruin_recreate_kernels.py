@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.random_kernels import below, following
-from hopmap.mappers.sort_kernels import grouped
+from hopmap.mappers.basic_kernels import below, following, grouped
 
 from .halving_kernels import TRIES, bisect
 

@@ -27,8 +27,7 @@ from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
 from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
 from hopmap.traces import Traffic
 
-from .grid import cartesian
-from .recognise import GridTraffic, recognised
+from .grid import GridTraffic, cartesian, recognised
 
 AT_ONCE = 1 << 20  # digits that are looked at together
 
@@ -46,10 +45,6 @@ def fold(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
-    objective : str
-        What is minimised or maximised.
     tries : int
         Most folds to look at.
     """

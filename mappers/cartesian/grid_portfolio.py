@@ -28,17 +28,11 @@ from hopmap.mappers.objectives import with_free_slots
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .factorisation import factorisation
+from .boxes import factorisation, gropp, row_major_mapper
 from .grid import Grid, cartesian, on_grid
-from .gropp import gropp
-from .hyperplane import hyperplane
-from .kd_tree import kd_tree
-from .off_node import Amount, Measure, leaving, peers_of, value
-from .off_node_search import refine
-from .row_major import row_major_mapper
-from .skewed_kd_tree import skewed_kd_tree
-from .squarest_strips import squarest_strips
-from .stencil_strips import stencil_strips
+from .halvings import hyperplane, kd_tree, skewed_kd_tree
+from .off_node import Amount, Measure, leaving, peers_of, refine, value
+from .strips import squarest_strips, stencil_strips
 
 
 def _quiet(function: Callable[..., Mapping]) -> Callable[..., Mapping]:
@@ -86,10 +80,6 @@ def grid_portfolio(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
-    initial : ndarray, optional
-        A mapping that is not to be worsened.
     first : {"sum", "worst"}
         Which counts first: what leaves all nodes, or what leaves the worst.
     amount : {"messages", "bytes"}
@@ -97,8 +87,6 @@ def grid_portfolio(
     moves : int, optional
         Proposals of all rounds, those that splitting stands for among them; 2.5 million times the
         root of the ranks, at most 160 million, if there is no time budget.
-    seconds, clock, progress
-        Time budget, elapsed or of the processor, and whom to tell.
     """
     from .off_node_kernels import Best
 
@@ -166,3 +154,27 @@ def mirrored(grid: Grid, axis: int) -> bool:
         return sorted(zip(flipped, grid.sizes, strict=True))
 
     return weighted(1) == weighted(-1)
+
+
+def known_grid(traffic: Traffic) -> Grid | None:
+    """Grid of the traffic; None where it is not one."""
+    try:
+        return cartesian(traffic, "auto")
+    except MappingError:
+        return None
+
+
+def cartesian_orders(grid: Grid, topology: Topology) -> Iterator[tuple[str, Mapping]]:
+    """Map a grid by all mappers that take it; they get nothing but its metadata."""
+    metadata = {
+        "dims": grid.dims,
+        "stencil": grid.stencil,
+        "stencil_bytes": grid.sizes,
+        "periodic": grid.periodic,
+    }
+    bare = Traffic.from_pairs(len(grid.cells), [], [], [], [], metadata)
+    for name, function in PUBLISHED.items():
+        try:
+            yield name, function(bare, topology)[grid.cells]
+        except MappingError:
+            continue

@@ -22,55 +22,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .grid import Coordinates
-from .strips import Cut
 
 
-def snake_coordinates(
-    rank: int, dims: Sequence[int], order: Sequence[int], cuts: Sequence[Cut]
-) -> list[int]:
-    """Coordinates of one rank; order[i] is cut by cuts[i], the last into single slices."""
-    coordinates = [0] * len(dims)
-    path = prod(dims)
-    for d, cut in zip(order[:-1], cuts, strict=False):
-        path //= dims[d]
-        (width, count), (other, others) = kinds(cut, path)
-        strip, first = 0, 0
-        if rank >= count * width * path:
-            rank -= count * width * path
-            strip, first, width = count, count * width, other
-        nth = rank // (width * path)  # of this width
-        rank -= nth * width * path
-        strip, first = strip + nth, first + nth * width
-        height, cell = divmod(rank, width)[::-1]
-        if cell % 2 == 1:
-            height = width - 1 - height
-        if path % 2 == 0:
-            if width % 2 == 0 and nth % 2 == 1:
-                if cell < 2:
-                    height, second = divmod(rank, 2)
-                    cell = second if height % 2 == 1 else 1 - second
-                else:
-                    height = width - 1 - height
-            elif cell >= path - 2 and strip < count + others - 1:
-                height, second = divmod(rank - (path - 2) * width, 2)
-                cell = path - 2 + (1 - second if height % 2 == 1 else second)
-        height += first
-        coordinates[d] = dims[d] - 1 - height if narrow_first(cut, path) else height
-        rank = path - 1 - cell if strip % 2 == 1 else cell
-    coordinates[order[-1]] = rank
-    return coordinates
+class Cut(NamedTuple):
+    """How a dimension is cut: `wide` strips of width + 1, then `narrow` ones of width."""
+
+    width: int
+    wide: int
+    narrow: int
 
 
-def snake_all(dims: Sequence[int], order: Sequence[int], cuts: Sequence[Cut]) -> Coordinates:
-    """Coordinates of all ranks: the same for a vector of ranks."""
-    rank = np.arange(prod(dims))
+def along_snake(
+    rank: NDArray[np.int64], dims: Sequence[int], order: Sequence[int], cuts: Sequence[Cut]
+) -> Coordinates:
+    """Coordinates of ranks; order[i] is cut by cuts[i], the last into single slices."""
     coordinates = np.zeros((len(rank), len(dims)), dtype=np.int64)
-    path = len(rank)
+    path = prod(dims)
     for d, cut in zip(order[:-1], cuts, strict=False):
         path //= dims[d]
         height, rank = _step(rank, path, cut)
@@ -87,7 +60,7 @@ def _step(
     widths = np.repeat(sizes, counts)
     first = np.cumsum(widths) - widths
     nth = np.concatenate([np.arange(count) for count in counts])
-    strip = np.repeat(np.arange(len(widths)), widths * path)[rank]
+    strip = np.searchsorted(np.cumsum(widths) * path, rank, side="right")
     rank = rank - (first * path)[strip]
     width = widths[strip]
     cell, height = np.divmod(rank, width)

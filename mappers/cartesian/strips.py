@@ -1,4 +1,4 @@
-"""Strips: what mappers by strips share, the numbering of a grid that is cut into strips.
+"""Grids cut into strips: `squarest_strips`, and `stencil_strips` for any stencil.
 
 Every dimension but the last of `order` is cut into strips, the wider ones first, so that the grid
 becomes columns along the last. The numbers fill column after column, each slice by slice, a slice
@@ -12,19 +12,159 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .grid import Coordinates
+from hopmap.mappers.mapper import mapper
+from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic
+
+from .grid import (
+    Coordinates,
+    Vectors,
+    Weight,
+    Weights,
+    cartesian,
+    crossing,
+    node_sizes,
+    on_grid,
+    placed,
+)
+from .snake import Cut, along_snake
+
+Carry = Literal["wider", "narrower"]
+Path = Literal["rows", "snake"]
 
 
-class Cut(NamedTuple):
-    """How a dimension is cut: `wide` strips of width + 1, then `narrow` ones of width."""
+@mapper("squarest_strips", source="Lehr 2019, chapter 6", needs=on_grid)
+def squarest_strips(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    carry: Carry = "wider",
+    path: Path = "rows",
+) -> Mapping:
+    """Cartesian grid: columns as square as a node's ranks, filled up and down.
 
-    width: int
-    wide: int
-    narrow: int
+    With n dimensions left, a strip should be as wide as the n-th root of p / (the widths so far), p
+    being the ranks of the largest node; as many strips as have at least that width share a
+    dimension evenly. The longest dimension is not cut: along it the columns run.
+
+    Source: Lehr 2019, chapter 6, connected version. The strips of a dimension come in two widths,
+    one apart, and the text does not say which one counts for the next root. Its figures (64 and
+    1,522 on 12 x 11 x 8 ranks and 33 nodes) follow with the wider; the narrower is ours, and there
+    gives 56 and 1,522. Nodes of one size come out connected with the wider, as do in any case those
+    with more ranks than a slice of a column; others can fall apart. With ``path=snake``, ours,
+    nodes of any sizes are connected, each of them (`snake.py`); on that grid it gives 64 and 1,526,
+    or 56 and 1,524 with the narrower.
+
+    Parameters
+    ----------
+    carry : {"wider", "narrower"}
+        Which width of a dimension's strips counts for the next dimension.
+    path : {"rows", "snake"}
+        Slices row by row as published, or ranks so that each is a neighbour of the one before.
+    """
+    grid = cartesian(traffic, "squarest_strips", weighs=False)
+    size = max(node_sizes(topology, traffic.ranks))
+    return placed(grid, squarest_strips_all(grid.dims, size, carry, path), topology)
+
+
+def squarest_strips_coordinates(
+    rank: int, dims: Sequence[int], size: int, carry: Carry = "wider", path: Path = "rows"
+) -> list[int]:
+    """Coordinates of one rank."""
+    (found,) = _squarest(np.array([rank]), dims, size, carry, path).tolist()
+    return list(found)
+
+
+def squarest_strips_all(
+    dims: Sequence[int], size: int, carry: Carry = "wider", path: Path = "rows"
+) -> Coordinates:
+    """Coordinates of all ranks."""
+    return _squarest(np.arange(prod(dims)), dims, size, carry, path)
+
+
+def _squarest(
+    rank: NDArray[np.int64], dims: Sequence[int], size: int, carry: Carry, path: Path
+) -> Coordinates:
+    order, cuts = squarest_cuts(dims, size, carry)
+    return (along_snake if path == "snake" else in_strips)(rank, dims, order, cuts)
+
+
+def squarest_cuts(dims: Sequence[int], size: int, carry: Carry) -> tuple[list[int], list[Cut]]:
+    """Order of the dimensions and how each is cut."""
+    order, cuts, section = last_longest(dims), [], 1
+    for left, d in zip(range(len(dims), 1, -1), order, strict=False):
+        cuts.append(cut(dims[d], root(size / section, left)))
+        section *= cuts[-1].width + (carry == "wider" and cuts[-1].wide > 0)
+    return order, [*cuts, Cut(1, 0, dims[order[-1]])]
+
+
+@mapper("stencil_strips", source="Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020", needs=on_grid)
+def stencil_strips(traffic: Traffic, topology: Topology, *, weight: Weight = "messages") -> Mapping:
+    """Cartesian grid: columns of the stencil's proportions, filled up and down.
+
+    The wider the stencil reaches in a dimension, the wider a strip should be there: its root is
+    taken of alpha times the ranks that are left, alpha being the stencil's extent in that dimension
+    over the geometric mean of its extents. Steps, roots (of degree d throughout) and roundings are
+    those of the authors' library mpicartreorderlib: what is left is divided by the narrower width,
+    without its fraction. Node sizes are averaged. Where the stencil does not go, strips are one
+    rank wide. With weight=bytes, ours, what crosses a cut takes the place of the extent: bytes
+    times reach, summed over the vectors; a box of these proportions has the least bytes across its
+    sides.
+
+    Source: Hunold, von Kirchbach, Lehr, Schulz, Traeff, Efficient process-to-node mapping
+    algorithms for stencil computations, IEEE Cluster 2020, arXiv 2005.09521. O(d^2 + d vectors) a
+    rank.
+    """
+    grid = cartesian(traffic, "stencil_strips", weighs=weight == "bytes")
+    sizes = node_sizes(topology, traffic.ranks)
+    size = traffic.ranks // len(sizes)
+    return placed(
+        grid, stencil_strips_all(grid.dims, size, grid.stencil, grid.weights(weight)), topology
+    )
+
+
+def stencil_strips_coordinates(
+    rank: int, dims: Sequence[int], size: int, stencil: Vectors, weights: Weights = None
+) -> list[int]:
+    """Coordinates of one rank."""
+    cuts = stencil_cuts(dims, size, stencil, weights)
+    (found,) = in_strips(np.array([rank]), dims, *cuts).tolist()
+    return list(found)
+
+
+def stencil_strips_all(
+    dims: Sequence[int], size: int, stencil: Vectors, weights: Weights = None
+) -> Coordinates:
+    """Coordinates of all ranks."""
+    return in_strips(np.arange(prod(dims)), dims, *stencil_cuts(dims, size, stencil, weights))
+
+
+def stencil_cuts(
+    dims: Sequence[int], size: int, stencil: Vectors, weights: Weights = None
+) -> tuple[list[int], list[Cut]]:
+    """Order of the dimensions and how each is cut."""
+    order, cuts, left = last_longest(dims), [], size
+    alpha = distortion(stencil, len(dims), weights)
+    for d in order[:-1]:
+        cuts.append(cut(dims[d], root(left * alpha[d], len(dims))))
+        left //= cuts[-1].width
+    return order, [*cuts, Cut(1, 0, dims[order[-1]])]
+
+
+def distortion(stencil: Vectors, dimensions: int, weights: Weights = None) -> list[float]:
+    """Extent of the stencil in every dimension over the geometric mean of those that are not 0."""
+    reach = [[0, *(vector[d] for vector in stencil)] for d in range(dimensions)]
+    extents = [max(values) - min(values) for values in reach]
+    if weights is not None:
+        extents = crossing(stencil, weights, dimensions)
+    used = [extent for extent in extents if extent]
+    mean = prod(used) ** (1 / len(used)) if used else 1.0
+    return [extent / mean for extent in extents]
 
 
 def cut(size: int, target: int) -> Cut:
@@ -45,43 +185,12 @@ def root(radicand: float, degree: int) -> int:
     return low + 1 if (low + 1) ** degree <= radicand * (1 + 1e-12) else low
 
 
-def strip_coordinates(
-    rank: int, dims: Sequence[int], order: Sequence[int], cuts: Sequence[Cut]
-) -> list[int]:
-    """Coordinates of one rank; order[i] is cut by cuts[i], the last into single slices."""
-    coordinates = [0] * len(dims)
-    widths, flipped, flip = [], [], False
-    row = prod(dims)  # ranks in the part of the grid that is left
-    for d, (width, wide, _) in zip(order, cuts, strict=True):
-        size = dims[d]
-        row //= size
-        height = rank // row
-        if flip:
-            height = size - 1 - height
-        border = wide * (width + 1)  # here the narrow strips begin
-        if height < border:
-            strip, taken = height // (width + 1), width + 1
-            first = strip * taken
-        else:
-            strip, taken = wide + (height - border) // width, width
-            first = border + (strip - wide) * width
-        rank -= row * (size - first - taken if flip else first)
-        row *= taken
-        coordinates[d] = first
-        widths.append(taken)
-        flipped.append(flip)
-        flip ^= strip % 2 == 1
-    for i, d in enumerate(order):
-        place = rank // prod(widths[i + 1 :]) % widths[i]
-        coordinates[d] += widths[i] - 1 - place if flipped[i] else place
-    return coordinates
-
-
-def strip_all(dims: Sequence[int], order: Sequence[int], cuts: Sequence[Cut]) -> Coordinates:
-    """Coordinates of all ranks: the same for a vector of ranks, strips looked up in tables."""
-    rank = np.arange(prod(dims))
+def in_strips(
+    rank: NDArray[np.int64], dims: Sequence[int], order: Sequence[int], cuts: Sequence[Cut]
+) -> Coordinates:
+    """Coordinates of ranks; order[i] is cut by cuts[i], the last into single slices."""
     coordinates = np.zeros((len(rank), len(dims)), dtype=np.int64)
-    row = np.full(len(rank), len(rank))
+    row = np.full(len(rank), prod(dims))  # ranks in the part of the grid that is left
     flip = np.zeros(len(rank), dtype=bool)
     widths, flipped = [], []
     for d, (width, wide, narrow) in zip(order, cuts, strict=True):

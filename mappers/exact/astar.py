@@ -147,18 +147,18 @@ def _cost(model: CostModel, node_of: Mapping) -> int:
 
 
 def _task(model: CostModel, topology: Topology, best: Mapping) -> SearchTask:
-    from . import astar_bound_kernels
+    from . import astar_kernels
     from .astar_kernels import FAR, SearchTask
 
     ranks = len(best)
     worst = 0 if model.kind == NEAR else topology.diameter()
     order = placing_order(model, ranks)
-    most = astar_bound_kernels.closest(model, topology.slots, worst)
+    most = astar_kernels.closest(model, topology.slots, worst)
     return SearchTask(
         order=order,
         slots=topology.slots,
         first=first_nodes(topology),
-        unplaced=astar_bound_kernels.unplaced_bounds(model, order, most),
+        unplaced=astar_kernels.unplaced_bounds(model, order, most),
         expanded=np.zeros(ranks + 1, dtype=np.int64),
         node_of=best,
         counters=np.array([0, 0, FAR, _cost(model, best)], dtype=np.int64),

@@ -90,17 +90,10 @@ def exact_partition(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
     measure : {"sum", "worst"}
         Of what leaves all nodes, or the worst of them.
     amount : {"messages", "bytes"}
         What is counted.
-
-    Raises
-    ------
-    MappingError
-        No Cartesian grid, or one that is too large.
     """
     grid = cartesian(traffic, "exact_partition")
     small_grid("exact_partition", traffic, topology)

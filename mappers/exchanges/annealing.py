@@ -5,24 +5,38 @@ the exchanges are those of the sparse quadratic assignment problem (Schulz and T
 `annealing_kernels`). The temperature falls geometrically, and its scale is the mean cost of the
 proposals that cost something where the search starts: from `hot` to `cold` times that mean.
 
+Every mapper that anneals uses `Cooling`: the present assignment, the best so far, and cooling runs
+between them. `auto` runs all of its members on one.
+
 O(degree) a proposal; memory is linear, but for a table of distances up to a few thousand nodes.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
+from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
-from hopmap.mappers.objectives import ObjectiveName
+from hopmap.mappers.objectives import (
+    ObjectiveName,
+    cost_bound,
+    cost_model,
+    objective_named,
+    with_free_slots,
+)
 from hopmap.mappers.options import AtLeast
-from hopmap.mappers.orders.random_mapping import random_mapping
+from hopmap.mappers.orders.node_orders import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .annealing_run import AnnealingSearch
+from .assignment import assign, assignment_of, cost_of
+
+if TYPE_CHECKING:
+    from .annealing_kernels import Assignment
 
 PER_RANK = 20_000
 
@@ -46,20 +60,14 @@ def annealing(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
     initial : ndarray, optional
         Mapping to start from, never worsened; random by default.
-    objective : str
-        What is minimised or maximised.
     moves : int, optional
         Proposals; by default as many as the time budget allows, or 20,000 a rank without one.
         With moves and without a budget, the same seed gives the same mapping.
     hot, cold : float
         First and last temperature, in units of what a proposal costs on average where the search
         starts, those that cost something; hot is 0.5 by default, 0.1 from a given mapping.
-    seconds, clock, progress
-        Time budget, elapsed or of the processor, and whom to tell.
     """
     watch = Watch(seconds, progress, clock)
     if hot is None:
@@ -75,3 +83,151 @@ def annealing(
     except KeyboardInterrupt:
         raise Interrupted(search.mapping) from None
     return search.mapping
+
+
+SLICE = 1 << 16  # proposals between two looks at the clock
+LOOKS = 0.02  # part of a time budget between two looks at the clock, if that is less
+SAMPLE = 10_000  # proposals that a temperature scale is taken from
+
+
+class Cooling:
+    """Exchanges that keep the best places met.
+
+    Parameters
+    ----------
+    model : CostModel
+        What the places cost.
+    assignment : Assignment
+        Where everybody is; changed in place.
+    watch : Watch
+        Time budget and progress.
+    bound : int
+        Cost at which the search is over.
+
+    Attributes
+    ----------
+    cost, best_cost : int
+        Of the present and of the best places.
+    best : ndarray(int64, shape=(slots,))
+        Best places.
+    moves : int
+        Proposals made.
+    """
+
+    def __init__(
+        self, model: CostModel, assignment: Assignment, watch: Watch, bound: int | None = None
+    ) -> None:
+        self.model, self.assignment, self.watch = model, assignment, watch
+        self.bound = bound
+        self.cost = cost_of(assignment)
+        self.best, self.best_cost = assignment.places.copy(), self.cost
+        self.moves = 0
+
+    def done(self) -> bool:
+        """Whether nothing can be gained any more, or the time is over."""
+        return self.optimal() or self.watch.over()
+
+    def optimal(self) -> bool:
+        """Whether nothing can be gained any more."""
+        return self.bound is not None and self.best_cost <= self.bound
+
+    def assign(self, places: NDArray[np.int64]) -> int:
+        """Assign everybody anew and return the cost; the best is kept if that is not better."""
+        assign(self.model, self.assignment, places)
+        self.gained(self.cost - cost_of(self.assignment))
+        return self.cost
+
+    def gained(self, saved: int) -> None:
+        """Note that the present cost has fallen so much, or risen."""
+        self.cost -= saved
+        if self.cost < self.best_cost:
+            self.best, self.best_cost = self.assignment.places.copy(), self.cost
+
+    def scale(self) -> float:
+        """Mean cost of those proposals that cost something."""
+        from . import annealing_kernels
+
+        if not len(self.assignment.active):
+            return 0.0
+        return annealing_kernels.uphill(self.model, self.assignment, SAMPLE)
+
+    def cool(
+        self, hot: float, cold: float, *, moves: int | None, seconds: float | None = None
+    ) -> None:
+        """Anneal from one temperature down to the other until moves or seconds are used up.
+
+        The temperature follows whichever is nearer to its end; the watch ends everything.
+        """
+        from . import annealing_kernels
+
+        if not len(self.assignment.active) or len(self.assignment.places) < 2:
+            return
+        now, begin = self.watch.now, self.watch.now()
+        made, part, step = 0, 0.0, SLICE >> 4
+        while part < 1 and not self.done() and (moves is None or made < moves):
+            proposals = step if moves is None else min(step, moves - made)
+            ahead = part if moves is None else (made + proposals) / moves
+            if seconds is not None:
+                ahead = max(ahead, (now() - begin) / seconds if seconds > 0 else 1.0)
+            ahead = min(ahead, 1.0)
+            saved = annealing_kernels.anneal(
+                self.model, self.assignment, between(hot, cold, part), between(hot, cold, ahead),
+                proposals,
+            )  # fmt: skip
+            part, made, step = ahead, made + proposals, SLICE
+            if seconds is not None:
+                rate = made / max(now() - begin, 1e-6)
+                step = min(max(int(rate * seconds * LOOKS), SLICE >> 6), SLICE)
+            self.moves += proposals
+            self.gained(saved)
+            self.report()
+
+    def report(self) -> None:
+        """Tell whoever wants to know."""
+
+
+class AnnealingSearch(Cooling):
+    """Exchanges of ranks, and of ranks with free slots, that keep the best mapping met.
+
+    Parameters
+    ----------
+    initial : ndarray
+        Where to start.
+    rng : Generator
+        Seeds the proposals.
+    watch : Watch
+        Time budget and progress.
+    """
+
+    def __init__(
+        self,
+        traffic: Traffic,
+        topology: Topology,
+        initial: Mapping,
+        objective: str,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> None:
+        model = cost_model(traffic, topology, objective)
+        assignment = assignment_of(model, topology, with_free_slots(initial, topology), rng)
+        super().__init__(model, assignment, watch, cost_bound(model, topology))
+        self.topology = topology
+        self.ranks = traffic.ranks
+        self.named = objective_named(objective)
+
+    @property
+    def mapping(self) -> Mapping:
+        """Best mapping so far."""
+        return self.best[: self.ranks]
+
+    def report(self) -> None:
+        """Report the value of the best mapping."""
+        value = self.named.value(self.best_cost)
+        self.watch.report(self.moves, None, f"{self.named.name} {value}")
+
+
+def between(hot: float, cold: float, part: float) -> float:
+    """Temperature after that part of a cooling run."""
+    if hot <= 0 or cold <= 0:
+        return hot * (1 - part)
+    return float(hot * (cold / hot) ** part)

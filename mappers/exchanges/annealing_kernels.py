@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.basic_kernels import below, following
 from hopmap.mappers.cost_kernels import priced
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import Router, distance
 
 WIDEST = 2**63 - 1

@@ -39,8 +39,8 @@ from hopmap.mappers.objectives import (
     objective_named,
     with_free_slots,
 )
-from hopmap.mappers.orders.curve import along, coordinates, order_by
-from hopmap.mappers.orders.sweep import sweep
+from hopmap.mappers.orders.curves import coordinates, order_by
+from hopmap.mappers.orders.node_orders import along, sweep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -76,8 +76,6 @@ def bokhari(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
     initial : ndarray, optional
         Mapping to start from; see `start` by default.
     objective : str
@@ -93,13 +91,6 @@ def bokhari(
         Which of equal exchanges is made.
     start : {"sweep", "columns"}
         Where no mapping is given: x fastest, or the last axis fastest.
-    seconds, progress
-        Time budget, and whom to tell.
-
-    Raises
-    ------
-    MappingError
-        jumps=side or start=columns on a network that is no box.
     """
     from . import bokhari_kernels
 

@@ -74,12 +74,8 @@ def genetic(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
     initial : ndarray, optional
         One of the first generation, the others being random.
-    objective : str
-        What is better.
     population, generations : int
         Strings of a generation, and how often it is bred anew.
     segment : int, optional
@@ -94,13 +90,6 @@ def genetic(
         What a string lists: the rank on each slot, or the slot of each rank.
     elite : bool
         Whether the best lives on.
-    seconds, progress
-        Time budget, and whom to tell.
-
-    Raises
-    ------
-    MappingError
-        roulette=plain with hops, of which fewer are better.
     """
     from . import genetic_kernels
 

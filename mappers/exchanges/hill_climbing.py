@@ -36,7 +36,7 @@ from hopmap.mappers.objectives import (
     objective_value,
     with_free_slots,
 )
-from hopmap.mappers.orders.sweep import sweep
+from hopmap.mappers.orders.node_orders import sweep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -83,13 +83,7 @@ class Valued:
         )
 
     def __call__(self, node_of: Mapping) -> float:
-        """Evaluate a mapping.
-
-        Raises
-        ------
-        MappingError
-            The function does not return a number.
-        """
+        """Evaluate a mapping."""
         value = self.function(node_of.copy())
         self.calls += 1
         try:
@@ -137,8 +131,6 @@ def descend(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
     initial : ndarray, optional
         Mapping to start from, never worsened; nodes in order by default.
     objective : str or callable
@@ -146,13 +138,6 @@ def descend(
     evaluations : int, optional
         Calls of the function, that of the start included; by default as many as the time budget
         allows, or 1,000 without one.
-    seconds, clock, progress
-        Time budget, elapsed or of the processor, and whom to tell.
-
-    Raises
-    ------
-    MappingError
-        The function does not return a number.
     """
     watch = Watch(seconds, progress, clock)
     if evaluations is None and seconds is None:

@@ -34,7 +34,7 @@ from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import Count, Seconds, mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
 from hopmap.mappers.options import AtLeast
-from hopmap.mappers.orders.random_mapping import random_mapping
+from hopmap.mappers.orders.node_orders import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic, require_memory
 
@@ -64,8 +64,6 @@ def kl(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
     initial : ndarray, optional
         Mapping to start from; random by default. The result is never worse.
     t : int
@@ -74,13 +72,6 @@ def kl(
         Share of the cost that a pass has to gain for another one to follow.
     objective : str
         The paper's is hop_bytes.
-    seconds, progress
-        Time budget, and whom to tell.
-
-    Raises
-    ------
-    OutOfMemoryError
-        t takes in more pairs of slots than fit.
     """
     from hopmap.mappers import cost_kernels
 

@@ -63,25 +63,12 @@ def local_search(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
-    initial : ndarray
-        Mapping to start from; the result is never worse.
     neighbourhood : str
         "N2", "Np", or the most edges between two ranks, "1" or "N1" to any number.
     s : int
         Ranks of a block, of Np.
-    objective : str
-        What is to gain.
     gain : {"sparse", "dense"}
         How gains are computed; the mapping is the same.
-    seconds, progress
-        Time budget, and whom to tell.
-
-    Raises
-    ------
-    MappingError
-        A neighbourhood that is none of these.
     """
     from .local_search_kernels import WITHIN, improve
 

@@ -34,11 +34,11 @@ from hopmap.mappers.objectives import (
     with_free_slots,
 )
 from hopmap.mappers.options import AtLeast
-from hopmap.mappers.orders.random_mapping import random_mapping
+from hopmap.mappers.orders.node_orders import random_mapping
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .annealing_run import AnnealingSearch
+from .annealing import AnnealingSearch
 
 if TYPE_CHECKING:
     from .tabu_kernels import TabuSearch
@@ -77,23 +77,10 @@ def tabu(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
-    initial : ndarray, optional
-        Mapping to start from.
-    objective : str
-        What is minimised or maximised.
     steps : int
         Exchanges made.
     aspiration : float
         Times slots^2: steps after which an exchange is forced.
-    seconds, progress
-        Time budget, and whom to tell.
-
-    Raises
-    ------
-    MappingError
-        More than 2,048 slots.
     """
     from . import tabu_kernels
 

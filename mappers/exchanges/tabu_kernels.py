@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.basic_kernels import below, following
 from hopmap.mappers.cost_kernels import priced
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies.routing import distance
 
 NEVER = 2**62
@@ -54,7 +54,7 @@ class TabuSearch(NamedTuple):
     steps : ndarray(int64, shape=(2,))
         Steps made, and the first at which some exchange may have to be forced.
     random : ndarray(uint64, shape=(1,))
-        See `random_kernels`.
+        See `basic_kernels`.
     """
 
     weight: NDArray[Any]

@@ -97,23 +97,12 @@ def timer(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
-    initial : ndarray
-        Mapping to start from; the result is never worse.
     hierarchies : int
         N_H.
     free_slots : bool
         Whether ranks may go to free slots; else every node keeps its number of ranks.
     objective : {"hop_bytes", "hop_messages"}
         Weights of Coco.
-    seconds, progress
-        Time budget, and whom to tell.
-
-    Raises
-    ------
-    MappingError
-        The topology is no partial cube, or the labels take more than `LARGEST` digits.
     """
     from .timer_kernels import swapped, values
 

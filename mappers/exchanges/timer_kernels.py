@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.sort_kernels import grouped
+from hopmap.mappers.basic_kernels import grouped
 
 
 @subroutine

@@ -10,12 +10,18 @@ Source: HAEC thesis, section 3.2, Algorithm 2. Where that leaves things open:
 - Ranks without traffic come last, as near to the centre as there is room.
 
 rule=published is that; O(pairs log pairs) and a search per rank, O(ranks * links) at worst.
-order=maplib is that as the thesis' authors ran it, which is not what they print: their code
-(MapLib, mapper/mapping.py) sorts the pairs by falling weight and takes them from the end, so that
-the *lightest* goes first (`maplib_order.py`), and its "breadth-first" search goes on from the node
-met last, so that it runs away from the root. So the poor figures of MinMD in the thesis, and what
-it says of them, are those of an oversight. It weighs messages: preset=thesis. Left out, as it would
-take two places: a message of a rank to itself, which MapLib places like a pair.
+order=maplib is that as the thesis' authors ran it, which is not what they print: their code sorts
+the pairs by falling weight and takes them from the end, so that the *lightest* goes first, of equal
+ones the last. Its "breadth-first" search goes on from the node met last, so that it runs away from
+the root. So the poor figures of MinMD in the thesis, and what it says of them, are those of an
+oversight. It weighs messages: preset=thesis. Left out, as it would take two places: a message of a
+rank to itself, which MapLib places like a pair.
+
+MapLib's graph (networkx) is filled by a walk through the matrix, row by row. It lists the ranks,
+and the partners of each, in the order of a dict, and a pair with the rank that is listed earlier.
+The thesis' rows come out with the dicts of its time, before Python 3.6, which list keys by their
+hashes and not as they were inserted. Source: unibas-dmi-hpc/MapLib, mapper/graph.py,
+mapper/mapping.py and mapper/topology.py (MIT).
 
 It lets a rank drift away from all of its partners but one. rule=connected does not: next comes the
 rank with the heaviest connection to placed ranks (of equals the one with the least traffic, then
@@ -36,9 +42,8 @@ from numpy.typing import NDArray
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.traces import Traffic
-
-from .maplib_order import links_as_visited, pairs_as_popped
 
 ALIKE = 1.5
 
@@ -60,19 +65,12 @@ def minmd(
 
     Parameters
     ----------
-    traffic, topology
-        See `map_ranks`.
     weight : {"bytes", "messages"}
         What makes a pair heavy; the thesis' tables were made by messages.
     rule : {"published", "connected"}
         Algorithm 2, or Mueller-Merbach's next rank and best node.
     order : {"printed", "maplib"}
         Of pairs and of the search for a free node: as printed, or as the authors' code has it.
-
-    Raises
-    ------
-    MappingError
-        order=maplib with rule=connected, which has no such order.
     """
     from . import minmd_kernels
 
@@ -125,3 +123,58 @@ def centre(topology: Topology) -> int:
     candidates = topology.representatives()
     sums = [int(topology.distance(node, every).sum()) for node in candidates]
     return candidates[int(np.argmin(sums))]
+
+
+def pairs_as_popped(traffic: Traffic, weight: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Ranks of every pair that talks, shape (pairs, 2), in the order in which MapLib places them.
+
+    Parameters
+    ----------
+    weight : ndarray(int64, shape=(pairs,))
+        Of the directed pairs of `traffic`; a pair's two directions are added, as MapLib does. Pairs
+        without weight and messages to oneself are no pairs.
+    """
+    from .minmd_kernels import list_partners, listed_by_hash
+
+    talks = weight > 0
+    src, dst = traffic.src[talks].astype(np.int64), traffic.dst[talks].astype(np.int64)
+    low, high = np.minimum(src, dst), np.maximum(src, dst)
+    _, met, pair = np.unique(low * traffic.ranks + high, return_index=True, return_inverse=True)
+    both = np.zeros(len(met), dtype=np.int64)
+    np.add.at(both, pair, weight[talks])
+
+    mentioned = np.stack((src, dst), axis=1).ravel()
+    distinct, since = np.unique(mentioned, return_index=True)
+    ranks = distinct[np.argsort(since)]
+    place = np.zeros(traffic.ranks, dtype=np.int64)  # of each rank in the list of ranks
+    place[ranks[listed_by_hash(ranks)]] = np.arange(len(ranks))
+
+    # Every pair as its earlier listed rank and the other, and the other's place in that one's list.
+    ends = np.stack((low[met], high[met]), axis=1)
+    ends = np.where((place[ends[:, 0]] < place[ends[:, 1]])[:, None], ends, ends[:, ::-1])
+    itself = ends[:, 0] == ends[:, 1]
+    rank = np.concatenate((ends[:, 0], ends[~itself, 1]))
+    partner = np.concatenate((ends[:, 1], ends[~itself, 0]))
+    rows = np.lexsort((np.concatenate((met, met[~itself])), rank))
+    indptr = np.searchsorted(rank[rows], np.arange(traffic.ranks + 1))
+    in_list = np.empty(len(rows), dtype=np.int64)
+    list_partners(indptr.astype(np.int64), partner[rows], in_list)
+    among = np.empty(len(rows), dtype=np.int64)
+    among[rows] = in_list
+
+    order = np.lexsort((among[: len(met)], place[ends[:, 0]], -both))[::-1]
+    return np.ascontiguousarray(ends[order[~itself[order]]])
+
+
+def links_as_visited(topology: Topology) -> NDArray[np.intp]:
+    """Return the links sorted by the node that they leave; within each in MapLib's order.
+
+    That is the topology's, but of a HAEC Box' wireless links, which come last in both: MapLib goes
+    down before it goes up, and through a board with y fastest.
+    """
+    router = topology.router
+    if not isinstance(router, BoxRouter) or router.family != HAEC:
+        return np.argsort(topology.link_from, kind="stable")
+    wireless = topology.link_kind > 0
+    x, y, z = (topology.coords[topology.link_to] * wireless[:, None]).T
+    return np.lexsort((y, x, z, wireless, topology.link_from))

@@ -9,6 +9,9 @@
 The first rank is the one with the most traffic, on the node with the least sum of distances to all
 nodes. What the sources leave open: of equal ranks the one with more traffic in all, then the lower
 one; of equal nodes the lower; a rank that is not tied to any goes where mueller_merbach puts it.
+
+TopoLB (`topo_aware`) places the most critical rank next, without its table of ranks x nodes. All
+its estimates are multiplied by the number of slots, so that mean distances are whole numbers.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from numpy.typing import NDArray
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
+
+from .greedy_kernels import volumes
 
 MUELLER_MERBACH, ALL_C, MIN = range(3)
 
@@ -37,10 +42,7 @@ def place(
     """
     router, indptr, peer, weight = model.router, model.indptr, model.peer, model.weight
     ranks, nodes = len(node_of), len(slots)
-    volume = np.zeros(ranks, dtype=np.int64)
-    for rank in range(ranks):
-        for i in range(indptr[rank], indptr[rank + 1]):
-            volume[rank] += weight[i]
+    volume = volumes(indptr, weight, ranks)
     free = slots.copy()
     placed = np.zeros(ranks, dtype=np.bool_)
     bound = np.zeros(ranks, dtype=np.int64)  # how strongly a rank is tied to those placed
@@ -96,3 +98,103 @@ def _least(cost: NDArray[np.int64], free: NDArray[np.int64]) -> int:
         if free[x] > 0 and (best < 0 or cost[x] < cost[best]):
             best = x
     return best
+
+
+@njit
+def place_critical(
+    model: CostModel, slots: NDArray[np.int64], second: bool, node_of: NDArray[np.int64]
+) -> None:
+    """Fill `node_of` rank by rank."""
+    indptr, peer, weight = model.indptr, model.peer, model.weight
+    ranks, nodes = len(node_of), len(slots)
+    far = np.zeros(nodes)  # sum of distances to all slots
+    if second:
+        for x in range(nodes):
+            for y in range(nodes):
+                far[x] += slots[y] * distance(model.router, x, y)
+    free = slots.copy()
+    left = slots.sum()
+    waiting = volumes(indptr, weight, ranks)  # traffic of each rank with ranks not placed
+    touched = np.zeros(ranks, dtype=np.bool_)  # has a partner that is placed
+    total = np.zeros(ranks)  # sum, least and where of the estimates over the free slots
+    least = np.zeros(ranks)
+    where = np.zeros(ranks, dtype=np.int64)
+    for _ in range(ranks):
+        # Ranks without placed partners: their traffic times what is the same for all of them.
+        near = -1
+        spread = 0.0
+        for x in range(nodes):
+            if free[x] > 0:
+                spread += free[x] * far[x]
+                if near < 0 or far[x] < far[near]:
+                    near = x
+        rank = -1
+        most = 0.0
+        for r in range(ranks):
+            if node_of[r] >= 0:
+                continue
+            if touched[r]:
+                critical = total[r] - left * least[r]
+            else:
+                critical = waiting[r] * (spread - left * far[near])
+            if rank < 0 or critical > most:
+                rank = r
+                most = critical
+        node = where[rank] if touched[rank] else near
+        if not touched[rank] and waiting[rank] == 0:  # silent: all nodes are equal
+            node = int(np.argmax(free > 0))
+        node_of[rank] = node
+        free[node] -= 1
+        left -= 1
+        for i in range(indptr[rank], indptr[rank + 1]):
+            waiting[peer[i]] -= weight[i]
+            touched[peer[i]] = True
+            where[peer[i]] = -1
+        for r in range(ranks):
+            if not touched[r] or node_of[r] >= 0:
+                continue
+            if where[r] < 0 or (where[r] == node and free[node] == 0):
+                total[r], least[r], where[r] = summed(model, far, waiting[r], node_of, r, free)
+            else:
+                total[r] -= estimate(model, far, waiting[r], node_of, r, node)
+
+
+@subroutine
+def estimate(
+    model: CostModel,
+    far: NDArray[np.float64],
+    waiting: int,
+    node_of: NDArray[np.int64],
+    rank: int,
+    node: int,
+) -> float:
+    """Return what a rank costs on a node, times the number of slots."""
+    peer, weight = model.peer, model.weight
+    cost = 0.0
+    for i in range(model.indptr[rank], model.indptr[rank + 1]):
+        if node_of[peer[i]] >= 0:
+            cost += weight[i] * distance(model.router, node, node_of[peer[i]])
+    return cost * (len(model.indptr) - 1) + waiting * float(far[node])
+
+
+@subroutine
+def summed(
+    model: CostModel,
+    far: NDArray[np.float64],
+    waiting: int,
+    node_of: NDArray[np.int64],
+    rank: int,
+    free: NDArray[np.int64],
+) -> tuple[float, float, int]:
+    """Sum of a rank's estimates over the free slots, the least, and the first node that has it."""
+    total = 0.0
+    least = 0.0
+    where = -1
+    for x in range(len(free)):
+        if free[x] > 0:
+            cost = estimate(model, far, waiting, node_of, rank, x)
+            total += free[x] * cost
+            if where < 0 or cost < least:
+                least = cost
+                where = x
+    return total, least, where

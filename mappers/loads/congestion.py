@@ -1,13 +1,7 @@
-"""Congestion: annealing of link loads, for the least load on the busiest link.
+"""Least load on the busiest link: `congestion` anneals link loads, `relieve` only descends.
 
-Exchanges as in `annealing`; every other one is of a rank with a message over one of the busiest
-links (the idea of Deveci et al. 2015, see `relieve`). The highest load alone is no guide, for most
-exchanges leave it as it is, so that what is annealed is the sum over all links of the load to the
-power of 8: high loads dominate it, and every link counts a little. What is kept is the mapping with
-the least highest load met, beginning with the given one.
-
-Loads are exact at every moment; a proposal costs the routes of two ranks' messages. Memory is
-linear, but for the table of distances that all annealing has on up to a few thousand nodes.
+Both walk the routes of two ranks' messages to look at an exchange, and keep what links carry exact
+at every moment. Any topology with routes, any slots; free slots take part.
 """
 
 from __future__ import annotations
@@ -17,11 +11,11 @@ from typing import Annotated
 import numpy as np
 
 from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
-from hopmap.mappers.exchanges.annealing_run import between
-from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
+from hopmap.mappers.exchanges.annealing import between
+from hopmap.mappers.mapper import Count, CountOrZero, Seconds, mapper
 from hopmap.mappers.objectives import LOAD, LoadName
 from hopmap.mappers.options import AtLeast
-from hopmap.mappers.orders.random_mapping import random_mapping
+from hopmap.mappers.orders.node_orders import random_mapping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -52,21 +46,22 @@ def congestion(
 ) -> Mapping:
     """Anneal link loads for the least load on the busiest link, from random by default.
 
+    Exchanges as in `annealing`; every other one is of a rank with a message over one of the busiest
+    links (the idea of Deveci et al. 2015, see `relieve`). The highest load alone is no guide, for
+    most exchanges leave it as it is, so that what is annealed is the sum over all links of the load
+    to the power of 8: high loads dominate it, and every link counts a little. What is kept is the
+    mapping with the least highest load met, beginning with the given one. Memory is linear, but for
+    the table of distances that all annealing has on up to a few thousand nodes.
+
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
     initial : ndarray, optional
         Mapping to start from, never worsened; random by default.
-    objective : {"max_link_load"}
-        Bytes on the busiest link.
     moves : int, optional
         Proposals; by default as many as the time budget allows, or 1,000 a rank without one.
     hot, cold : float
         First and last temperature, in units of what a proposal that costs something costs on
         average where the search starts.
-    seconds, clock, progress
-        Time budget, elapsed or of the processor, and whom to tell.
     """
     from .congestion_kernels import anneal_loads, highest
     from .link_loads_kernels import crossing
@@ -108,3 +103,54 @@ def congestion(
     except KeyboardInterrupt:
         raise Interrupted(best[: traffic.ranks]) from None
     return best[: traffic.ranks]
+
+
+@mapper("relieve", source="this project, after Deveci et al. 2015")
+def relieve(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    initial: Mapping,
+    objective: LoadName = LOAD,  # noqa: ARG001 - for pipelines to name
+    candidates: Count = 8,
+    seconds: Seconds = None,
+    progress: Progress | None = None,
+) -> Mapping:
+    """Exchanges that take load off the busiest link, until none helps.
+
+    After the idea of the congestion refinement of Deveci, Kaya, Ucar and Catalyurek, Fast and high
+    quality topology-aware task mapping, IPDPS 2015, whose text was not at hand. Take the busiest
+    link and a rank with a message over it; try to exchange it with whoever is near one of its
+    peers, a few candidates a rank; what gains is kept.
+
+    An exchange gains if the highest load falls; or stays, on fewer links; or on as many, with less
+    load on all links together. To find who crosses the busiest links all routes are walked after
+    each exchange, O(pairs * hops), so that memory is linear.
+
+    Parameters
+    ----------
+    candidates : int
+        Slots that are tried for a rank.
+    """
+    from .congestion_kernels import exchange, highest
+    from .link_loads_kernels import crossing
+
+    watch = Watch(seconds, progress)
+    loads, assignment = loads_and_assignment(traffic, topology, initial, rng)
+    bound = load_bound(traffic, topology)
+    found = np.empty(len(assignment.places), dtype=np.int64)
+    made = 0
+    try:
+        while not watch.over():
+            most, count = highest(loads.load)
+            watch.report(made, None, f"{LOAD} {most}")
+            if most <= bound:
+                break
+            ranks = found[: crossing(loads, assignment.places, most, found)]
+            if not exchange(loads, assignment, ranks, candidates, most, count):
+                break
+            made += 1
+    except KeyboardInterrupt:
+        raise Interrupted(assignment.places[: traffic.ranks]) from None
+    return assignment.places[: traffic.ranks]

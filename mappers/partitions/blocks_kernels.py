@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.random_kernels import below, following
+from hopmap.mappers.basic_kernels import below, following
 
 STALE = 0.02  # part of what all rounds have gained that the next one gains at least, or is the last
 

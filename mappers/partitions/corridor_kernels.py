@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.sort_kernels import sort_by
+from hopmap.mappers.basic_kernels import sort_by
 
 from .blocks_kernels import loads
 from .flow_kernels import Network, balanced_cut

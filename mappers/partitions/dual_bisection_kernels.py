@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.basic_kernels import below, following, grouped
 from hopmap.mappers.bisections.fm_kernels import cut_cost, grow, refine
 from hopmap.mappers.bisections.halving_kernels import COARSE, contract, match
-from hopmap.mappers.random_kernels import below, following
-from hopmap.mappers.sort_kernels import grouped
 
 
 @njit

@@ -63,12 +63,8 @@ def integrated(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
     initial : ndarray, optional
         Mapping to refine, which is not worsened; else it is made.
-    objective : str
-        What is minimised or maximised.
     starts : int
         Partitions made of the first level, the best of which is kept.
     cycles : int, optional
@@ -76,11 +72,6 @@ def integrated(
     seconds, clock, progress
         Time budget, elapsed or of the processor, and whom to tell. The first mapping is made
         whatever it takes.
-
-    Raises
-    ------
-    MappingError
-        More than 2,048 nodes with slots.
     """
     from .blocks_kernels import block_cost
 

@@ -72,11 +72,6 @@ def multisection_model(
         How hard KaHIP tries.
     epsilon : float
         How far above the mean a part may be, at every level; 0 is not at all.
-
-    Raises
-    ------
-    MappingError
-        Fewer vertices than ranks.
     """
     from hopmap.mappers.partitions.partition_kernels import induced
 
@@ -120,11 +115,6 @@ def bisection_model(
         Blocks to make.
     epsilon : float
         How far above the mean KaHIP is told that a block may be.
-
-    Raises
-    ------
-    MappingError
-        Fewer vertices than ranks.
     """
     whole = _graph(graph, ranks)
     block = kaffpa(whole, ranks, epsilon, rng, preset)

@@ -23,7 +23,7 @@ from typing import Literal
 
 import numpy as np
 
-from hopmap.mappers.greedy.construction import announce_quadratic, first_node
+from hopmap.mappers.greedy.constructions import announce_quadratic, first_node
 from hopmap.mappers.mapper import CountOrZero, mapper
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, Topology
@@ -47,19 +47,10 @@ def pacmap(
 
     Parameters
     ----------
-    traffic, topology
-        See `map_ranks`.
     rng
         For the partitioner, where nodes have several slots.
-    weight : {"bytes", "messages"}
-        What traffic is.
     start : int, optional
         The centre node; the middle of the machine by default.
-
-    Raises
-    ------
-    MappingError
-        No such node.
     """
     from .pacmap_kernels import centre_rank, expand
     from .partition_kernels import Graph, contracted

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
-from hopmap.mappers.greedy.construction_kernels import nearest_room
+from hopmap.mappers.greedy.greedy_kernels import nearest_room
 from hopmap.topologies.routing import Router, distance
 
 from .partition_kernels import Graph

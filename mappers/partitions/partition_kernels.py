@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
-from hopmap.mappers.sort_kernels import grouped, sort_by
+from hopmap.mappers.basic_kernels import grouped, sort_by
 
 
 class Graph(NamedTuple):

@@ -39,7 +39,7 @@ from hopmap.mappers.objectives import ObjectiveName
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .topdown import graph_for, levels_for
+from .hierarchical import graph_for, levels_for
 
 if TYPE_CHECKING:
     from .partition_kernels import Graph
@@ -72,17 +72,10 @@ def treematch(
 
     Parameters
     ----------
-    traffic, topology, rng
-        See `map_ranks`.
     divide : bool
         Whether to split arities into factors 3 and 2.
     objective : str
         Whose weights are traffic.
-
-    Raises
-    ------
-    MappingError
-        The machine is not made of nested subsystems, or its nodes differ in their slots.
     """
     from .partition_kernels import contracted
 
@@ -148,19 +141,19 @@ def grouped(graph: Graph, arity: int, rng: np.random.Generator) -> NDArray[np.in
 
 def _listed(graph: Graph, arity: int, sets: int) -> NDArray[np.int64]:
     """Independent groups among all there are, the best of the four orders."""
-    from . import treematch_listed_kernels
+    from . import treematch_kernels
 
-    groups = treematch_listed_kernels.all_groups(len(graph.indptr) - 1, arity, sets)
-    cost = treematch_listed_kernels.costs(graph, groups)
+    groups = treematch_kernels.all_groups(len(graph.indptr) - 1, arity, sets)
+    cost = treematch_kernels.costs(graph, groups)
     chosen = np.empty(len(graph.indptr) // arity, dtype=np.int64)
     order = np.arange(sets)
-    least = treematch_listed_kernels.pick(groups, cost, order, 1, np.inf, chosen) / 1.001
+    least = treematch_kernels.pick(groups, cost, order, 1, np.inf, chosen) / 1.001
     order = _sorted(cost, order)
-    least = treematch_listed_kernels.pick(groups, cost, order, 10, least, chosen)
+    least = treematch_kernels.pick(groups, cost, order, 10, least, chosen)
     order = _sorted(-cost, order)
-    least = treematch_listed_kernels.pick_late(groups, cost, order, 10, least, chosen)
-    order = _sorted(-treematch_listed_kernels.conflicts(groups, cost, len(graph.indptr) - 1), order)
-    treematch_listed_kernels.pick(groups, cost, order, 10, least, chosen)
+    least = treematch_kernels.pick_late(groups, cost, order, 10, least, chosen)
+    order = _sorted(-treematch_kernels.conflicts(groups, cost, len(graph.indptr) - 1), order)
+    treematch_kernels.pick(groups, cost, order, 10, least, chosen)
     return groups[np.sort(chosen)]
 
 

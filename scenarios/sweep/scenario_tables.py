@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from hopmap.mappers.lookup import all_mappers
+from hopmap.mappers.mapper import all_mappers
 from hopmap.simulator import DEFAULT_ENGINE, ENGINES
 from hopmap.simulator.parameters.settings import Settings, Value, known_keys
 from hopmap.simulator.uncertainty import LEAST

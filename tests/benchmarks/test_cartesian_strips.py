@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cartesian_strips import apart, pieces, snake
 
-from hopmap.mappers.cartesian.squarest_strips import squarest_strips_all
+from hopmap.mappers.cartesian.strips import squarest_strips_all
 
 
 def test_a_node_at_two_corners_is_in_two_pieces():

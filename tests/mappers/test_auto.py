@@ -13,7 +13,7 @@ from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import _scale, portfolio
 from hopmap.mappers.bisections.multilevel import _grouped, slot_layers
 from hopmap.mappers.budget import Watch
-from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
+from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.objectives import cost_model
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import topology_from_spec

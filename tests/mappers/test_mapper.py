@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import MAPPERS, map_ranks, mapper, mapper_source, parse_pipeline
-from hopmap.mappers.modules import MODULES
+from hopmap.mappers.mapper import DEFINED_IN
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
 from support import ROOT
@@ -23,16 +23,19 @@ SQUARE = topology_from_spec("mesh:2x2")
 
 
 def test_the_table_of_modules_names_every_mapper_that_they_enter():
+    listed = {name: module for module, names in DEFINED_IN.items() for name in names.split()}
     entered = {
-        (name, info.function.__module__) for name, info in MAPPERS.items() if name in MODULES
+        name: info.function.__module__.removeprefix("hopmap.mappers.")
+        for name, info in MAPPERS.items()
+        if name in listed
     }
-    assert entered == {(name, f"hopmap.mappers.{module}") for name, module in MODULES.items()}
+    assert entered == listed
     entering = {
         ".".join(file.relative_to(ROOT / "mappers").with_suffix("").parts)
         for file in (ROOT / "mappers").rglob("*.py")
         if "\n@mapper(" in file.read_text(encoding="utf-8")
     }
-    assert entering == set(MODULES.values())
+    assert entering == set(DEFINED_IN)
 
 
 def test_a_mapper_may_ask_for_traffic_and_topology_alone():

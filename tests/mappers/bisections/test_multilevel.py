@@ -19,7 +19,7 @@ from hopmap.mappers.bisections.multilevel import (
 )
 from hopmap.mappers.bisections.multilevel_kernels import group_hops
 from hopmap.mappers.budget import Watch
-from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
+from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.objectives import MOST, cost_model
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.basic_kernels import grouped
 from hopmap.mappers.bisections import halving_kernels, recursive_bisection
 from hopmap.mappers.bisections.fm_kernels import cut_cost
 from hopmap.mappers.bisections.halving_kernels import FEW, TRIES, bisect, contract, evolve
@@ -13,7 +14,6 @@ from hopmap.mappers.bisections.recursive_bisection import bisected, clustered, h
 from hopmap.mappers.bisections.ruin_recreate_kernels import choose, divide, recreate
 from hopmap.mappers.cost_kernels import total_cost
 from hopmap.mappers.objectives import cost_model
-from hopmap.mappers.sort_kernels import grouped
 from hopmap.topologies import hierarchy, topology_from_spec
 from hopmap.traces import Traffic
 from support.traffic import grid_traffic

@@ -7,17 +7,15 @@ from pathlib import Path
 import numpy as np
 
 import hopmap.mappers
-from hopmap.mappers.cartesian.factorisation import factorised_all, level_factors
+from hopmap.mappers.cartesian.boxes import factorised_all, gropp_all, level_factors
 from hopmap.mappers.cartesian.grid import all_row_major, crossing
-from hopmap.mappers.cartesian.gropp import gropp_all
-from hopmap.mappers.cartesian.hyperplane import (
+from hopmap.mappers.cartesian.halvings import (
     dividing_mean,
     hyperplane_all,
+    kd_tree_all,
+    skewed_kd_tree_all,
 )
-from hopmap.mappers.cartesian.kd_tree import kd_tree_all
-from hopmap.mappers.cartesian.skewed_kd_tree import skewed_kd_tree_all
-from hopmap.mappers.cartesian.squarest_strips import squarest_strips_all
-from hopmap.mappers.cartesian.stencil_strips import stencil_strips_all
+from hopmap.mappers.cartesian.strips import squarest_strips_all, stencil_strips_all
 
 HEADER = Path(hopmap.mappers.__file__).parent / "cartesian" / "mpi" / "hopmap_cart.h"
 FLAGS = ["-Wall", "-Wextra", "-Werror", f"-I{HEADER.parent}"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.cartesian import fold as fold_module
-from hopmap.mappers.cartesian.recognise import grid_of, recognised
+from hopmap.mappers.cartesian.grid import grid_of, recognised
 from hopmap.topologies import check_mapping, topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.patterns.stencils import stencil_traffic

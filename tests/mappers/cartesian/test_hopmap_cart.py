@@ -11,18 +11,26 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.factorisation import factorised_all, level_factors
+from hopmap.mappers.cartesian.boxes import (
+    factorised_all,
+    gropp_all,
+    gropp_coordinates,
+    level_factors,
+)
 from hopmap.mappers.cartesian.grid import crossing, row_major
-from hopmap.mappers.cartesian.gropp import gropp_all, gropp_coordinates
-from hopmap.mappers.cartesian.hyperplane import (
+from hopmap.mappers.cartesian.halvings import (
     dividing_mean,
     hyperplane_all,
     hyperplane_coordinates,
+    kd_tree_coordinates,
+    skewed_kd_tree_all,
+    skewed_kd_tree_coordinates,
 )
-from hopmap.mappers.cartesian.kd_tree import kd_tree_coordinates
-from hopmap.mappers.cartesian.skewed_kd_tree import skewed_kd_tree_all, skewed_kd_tree_coordinates
-from hopmap.mappers.cartesian.squarest_strips import squarest_strips_coordinates
-from hopmap.mappers.cartesian.stencil_strips import stencil_strips_all, stencil_strips_coordinates
+from hopmap.mappers.cartesian.strips import (
+    squarest_strips_coordinates,
+    stencil_strips_all,
+    stencil_strips_coordinates,
+)
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
 from hopmap.traces.patterns.stencils import STENCILS, star

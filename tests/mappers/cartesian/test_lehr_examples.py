@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.factorisation import level_factors
-from hopmap.mappers.cartesian.gropp import box_shape, prime_factors
-from hopmap.mappers.cartesian.hyperplane import (
+from hopmap.mappers.cartesian.boxes import box_shape, level_factors, prime_factors
+from hopmap.mappers.cartesian.halvings import (
     angles,
     dividing_mean,
+    kd_tree_coordinates,
 )
-from hopmap.mappers.cartesian.kd_tree import kd_tree_coordinates
-from hopmap.mappers.cartesian.squarest_strips import (
+from hopmap.mappers.cartesian.strips import (
     squarest_cuts,
     squarest_strips_all,
 )

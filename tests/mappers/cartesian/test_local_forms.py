@@ -8,24 +8,28 @@ from math import prod
 import numpy as np
 from hypothesis import given
 
-from hopmap.mappers.cartesian.factorisation import (
+from hopmap.mappers.cartesian.boxes import (
     factorised_all,
     factorised_coordinates,
+    gropp_all,
+    gropp_coordinates,
     level_factors,
 )
 from hopmap.mappers.cartesian.grid import all_row_major, crossing, row_major
-from hopmap.mappers.cartesian.gropp import gropp_all, gropp_coordinates
-from hopmap.mappers.cartesian.hyperplane import (
+from hopmap.mappers.cartesian.halvings import (
     hyperplane_all,
     hyperplane_coordinates,
+    kd_tree_all,
+    kd_tree_coordinates,
+    skewed_kd_tree_all,
+    skewed_kd_tree_coordinates,
 )
-from hopmap.mappers.cartesian.kd_tree import kd_tree_all, kd_tree_coordinates
-from hopmap.mappers.cartesian.skewed_kd_tree import skewed_kd_tree_all, skewed_kd_tree_coordinates
-from hopmap.mappers.cartesian.squarest_strips import (
+from hopmap.mappers.cartesian.strips import (
     squarest_strips_all,
     squarest_strips_coordinates,
+    stencil_strips_all,
+    stencil_strips_coordinates,
 )
-from hopmap.mappers.cartesian.stencil_strips import stencil_strips_all, stencil_strips_coordinates
 from hopmap.traces.patterns.stencils import star
 from support.grids import stencils_on_nodes
 from support.slow import examples

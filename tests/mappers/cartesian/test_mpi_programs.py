@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import hopmap.mappers
-from hopmap.mappers.cartesian.hyperplane import hyperplane_all
-from hopmap.mappers.cartesian.mpi_files import mpi_files
-from hopmap.mappers.cartesian.stencil_strips import stencil_strips_all
+from hopmap.mappers.cartesian import mpi_files
+from hopmap.mappers.cartesian.halvings import hyperplane_all
+from hopmap.mappers.cartesian.strips import stencil_strips_all
 from hopmap.traces.patterns.stencils import star
 
 HERE = Path(__file__).parent

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.gropp import gropp_all
-from hopmap.mappers.cartesian.hyperplane import hyperplane_all
-from hopmap.mappers.cartesian.skewed_kd_tree import skewed_kd_tree_all
-from hopmap.mappers.cartesian.stencil_strips import stencil_strips_all
+from hopmap.mappers.cartesian.boxes import gropp_all
+from hopmap.mappers.cartesian.halvings import hyperplane_all, skewed_kd_tree_all
+from hopmap.mappers.cartesian.strips import stencil_strips_all
 from hopmap.simulator import evaluate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic

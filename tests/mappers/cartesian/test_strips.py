@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from hopmap.mappers.cartesian.squarest_strips import (
+from hopmap.mappers.cartesian.strips import (
     squarest_cuts,
     squarest_strips_all,
 )

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from hopmap.errors import HopmapWarning
 from hopmap.mappers import map_ranks
 from hopmap.mappers.cartesian.grid import crossing
-from hopmap.mappers.cartesian.hyperplane import hyperplane_all
-from hopmap.mappers.cartesian.skewed_kd_tree import skewed_kd_tree_all
-from hopmap.mappers.cartesian.stencil_strips import stencil_strips_all
+from hopmap.mappers.cartesian.halvings import hyperplane_all, skewed_kd_tree_all
+from hopmap.mappers.cartesian.strips import stencil_strips_all
 from hopmap.simulator import evaluate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic

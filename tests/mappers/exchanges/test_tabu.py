@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import portfolio
+from hopmap.mappers.basic_kernels import below, following
 from hopmap.mappers.budget import Watch
 from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
 from hopmap.mappers.exchanges import tabu as tabu_module
 from hopmap.mappers.exchanges import tabu_kernels
-from hopmap.mappers.exchanges.annealing_run import AnnealingSearch
+from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import begun, best_places, iterated_tabu, shuffled
 from hopmap.mappers.exchanges.tabu_kernels import tabu_steps
 from hopmap.mappers.objectives import cost_model
-from hopmap.mappers.random_kernels import below, following
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
 from support.slow import examples

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hopmap.mappers import map_ranks, objective_value, treematch
 from hopmap.mappers.partitions.partition_kernels import Graph
 from hopmap.mappers.partitions.treematch import factors
-from hopmap.mappers.partitions.treematch_kernels import fast, grown, matched
-from hopmap.mappers.partitions.treematch_listed_kernels import conflicts, costs
+from hopmap.mappers.partitions.treematch_kernels import conflicts, costs, fast, grown, matched
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 

@@ -1,4 +1,9 @@
-"""Compiled sorting: numba's own sorts take a second to compile."""
+"""Compiled sorting, grouping and random numbers.
+
+numba's own sorts take a second to compile. Random numbers have a state of their own, a uint64 that
+is never zero: xorshift64*. Source: Vigna, An experimental exploration of Marsaglia's xorshift
+generators, scrambled, ACM TOMS 42 (2016).
+"""
 
 from __future__ import annotations
 
@@ -49,3 +54,19 @@ def grouped(block: NDArray[Any], blocks: int) -> tuple[NDArray[np.int64], NDArra
         members[fill[block[u]]] = u
         fill[block[u]] += 1
     return starts, members
+
+
+@subroutine
+def following(state: np.uint64) -> np.uint64:
+    """Return the next state."""
+    state ^= state >> np.uint64(12)
+    state ^= state << np.uint64(25)
+    state ^= state >> np.uint64(27)
+    return state
+
+
+@subroutine
+def below(state: np.uint64, bound: int) -> Any:
+    """Return the state's number, 0..bound-1; bound below 2^32."""
+    mixed = (state * np.uint64(2685821657736338717)) >> np.uint64(32)
+    return np.int64((mixed * np.uint64(bound)) >> np.uint64(32))
