@@ -1,8 +1,6 @@
 from .auto import auto as auto
 from .bisections.multilevel import multilevel as multilevel
 from .bisections.recursive_bisection import recursive_bisection as recursive_bisection
-from .budget import Interrupted as Interrupted
-from .budget import Progress as Progress
 from .cartesian.boxes import factorisation as factorisation
 from .cartesian.boxes import gropp as gropp
 from .cartesian.boxes import row_major_mapper as row_major_mapper
@@ -62,3 +60,9 @@ from .partitions.treematch import treematch as treematch
 from .pipeline import Stage as Stage
 from .pipeline import map_ranks as map_ranks
 from .pipeline import parse_pipeline as parse_pipeline
+from .stop import Budget as Budget
+from .stop import Evaluations as Evaluations
+from .stop import Interrupted as Interrupted
+from .stop import Moves as Moves
+from .stop import Progress as Progress
+from .stop import Stop as Stop

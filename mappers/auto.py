@@ -47,11 +47,17 @@ from hopmap.mappers.orders.node_orders import sweep
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .auto_objectives import Budget, Portfolio, Step, portfolio_of_function, portfolio_of_loads
+from .auto_objectives import Portfolio, Step, portfolio_of_function, portfolio_of_loads
 from .bounds import lower_bound
-from .budget import Clock, Interrupted, Progress, Stop, Stopped, Watch
-from .mapper import CountOrZero, MapperFunction, Seconds, mapper
+from .mapper import MapperFunction, mapper
 from .objectives import LOAD, LoadName, ObjectiveName, with_free_slots
+from .stop import (
+    Budget,
+    Interrupted,
+    Reason,
+    Stopped,
+    Watch,
+)
 
 log = logging.getLogger(__name__)
 
@@ -86,11 +92,7 @@ def auto(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName | LoadName | Callable[[Mapping], float] = "hop_bytes",
-    moves: CountOrZero | None = None,
-    evaluations: CountOrZero | None = None,
-    seconds: Seconds = None,
-    clock: Clock = "wall",
-    progress: Progress | None = None,
+    stop: Budget,
     stopped: Stopped | None = None,
 ) -> Mapping:
     """Best of a portfolio: given order, curves, folds, recursive bisections, rounds of annealing.
@@ -110,10 +112,7 @@ def auto(
     stopped : callable, optional
         Told why it stopped: "optimal", "stagnated" or "budget".
     """
-    run = portfolio(
-        traffic, topology, rng=rng, initial=initial, objective=objective, moves=moves,
-        evaluations=evaluations, seconds=seconds, clock=clock, progress=progress,
-    )  # fmt: skip
+    run = portfolio(traffic, topology, rng=rng, initial=initial, objective=objective, stop=stop)
     if stopped is not None:
         stopped(run.stopped)
     return run.mapping
@@ -126,26 +125,19 @@ def portfolio(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName | LoadName | Callable[[Mapping], float] = "hop_bytes",
-    moves: int | None = None,
-    evaluations: int | None = None,
-    seconds: float | None = None,
-    clock: Clock = "wall",
-    progress: Progress | None = None,
+    stop: Budget,
 ) -> Portfolio:
     """See `auto`; with the steps."""
     if callable(objective) or objective == LOAD:
 
         def hop_bytes(start: Mapping, part: Budget) -> Portfolio:
-            return portfolio(traffic, topology, rng=rng, initial=start, **part._asdict())
+            return portfolio(traffic, topology, rng=rng, initial=start, stop=part)
 
-        budget = Budget(moves, seconds, clock, progress)
         start = sweep(traffic, topology) if initial is None else initial
         if not callable(objective):
-            return portfolio_of_loads(traffic, topology, start, hop_bytes, budget, rng)
-        return portfolio_of_function(
-            objective, traffic, topology, start, hop_bytes, budget, evaluations, rng
-        )
-    watch = Watch(seconds, progress, clock)
+            return portfolio_of_loads(traffic, topology, start, hop_bytes, stop, rng)
+        return portfolio_of_function(objective, traffic, topology, start, hop_bytes, stop, rng)
+    watch, moves = stop.watch(), stop.moves
     watch.total = moves
     order = sweep(traffic, topology)
     search = AnnealingSearch(
@@ -167,8 +159,8 @@ def portfolio(
                 break
     except KeyboardInterrupt:
         raise Interrupted(search.mapping) from None
-    stop: Stop = "budget" if moves is not None or seconds is not None else "stagnated"
-    return Portfolio(search.mapping, steps, met, "optimal" if search.optimal() else stop)
+    reason: Reason = "stagnated" if moves is None and stop.seconds is None else "budget"
+    return Portfolio(search.mapping, steps, met, "optimal" if search.optimal() else reason)
 
 
 def _members(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +22,8 @@ from hopmap.mappers.loads.link_loads import load_bound
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .budget import Clock, Interrupted, Progress, Stop, Watch
 from .objectives import LOAD, Function
+from .stop import Budget, Interrupted, Reason, Watch
 
 log = logging.getLogger("hopmap.mappers.auto")
 
@@ -75,26 +76,7 @@ class Portfolio(NamedTuple):
     mapping: Mapping
     steps: list[Step]
     met: list[Mapping]
-    stopped: Stop = "budget"
-
-
-class Budget(NamedTuple):
-    """What may be spent, and whom to tell."""
-
-    moves: int | None
-    seconds: float | None
-    clock: Clock
-    progress: Progress | None
-
-    def part(self, share: float) -> Budget:
-        """Return a part of it."""
-        moves = None if self.moves is None else int(self.moves * share)
-        seconds = None if self.seconds is None else self.seconds * share
-        return self._replace(moves=moves, seconds=seconds)
-
-    def watch(self) -> Watch:
-        """Begin to spend it."""
-        return Watch(self.seconds, self.progress, self.clock)
+    stopped: Reason = "budget"
 
 
 HopBytes = Callable[[Mapping, Budget], Portfolio]
@@ -105,14 +87,13 @@ def portfolio_of_loads(
     topology: Topology,
     start: Mapping,
     hop_bytes: HopBytes,
-    budget: Budget,
+    stop: Budget,
     rng: np.random.Generator,
 ) -> Portfolio:
     """Lower the load of the busiest link; ``hop_bytes`` runs the portfolio for hop-bytes."""
-    watch, value = budget.watch(), function_of(LOAD, traffic, topology)
+    watch, value = stop.watch(), function_of(LOAD, traffic, topology)
     valued = Valued(value, None, Watch())
-    if budget.moves is None and budget.seconds is None:
-        budget = budget._replace(moves=PER_RANK * traffic.ranks)
+    stop = replace(stop, moves=stop.moves_or(PER_RANK * traffic.ranks))
     steps: list[Step] = []
     met: list[Mapping] = []
 
@@ -122,7 +103,7 @@ def portfolio_of_loads(
 
     try:
         note("given order", start)
-        sums = hop_bytes(start, budget.part(SUMS))
+        sums = hop_bytes(start, stop.part(SUMS))
         for step, node_of in zip(sums.steps[1:], sums.met[1:], strict=True):
             note(step.member, node_of)
         note("best hop-bytes", sums.mapping)
@@ -130,19 +111,18 @@ def portfolio_of_loads(
         bound = load_bound(traffic, topology)
         for k in range(ROUNDS if valued.best_value > bound else 0):
             left = watch.left()
-            round_ = budget.part((1 - SUMS) / ROUNDS)
+            round_ = stop.part((1 - SUMS) / ROUNDS)
             if left is not None:
-                round_ = round_._replace(seconds=left / (ROUNDS - k))
+                round_ = replace(round_, seconds=left / (ROUNDS - k))
             first = starts[k] if k < len(starts) else best_of(valued, start)
-            note("congestion", congestion(
-                traffic, topology, rng=rng, initial=first, **round_._asdict()
-            ))  # fmt: skip
-    except KeyboardInterrupt as stop:
-        if isinstance(stop, Interrupted):
-            valued(stop.mapping)
+            made = congestion(traffic, topology, rng=rng, initial=first, stop=round_)
+            note("congestion", made)
+    except KeyboardInterrupt as end:
+        if isinstance(end, Interrupted):
+            valued(end.mapping)
         raise Interrupted(best_of(valued, start)) from None
-    stopped: Stop = "optimal" if valued.best_value <= bound else "budget"
-    return Portfolio(best_of(valued, start), steps, met, stopped)
+    reason: Reason = "optimal" if valued.best_value <= bound else "budget"
+    return Portfolio(best_of(valued, start), steps, met, reason)
 
 
 def portfolio_of_function(
@@ -151,14 +131,11 @@ def portfolio_of_function(
     topology: Topology,
     start: Mapping,
     hop_bytes: HopBytes,
-    budget: Budget,
-    evaluations: int | None,
+    stop: Budget,
     rng: np.random.Generator,
 ) -> Portfolio:
     """Lower any function of the mapping, in so many evaluations."""
-    if evaluations is None and budget.seconds is None:
-        evaluations = EVALUATIONS
-    watch = budget.watch()
+    watch, evaluations = stop.watch(), stop.evaluations_or(EVALUATIONS)
     valued = Valued(function, evaluations, watch)
     steps: list[Step] = []
     met: list[Mapping] = []
@@ -167,14 +144,12 @@ def portfolio_of_function(
             return Portfolio(start, steps, met)
         _note(steps, "given order", valued(start), valued, watch)
         met.append(start)
-        found = portfolio_of_loads(
-            traffic, topology, start, hop_bytes, budget.part(CANDIDATES), rng
-        )
+        found = portfolio_of_loads(traffic, topology, start, hop_bytes, stop.part(CANDIDATES), rng)
         candidates = list(zip([step.member for step in found.steps], found.met, strict=True))
         # The last are the most refined: of link loads, then of hop-bytes, then the orders.
         if hasattr(function, "estimate"):
             calls = None if evaluations is None else PER_EVALUATION * evaluations
-            cheap = Valued(function.estimate, calls, budget.part(ESTIMATED).watch())
+            cheap = Valued(function.estimate, calls, stop.part(ESTIMATED).watch())
             of = {id(node_of): cheap(node_of) for _, node_of in candidates}
             climb(cheap, traffic, topology, best_of(cheap, start), cheap.best_value, rng)
             candidates[1:] = sorted(candidates[1:], key=lambda each: -of[id(each[1])])

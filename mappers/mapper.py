@@ -17,7 +17,7 @@ Docstrings of mappers say of these only what is special.
 All other arguments are its parameters, which have defaults, and annotations where the default does
 not say the type: bool, int, float, str, ``Literal[...]``, each also ``| None``, `Annotated` with
 `AtLeast`, and a ``Callable``, which no text can name. ``seconds`` and ``objective`` are parameters
-as well.
+as well. An argument that is a dataclass, like ``stop: Stop``, stands for its fields.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ import inspect
 from collections import UserDict
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
 from hopmap.plugins import load_entry_points, load_plugins, place_of, same_function, source_file
 from hopmap.topologies import Mapping, MappingError, Topology, did_you_mean
 from hopmap.traces import Traffic
 
 from .objectives import Function, LoadName, ObjectiveName
-from .options import AtLeast, converted, type_text
+from .options import Seconds, converted, type_text
 
 MapperFunction: TypeAlias = Callable[..., Mapping]
 Needs: TypeAlias = Callable[[str, Traffic, Topology], object]
@@ -49,9 +49,6 @@ GROUP = "hopmap.mappers"
 
 _PASSED = ("rng", "initial", "progress", "stopped")
 
-Count: TypeAlias = Annotated[int, AtLeast(1)]
-CountOrZero: TypeAlias = Annotated[int, AtLeast(0)]
-Seconds: TypeAlias = Annotated[float, AtLeast(0)] | None
 AnyObjective: TypeAlias = ObjectiveName | LoadName | Function | None
 
 _KNOWN: dict[str, Any] = {"seconds": Seconds, "objective": AnyObjective}
@@ -84,7 +81,9 @@ class MapperInfo:
     initial : {"ignored", "optional", "needed"}
         Whether it starts from a given mapping.
     passed : tuple of str
-        Which of ``rng``, ``initial`` and ``progress`` it asks for.
+        Which of ``rng``, ``initial``, ``progress`` and ``stopped`` it asks for.
+    groups : mapping
+        Dataclasses by the argument that takes one, like ``stop``: their fields are parameters.
     hints : tuple
         Types of the parameters.
     presets : mapping
@@ -100,6 +99,7 @@ class MapperInfo:
     parameters: tuple[Parameter, ...]
     initial: Initial
     passed: tuple[str, ...] = ()
+    groups: Table[str, type] = field(default_factory=dict)
     hints: tuple[Any, ...] = ()
     presets: Table[str, Table[str, Any]] = field(default_factory=dict)
     needs: Needs | None = None
@@ -142,6 +142,14 @@ class MapperInfo:
             raise MappingError(
                 f"mapper {self.name}: {name}={value}: expected {self.parameters[index].type}"
             ) from None
+
+    def run(self, traffic: Traffic, topology: Topology, values: Table[str, Any]) -> Mapping:
+        """Map, with the values of all parameters and of what is passed, by name."""
+        keywords = dict(values)
+        for argument, kind in self.groups.items():
+            names = inspect.signature(kind).parameters
+            keywords[argument] = kind(**{name: keywords.pop(name) for name in names})
+        return self.function(traffic, topology, **keywords)
 
     def preset(self, name: str) -> Table[str, Any]:
         """Return the parameters of a preset, or raise `MappingError`."""
@@ -246,21 +254,30 @@ def mapper(
                 f"two mappers are called {name!r}: {place_of(known.function)} and "
                 f"{place_of(function)}: expected a name of its own"
             )
-        asked = _arguments(name, function)
-        keywords = [p for p in asked if p.name not in _PASSED]
-        hints = tuple(_hint(name, p, function) for p in keywords)
-        defaults = (None if p.default is p.empty else p.default for p in keywords)
+        groups: dict[str, type] = {}
+        asked: list[tuple[inspect.Parameter, Any]] = []  # and a function of the same module
+        for argument in _arguments(name, function):
+            kind = _group(argument, function)
+            if kind is None:
+                asked.append((argument, function))
+            else:
+                groups[argument.name] = kind
+                fields = inspect.signature(kind).parameters.values()
+                asked += [(p, vars(kind)["__init__"]) for p in fields]
+        keywords = [(p, owner) for p, owner in asked if p.name not in _PASSED]
+        hints = tuple(_hint(name, p, owner) for p, owner in keywords)
         MAPPERS[name] = MapperInfo(
             name=name,
             function=function,
             summary=(inspect.getdoc(function) or "").partition("\n")[0],
             source=source,
             parameters=tuple(
-                Parameter(p.name, type_text(hint), default)
-                for p, hint, default in zip(keywords, hints, defaults, strict=True)
+                Parameter(p.name, type_text(hint), None if p.default is p.empty else p.default)
+                for (p, _), hint in zip(keywords, hints, strict=True)
             ),
-            initial=initial or _initial(asked),
-            passed=tuple(p.name for p in asked if p.name in _PASSED),
+            initial=initial or _initial([p for p, _ in asked]),
+            passed=tuple(p.name for p, _ in asked if p.name in _PASSED),
+            groups=groups,
             hints=hints,
             presets=presets or {},
             needs=needs,
@@ -283,6 +300,14 @@ def _arguments(name: str, function: MapperFunction) -> list[inspect.Parameter]:
     return single[2:]
 
 
+def _group(argument: inspect.Parameter, function: MapperFunction) -> type | None:
+    """Return the dataclass that an argument is; its fields are parameters of the mapper."""
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    said = argument.annotation
+    kind = names.get(said) if isinstance(said, str) else said
+    return kind if isinstance(kind, type) and is_dataclass(kind) else None
+
+
 def _initial(asked: Sequence[inspect.Parameter]) -> Initial:
     """Say by its argument what a mapper does with a given mapping."""
     for argument in asked:
@@ -291,14 +316,8 @@ def _initial(asked: Sequence[inspect.Parameter]) -> Initial:
     return "ignored"
 
 
-def _hint(name: str, parameter: inspect.Parameter, function: MapperFunction) -> Any:
-    """Return the type of a parameter: as annotated, else that of its default.
-
-    Raises
-    ------
-    MappingError
-        Neither says it.
-    """
+def _hint(name: str, parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
+    """Return the type of a parameter: as annotated, else that of its default."""
     said = f"mapper {name}: parameter {parameter.name}"
     known = _KNOWN.get(parameter.name)
     if parameter.default is parameter.empty and known is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 
 @dataclass(frozen=True)
@@ -13,6 +13,12 @@ class AtLeast:
     """Annotation of a parameter with a lowest allowed value."""
 
     least: float
+
+
+Count: TypeAlias = Annotated[int, AtLeast(1)]
+CountOrZero: TypeAlias = Annotated[int, AtLeast(0)]
+NonNegative: TypeAlias = Annotated[float, AtLeast(0)]
+Seconds: TypeAlias = NonNegative | None
 
 
 def type_text(hint: Any) -> str:

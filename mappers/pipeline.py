@@ -23,9 +23,9 @@ from hopmap.topologies import (
 )
 from hopmap.traces import Traffic
 
-from .budget import Interrupted, Progress, Stopped
 from .mapper import MapperInfo, all_mappers, mapper_named
 from .objectives import LOAD, OBJECTIVES, Function, unknown_objective
+from .stop import Interrupted, Progress, Stopped
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def map_ranks(
         keywords |= {what: offered[what] for what in stage.info.passed}
         name = f"mapper {stage.info.name}"
         try:
-            made = stage.info.function(traffic, topology, **keywords)
+            made = stage.info.run(traffic, topology, keywords)
         except Interrupted as stop:
             if not keep_interrupted:
                 raise

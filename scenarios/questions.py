@@ -142,7 +142,7 @@ def map_ranks(
     >>> len(placement)
     16
     """
-    from hopmap.mappers.budget import Interrupted
+    from hopmap.mappers.stop import Interrupted
 
     from .jobs.co_running import exclude_used_nodes, neighbours
     from .simulated_objective import BOUND, SIMULATED, Simulated, bound_of, simulated

@@ -19,15 +19,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import HOPS, CostModel
 from hopmap.mappers.distances import FARTHEST, table_router
 from hopmap.mappers.exchanges.annealing import SAMPLE, AnnealingSearch, Cooling
 from hopmap.mappers.exchanges.assignment import assignment_to_groups
-from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import MOST as MOST_COST
 from hopmap.mappers.objectives import ObjectiveName, farthest
 from hopmap.mappers.orders.node_orders import random_mapping
+from hopmap.mappers.stop import Interrupted, Moves, Watch
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -69,10 +69,7 @@ def multilevel(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName = "hop_bytes",
-    moves: CountOrZero | None = None,
-    seconds: Seconds = None,
-    clock: Clock = "wall",
-    progress: Progress | None = None,
+    stop: Moves,
 ) -> Mapping:
     """Map groups of ranks onto groups of nodes, refined by exchanges of groups on every level.
 
@@ -84,9 +81,7 @@ def multilevel(
         Proposals, shared by the levels; by default 2,000 a rank, and with a time budget four tenths
         of it for the groups and the rest for the ranks.
     """
-    watch = Watch(seconds, progress, clock)
-    if moves is None and seconds is None:
-        moves = PER_RANK * traffic.ranks
+    watch, moves = stop.watch(), stop.moves_or(PER_RANK * traffic.ranks)
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)

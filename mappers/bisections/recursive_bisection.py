@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.mapper import Count, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
+from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 

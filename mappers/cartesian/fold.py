@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from hopmap.mappers.bisections.recursive_bisection import bisected
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.mapper import Count, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
+from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
 from hopmap.traces import Traffic
 

@@ -22,9 +22,9 @@ from itertools import permutations, product
 import numpy as np
 
 from hopmap.errors import HopmapWarning
-from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
-from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import with_free_slots
+from hopmap.mappers.stop import Interrupted, Moves
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -71,10 +71,7 @@ def grid_portfolio(
     initial: Mapping | None = None,
     first: Measure = "sum",
     amount: Amount = "bytes",
-    moves: CountOrZero | None = None,
-    seconds: Seconds = None,
-    clock: Clock = "wall",
-    progress: Progress | None = None,
+    stop: Moves,
 ) -> Mapping:
     """Cartesian grid: the best of all mappers for it, refined by exchanges of ranks.
 
@@ -90,7 +87,7 @@ def grid_portfolio(
     """
     from .off_node_kernels import Best
 
-    watch = Watch(seconds, progress, clock)
+    watch = stop.watch()
     grid = cartesian(traffic, "grid_portfolio")
     items = max(int(topology.slots.sum()), traffic.ranks)
     peers = peers_of(traffic, amount, items)
@@ -106,8 +103,7 @@ def grid_portfolio(
     best = Best(
         places[ranking[0]].copy(), np.array(values[ranking[0]][:: 1 if first == "sum" else -1])
     )
-    if moves is None and seconds is None:
-        moves = min(int(PER_ROOT * traffic.ranks**0.5), MOST)
+    moves = stop.moves_or(min(int(PER_ROOT * traffic.ranks**0.5), MOST))
     try:
         refine(peers, topology, [places[i] for i in distinct], best, first, moves, watch, rng)
     except KeyboardInterrupt:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.budget import Watch
 from hopmap.mappers.exchanges.annealing import between
 from hopmap.mappers.exchanges.assignment import in_slots
+from hopmap.mappers.stop import Watch
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 

@@ -33,17 +33,19 @@ expanded costs O(open ranks * nodes * peers + children * nodes * peers), a state
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import NEAR, CostModel
-from hopmap.mappers.exchanges.bokhari import bokhari
+from hopmap.mappers.exchanges.bokhari import Jumps, bokhari
 from hopmap.mappers.greedy.minmd import minmd
-from hopmap.mappers.mapper import Count, CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
+from hopmap.mappers.options import Count, CountOrZero
+from hopmap.mappers.stop import Interrupted, Stop
 from hopmap.topologies import Mapping, Topology
 from hopmap.topologies.box_kernels import BoxRouter
 from hopmap.traces import Traffic
@@ -65,8 +67,7 @@ def astar(
     exact: CountOrZero = 12,
     states: Count = 1_000_000,
     beam: Count = 32,
-    seconds: Seconds = None,
-    progress: Progress | None = None,
+    stop: Stop,
 ) -> Mapping:
     """Optimal mapping of a small case by A*, a beam search beyond."""
     return search(
@@ -78,8 +79,7 @@ def astar(
         exact=exact,
         states=states,
         beam=beam,
-        seconds=seconds,
-        progress=progress,
+        stop=stop,
     )[0]
 
 
@@ -93,8 +93,7 @@ def search(
     exact: int = 12,
     states: int = 1_000_000,
     beam: int = 32,
-    seconds: float | None = None,
-    progress: Progress | None = None,
+    stop: Stop,
 ) -> tuple[Mapping, bool]:
     """Do what `astar` does and also tell whether the mapping is proved to be optimal."""
     from . import astar_kernels
@@ -103,7 +102,7 @@ def search(
     ranks = traffic.ranks
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
-    watch = Watch(seconds, progress)
+    watch = stop.watch()
     best = minmd(traffic, topology, rule="connected")
     if initial is not None and _cost(model, initial) < _cost(model, best):
         best = initial.copy()
@@ -114,7 +113,8 @@ def search(
             rng=rng,
             initial=best,
             objective=objective,
-            seconds=None if seconds is None else seconds / 4,
+            how=Jumps(),
+            stop=replace(stop.part(1 / 4), progress=None),
         )
     task = _task(model, topology, best)
     width = 0 if ranks <= exact else beam

@@ -27,6 +27,7 @@ from hopmap.mappers.cartesian.grid import cartesian
 from hopmap.mappers.cartesian.grid_portfolio import grid_portfolio
 from hopmap.mappers.cartesian.off_node import Amount, Measure, leaving, peers_of
 from hopmap.mappers.mapper import mapper
+from hopmap.mappers.stop import Moves
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -97,7 +98,7 @@ def exact_partition(
     """
     grid = cartesian(traffic, "exact_partition")
     small_grid("exact_partition", traffic, topology)
-    start = grid_portfolio(traffic, topology, rng=rng, first=measure, amount=amount)
+    start = grid_portfolio(traffic, topology, rng=rng, first=measure, amount=amount, stop=Moves())
     rank_at = np.argsort(grid.cells).reshape(grid.dims)
     longest_first = np.argsort([-size for size in grid.dims], kind="stable")
     order = rank_at.transpose(longest_first).ravel()

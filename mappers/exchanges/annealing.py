@@ -13,14 +13,13 @@ O(degree) a proposal; memory is linear, but for a table of distances up to a few
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_bound,
@@ -28,8 +27,9 @@ from hopmap.mappers.objectives import (
     objective_named,
     with_free_slots,
 )
-from hopmap.mappers.options import AtLeast
+from hopmap.mappers.options import NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
+from hopmap.mappers.stop import Interrupted, Moves, Watch
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -49,12 +49,9 @@ def annealing(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName = "hop_bytes",
-    moves: CountOrZero | None = None,
-    hot: Annotated[float, AtLeast(0)] | None = None,
-    cold: Annotated[float, AtLeast(0)] = 0.01,
-    seconds: Seconds = None,
-    clock: Clock = "wall",
-    progress: Progress | None = None,
+    hot: NonNegative | None = None,
+    cold: NonNegative = 0.01,
+    stop: Moves,
 ) -> Mapping:
     """Anneal by exchanges that bring a rank next to a peer, from random by default.
 
@@ -69,13 +66,11 @@ def annealing(
         First and last temperature, in units of what a proposal costs on average where the search
         starts, those that cost something; hot is 0.5 by default, 0.1 from a given mapping.
     """
-    watch = Watch(seconds, progress, clock)
+    watch, moves = stop.watch(), stop.moves_or(PER_RANK * traffic.ranks)
     if hot is None:
         hot = 0.5 if initial is None else 0.1
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
-    if moves is None and seconds is None:
-        moves = PER_RANK * traffic.ranks
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
     try:
         scale = search.scale()

@@ -23,15 +23,15 @@ O(slots * (nodes * peers + pairs)) for hops; every gain is exact. Memory is line
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import NEAR, CostModel
-from hopmap.mappers.mapper import Count, CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_bound,
@@ -39,8 +39,10 @@ from hopmap.mappers.objectives import (
     objective_named,
     with_free_slots,
 )
+from hopmap.mappers.options import Count, CountOrZero
 from hopmap.mappers.orders.curves import coordinates, order_by
 from hopmap.mappers.orders.node_orders import along, sweep
+from hopmap.mappers.stop import Interrupted, Stop, Watch
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -50,6 +52,32 @@ if TYPE_CHECKING:
     from .bokhari_kernels import NodeAssignment
 
 SLICE = 1 << 20  # exchanges examined between two looks at the clock
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """How far the search goes on after a local optimum, and where it begins.
+
+    Attributes
+    ----------
+    jumps : int or "side", optional
+        Random exchanges after each local optimum; the rounded square root of the ranks by default,
+        the nodes on the longest side of the box for "side".
+    patience : int
+        Local optima worse than the best that are forgiven after each gain; Bokhari forgives none.
+    rounds : int
+        Most local optima to look at.
+    ties : {"first", "last"}
+        Which of equal exchanges is made.
+    start : {"sweep", "columns"}
+        Where no mapping is given: x fastest, or the last axis fastest.
+    """
+
+    jumps: CountOrZero | Literal["side"] | None = None
+    patience: CountOrZero = 10
+    rounds: Count = 1000
+    ties: Literal["first", "last"] = "first"
+    start: Literal["sweep", "columns"] = "sweep"
 
 
 @mapper(
@@ -64,37 +92,16 @@ def bokhari(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName = "cardinality",
-    jumps: CountOrZero | Literal["side"] | None = None,
-    patience: CountOrZero = 10,
-    rounds: Count = 1000,
-    ties: Literal["first", "last"] = "first",
-    start: Literal["sweep", "columns"] = "sweep",
-    seconds: Seconds = None,
-    progress: Progress | None = None,
+    how: Jumps,
+    stop: Stop,
 ) -> Mapping:
     """Best pairwise exchanges until none gains, then random jumps (MAPPER), from sweep by default.
 
-    Parameters
-    ----------
-    initial : ndarray, optional
-        Mapping to start from; see `start` by default.
-    objective : str
-        Bokhari's is the cardinality.
-    jumps : int or "side", optional
-        Random exchanges after each local optimum; the rounded square root of the ranks by default,
-        the nodes on the longest side of the box for "side".
-    patience : int
-        Local optima worse than the best that are forgiven after each gain; Bokhari forgives none.
-    rounds : int
-        Most local optima to look at.
-    ties : {"first", "last"}
-        Which of equal exchanges is made.
-    start : {"sweep", "columns"}
-        Where no mapping is given: x fastest, or the last axis fastest.
+    Bokhari's objective is the cardinality.
     """
     from . import bokhari_kernels
 
-    if initial is None and start == "columns":
+    if initial is None and how.start == "columns":
         axes = coordinates(topology, "bokhari(start=columns)")
         initial = along(order_by(axes, topology), traffic, topology)
     elif initial is None:
@@ -103,18 +110,18 @@ def bokhari(
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     assignment = _started(model, with_free_slots(initial, topology), topology)
-    count = _jumps(jumps, ranks, topology)
+    count = _jumps(how.jumps, ranks, topology)
     bound = cost_bound(model, topology)
-    watch = Watch(seconds, progress)
+    watch = stop.watch()
     best, best_cost = assignment.places.copy(), cost_of(assignment)
     forgiven = 0
     try:
-        for done in range(rounds):
-            watch.report(done, rounds, f"{named.name} {named.value(best_cost)}")
-            finished = _local_optimum(model, assignment, ranks, ties == "last", watch)
+        for done in range(how.rounds):
+            watch.report(done, how.rounds, f"{named.name} {named.value(best_cost)}")
+            finished = _local_optimum(model, assignment, ranks, how.ties == "last", watch)
             cost = cost_of(assignment)
             if cost > best_cost:
-                if forgiven == patience:
+                if forgiven == how.patience:
                     break
                 forgiven += 1
                 assign(model, assignment, best)

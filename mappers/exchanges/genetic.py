@@ -24,18 +24,52 @@ O(generations * population * tries * (slots + pairs)) at most.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.budget import Interrupted, Progress, Watch
-from hopmap.mappers.mapper import Count, CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
+from hopmap.mappers.options import Count, CountOrZero
+from hopmap.mappers.stop import Interrupted, Stop
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 BATCH = 20_000_000  # letters and pairs looked at between two looks at the clock
+
+
+@dataclass(frozen=True)
+class Breeding:
+    """How generations are bred.
+
+    Attributes
+    ----------
+    population, generations : int
+        Strings of a generation, and how often it is bred anew.
+    segment : int, optional
+        Most letters of a matching section; any number for None.
+    mutations : int
+        Exchanges of two letters of every child.
+    tries : int
+        Most children per place of a generation.
+    roulette : {"scaled", "plain"}
+        A parent's share: by how much it is better than the worst, or its cardinality.
+    letters : {"ranks", "slots"}
+        What a string lists: the rank on each slot, or the slot of each rank.
+    elite : bool
+        Whether the best lives on.
+    """
+
+    population: Count = 100
+    generations: CountOrZero = 100
+    segment: Count | None = 8
+    mutations: CountOrZero = 1
+    tries: Count = 100
+    roulette: Literal["scaled", "plain"] = "scaled"
+    letters: Literal["ranks", "slots"] = "ranks"
+    elite: bool = True
 
 
 @mapper(
@@ -59,73 +93,48 @@ def genetic(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName = "cardinality",
-    population: Count = 100,
-    generations: CountOrZero = 100,
-    segment: Count | None = 8,
-    mutations: CountOrZero = 1,
-    tries: Count = 100,
-    roulette: Literal["scaled", "plain"] = "scaled",
-    letters: Literal["ranks", "slots"] = "ranks",
-    elite: bool = True,
-    seconds: Seconds = None,
-    progress: Progress | None = None,
+    breeding: Breeding,
+    stop: Stop,
 ) -> Mapping:
     """Genetic algorithm with ordered crossover of short sections.
 
-    Parameters
-    ----------
-    initial : ndarray, optional
-        One of the first generation, the others being random.
-    population, generations : int
-        Strings of a generation, and how often it is bred anew.
-    segment : int, optional
-        Most letters of a matching section; any number for None.
-    mutations : int
-        Exchanges of two letters of every child.
-    tries : int
-        Most children per place of a generation.
-    roulette : {"scaled", "plain"}
-        A parent's share: by how much it is better than the worst, or its cardinality.
-    letters : {"ranks", "slots"}
-        What a string lists: the rank on each slot, or the slot of each rank.
-    elite : bool
-        Whether the best lives on.
+    A given mapping is one of the first generation, the others being random.
     """
-    from . import genetic_kernels
+    from .genetic_kernels import Generation, breed, string_costs
 
-    if roulette == "plain" and objective != "cardinality":
+    if breeding.roulette == "plain" and objective != "cardinality":
         raise MappingError(
             f"mapper genetic: roulette=plain: objective={objective}: expected cardinality"
         )
-    of_ranks = letters == "slots"
+    population, of_ranks = breeding.population, breeding.letters == "slots"
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
-    watch = Watch(seconds, progress)
+    watch, generations = stop.watch(), breeding.generations
     node_of_slot = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
     strings = rng.permuted(np.tile(np.arange(len(node_of_slot)), (population, 1)), axis=1)
     if initial is not None:
         ranks_in_order = np.argsort(with_free_slots(initial, topology), kind="stable")
         strings[0] = np.argsort(ranks_in_order) if of_ranks else ranks_in_order
-    costs = genetic_kernels.string_costs(model, node_of_slot, strings, of_ranks)
+    costs = string_costs(model, node_of_slot, strings, of_ranks)
     rows = max(1, min(population, BATCH // (len(node_of_slot) + len(model.peer) + 1)))
     try:
         for done in range(generations):
             watch.report(done, generations, f"{named.name} {named.value(int(costs.min()))}")
-            children, child_costs = strings.copy(), costs.copy()
+            parents, children = Generation(strings, costs), Generation(strings.copy(), costs.copy())
             best = int(costs.argmin())
-            children[0], child_costs[0] = strings[best], costs[best]
-            filled, tried = int(elite), 0
-            shares = _roulette(-costs if roulette == "plain" else _above_the_worst(costs))
-            while filled < population and tried < tries * population and not watch.over():
-                random = rng.random((rows, 4 + 2 * mutations))
-                filled = genetic_kernels.breed(
-                    model, node_of_slot, strings, costs, shares, of_ranks, segment or 0, random,
-                    children, child_costs, filled,
+            children.strings[0], children.costs[0] = strings[best], costs[best]
+            filled, tried = int(breeding.elite), 0
+            shares = _roulette(-costs if breeding.roulette == "plain" else _above_the_worst(costs))
+            while filled < population and tried < breeding.tries * population and not watch.over():
+                random = rng.random((rows, 4 + 2 * breeding.mutations))
+                filled = breed(
+                    model, node_of_slot, parents, shares, of_ranks, breeding.segment or 0, random,
+                    children, filled,
                 )  # fmt: skip
                 tried += rows
             rest = np.argsort(costs, kind="stable")[: population - filled]
-            children[filled:], child_costs[filled:] = strings[rest], costs[rest]
-            strings, costs = children, child_costs
+            children.strings[filled:], children.costs[filled:] = strings[rest], costs[rest]
+            strings, costs = children
             if watch.over():
                 break
     except KeyboardInterrupt:

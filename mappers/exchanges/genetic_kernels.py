@@ -6,12 +6,21 @@ A string holds a rank or dummy rank for every slot of the machine, slots in the 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.cost_kernels import total_cost
 from hopmap.mappers.cost_model import CostModel
+
+
+class Generation(NamedTuple):
+    """Strings, shape (population, slots), and the cost of each."""
+
+    strings: NDArray[np.int64]
+    costs: NDArray[np.int64]
 
 
 @subroutine
@@ -73,14 +82,12 @@ def string_costs(
 def breed(
     model: CostModel,
     node_of_slot: NDArray[np.int64],
-    parents: NDArray[np.int64],
-    parent_costs: NDArray[np.int64],
+    parents: Generation,
     roulette: NDArray[np.float64],
     of_ranks: bool,
     segment: int,
     random: NDArray[np.float64],
-    children: NDArray[np.int64],
-    child_costs: NDArray[np.int64],
+    children: Generation,
     filled: int,
 ) -> int:
     """Fill up the children with accepted offspring; one row of `random` a try; returns how many.
@@ -90,16 +97,17 @@ def breed(
     letters; with 0 it lies between two cuts, neither of them next to an end. A child is accepted if
     it costs less than both of its parents.
     """
+    strings, costs = parents.strings, parents.costs
     length = len(node_of_slot)
     child = np.empty(length, dtype=np.int64)
     places = np.empty(length, dtype=np.int64)
     taken = np.empty(length, dtype=np.bool_)
     for row in range(len(random)):
-        if filled == len(children):
+        if filled == len(children.costs):
             break
         draw = random[row]
-        donor = min(np.searchsorted(roulette, draw[0], side="right"), len(parents) - 1)
-        receptor = min(np.searchsorted(roulette, draw[1], side="right"), len(parents) - 1)
+        donor = min(np.searchsorted(roulette, draw[0], side="right"), len(strings) - 1)
+        receptor = min(np.searchsorted(roulette, draw[1], side="right"), len(strings) - 1)
         if segment == 0 and length > 3:
             start = 1 + int(draw[2] * (length - 2))
             stop = 1 + int(draw[3] * (length - 3))
@@ -110,14 +118,14 @@ def breed(
             section = 1 + int(draw[2] * min(max(segment, 1), length))
             start = int(draw[3] * (length - section + 1))
             stop = start + section
-        ordered_crossover(parents[donor], parents[receptor], start, stop, taken, child)
+        ordered_crossover(strings[donor], strings[receptor], start, stop, taken, child)
         for i in range(4, len(draw) - 1, 2):
             s = int(draw[i] * length)
             t = int(draw[i + 1] * length)
             child[s], child[t] = child[t], child[s]
         cost = string_cost(model, node_of_slot, child, of_ranks, places)
-        if cost < min(parent_costs[receptor], parent_costs[donor]):
-            children[filled] = child
-            child_costs[filled] = cost
+        if cost < min(costs[receptor], costs[donor]):
+            children.strings[filled] = child
+            children.costs[filled] = cost
             filled += 1
     return filled

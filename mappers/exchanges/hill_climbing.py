@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
     OBJECTIVES,
     Function,
@@ -37,6 +36,7 @@ from hopmap.mappers.objectives import (
     with_free_slots,
 )
 from hopmap.mappers.orders.node_orders import sweep
+from hopmap.mappers.stop import Evaluations, Interrupted, Watch
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -122,10 +122,7 @@ def descend(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName | LoadName | Callable[[Mapping], float] = "hop_bytes",
-    evaluations: CountOrZero | None = None,
-    seconds: Seconds = None,
-    clock: Clock = "wall",
-    progress: Progress | None = None,
+    stop: Evaluations,
 ) -> Mapping:
     """Exchanges near a peer that lower any function of the mapping, in few evaluations.
 
@@ -139,11 +136,9 @@ def descend(
         Calls of the function, that of the start included; by default as many as the time budget
         allows, or 1,000 without one.
     """
-    watch = Watch(seconds, progress, clock)
-    if evaluations is None and seconds is None:
-        evaluations = EVALUATIONS
     start = sweep(traffic, topology) if initial is None else initial
-    valued = Valued(function_of(objective, traffic, topology), evaluations, watch)
+    function = function_of(objective, traffic, topology)
+    valued = Valued(function, stop.evaluations_or(EVALUATIONS), stop.watch())
     try:
         if not valued.over():
             climb(valued, traffic, topology, start, valued(start), rng)

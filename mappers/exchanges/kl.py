@@ -24,17 +24,17 @@ gains, and O(peers * candidates of a slot) a swap.
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.mapper import Count, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
-from hopmap.mappers.options import AtLeast
+from hopmap.mappers.options import Count, NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
+from hopmap.mappers.stop import Interrupted, Stop, Watch
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic, require_memory
 
@@ -55,10 +55,9 @@ def kl(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     t: Count = 4,
-    threshold: Annotated[float, AtLeast(0)] = 0.0,
+    threshold: NonNegative = 0.0,
     objective: ObjectiveName = "hop_bytes",
-    seconds: Seconds = None,
-    progress: Progress | None = None,
+    stop: Stop,
 ) -> Mapping:
     """Best swaps of ranks at most t apart with locks and rollback, from random by default.
 
@@ -83,7 +82,7 @@ def kl(
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     places = with_free_slots(initial, topology)
-    watch = Watch(seconds, progress)
+    watch = stop.watch()
     cost = int(cost_kernels.total_cost(model, places))
     candidates = find_candidates(model, topology, t)
     state = initial_state(places, len(candidates.low))

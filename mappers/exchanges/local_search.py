@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.mapper import Count, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_model,
@@ -36,6 +35,8 @@ from hopmap.mappers.objectives import (
     objective_named,
     with_free_slots,
 )
+from hopmap.mappers.options import Count
+from hopmap.mappers.stop import Interrupted, Stop
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -56,8 +57,7 @@ def local_search(
     s: Count = 64,
     objective: ObjectiveName = "hop_bytes",
     gain: Literal["sparse", "dense"] = "sparse",
-    seconds: Seconds = None,
-    progress: Progress | None = None,
+    stop: Stop,
 ) -> Mapping:
     """Exchanges of two ranks that gain, within d edges, in blocks (Np) or anywhere (N2).
 
@@ -76,7 +76,7 @@ def local_search(
     model = cost_model(traffic, topology, objective)
     search = started(model, initial, topology, rng, dense=gain == "dense")
     named = objective_named(objective)
-    watch = Watch(seconds, progress)
+    watch = stop.watch()
     try:
         while not watch.over():
             items = np.flatnonzero(search.changed >= search.visited)

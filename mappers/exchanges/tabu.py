@@ -18,14 +18,13 @@ shuffles follow other rules.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.mapper import CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_bound,
@@ -33,8 +32,9 @@ from hopmap.mappers.objectives import (
     objective_named,
     with_free_slots,
 )
-from hopmap.mappers.options import AtLeast
+from hopmap.mappers.options import CountOrZero, NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
+from hopmap.mappers.stop import Interrupted, Stop
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -69,9 +69,8 @@ def tabu(
     initial: Mapping | None = None,
     objective: ObjectiveName = "hop_bytes",
     steps: CountOrZero = 1000,
-    aspiration: Annotated[float, AtLeast(0)] = 2.0,
-    seconds: Seconds = None,
-    progress: Progress | None = None,
+    aspiration: NonNegative = 2.0,
+    stop: Stop,
 ) -> Mapping:
     """Robust tabu search over all exchanges, from random by default.
 
@@ -88,7 +87,7 @@ def tabu(
     slots = int(topology.slots.sum())
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
-    watch = Watch(seconds, progress)
+    watch = stop.watch()
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     bound = cost_bound(model, topology)

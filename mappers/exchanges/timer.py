@@ -42,10 +42,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.errors import HopmapWarning
-from hopmap.mappers.budget import Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.mapper import Count, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots
+from hopmap.mappers.options import Count
+from hopmap.mappers.stop import Interrupted, Stop
 from hopmap.topologies import (
     Mapping,
     MappingError,
@@ -90,8 +91,7 @@ def timer(
     hierarchies: Count = 50,
     free_slots: bool = False,
     objective: Literal["hop_bytes", "hop_messages"] = "hop_bytes",
-    seconds: Seconds = None,
-    progress: Progress | None = None,
+    stop: Stop,
 ) -> Mapping:
     """Label swaps on every level of random hierarchies of a partial cube (TiMEr).
 
@@ -118,7 +118,7 @@ def timer(
     def valued(owned: NDArray[np.int64]) -> tuple[int, int]:
         return values(indptr, peer, weight, labels.bits, labels.price, labels.inner, owned)
 
-    watch = Watch(seconds, progress)
+    watch = stop.watch()
     best = began = label_of
     least, plus = valued(label_of)
     coco = least

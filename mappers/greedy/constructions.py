@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.mappers.cost_model import CostModel
-from hopmap.mappers.mapper import CountOrZero, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.options import CountOrZero
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 

@@ -6,16 +6,14 @@ at every moment. Any topology with routes, any slots; free slots take part.
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import numpy as np
 
-from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
 from hopmap.mappers.exchanges.annealing import between
-from hopmap.mappers.mapper import Count, CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import LOAD, LoadName
-from hopmap.mappers.options import AtLeast
+from hopmap.mappers.options import Count, NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
+from hopmap.mappers.stop import Interrupted, Moves, Stop
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -37,12 +35,9 @@ def congestion(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: LoadName = LOAD,  # noqa: ARG001 - for pipelines to name
-    moves: CountOrZero | None = None,
-    hot: Annotated[float, AtLeast(0)] = 0.1,
-    cold: Annotated[float, AtLeast(0)] = 0.001,
-    seconds: Seconds = None,
-    clock: Clock = "wall",
-    progress: Progress | None = None,
+    hot: NonNegative = 0.1,
+    cold: NonNegative = 0.001,
+    stop: Moves,
 ) -> Mapping:
     """Anneal link loads for the least load on the busiest link, from random by default.
 
@@ -68,8 +63,7 @@ def congestion(
 
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
-    if moves is None and seconds is None:
-        moves = PER_RANK * traffic.ranks
+    moves = stop.moves_or(PER_RANK * traffic.ranks)
     loads, assignment = loads_and_assignment(traffic, topology, initial, rng)
     best, top = assignment.places.copy(), np.array(highest(loads.load))
     bound = load_bound(traffic, topology)
@@ -84,7 +78,7 @@ def congestion(
 
     ranks = found[: crossing(loads, assignment.places, int(top[0]), found)]
     proposals(ranks, 0.0, 0.0, 0)  # all is compiled before the watch starts
-    watch = Watch(seconds, progress, clock)
+    watch = stop.watch()
     made, part = 0, 0.0
     try:
         scale = 0.0 if watch.over() or moves == 0 else proposals(NOBODY, 0.0, 0.0, SAMPLE)
@@ -114,8 +108,7 @@ def relieve(
     initial: Mapping,
     objective: LoadName = LOAD,  # noqa: ARG001 - for pipelines to name
     candidates: Count = 8,
-    seconds: Seconds = None,
-    progress: Progress | None = None,
+    stop: Stop,
 ) -> Mapping:
     """Exchanges that take load off the busiest link, until none helps.
 
@@ -136,7 +129,7 @@ def relieve(
     from .congestion_kernels import exchange, highest
     from .link_loads_kernels import crossing
 
-    watch = Watch(seconds, progress)
+    watch = stop.watch()
     loads, assignment = loads_and_assignment(traffic, topology, initial, rng)
     bound = load_bound(traffic, topology)
     found = np.empty(len(assignment.places), dtype=np.int64)

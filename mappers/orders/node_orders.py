@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.budget import Interrupted, Progress, Watch
-from hopmap.mappers.mapper import Count, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
+from hopmap.mappers.options import Count
+from hopmap.mappers.stop import Interrupted, Stop
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -63,8 +64,7 @@ def random_sampling(
     rng: np.random.Generator,
     samples: Count = 10_000,
     objective: ObjectiveName = "cardinality",
-    seconds: Seconds = None,
-    progress: Progress | None = None,
+    stop: Stop,
 ) -> Mapping:
     """Best of `samples` random mappings, the first of equals.
 
@@ -75,7 +75,7 @@ def random_sampling(
 
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
-    watch = Watch(seconds, progress)
+    watch = stop.watch()
     slots = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
     best, best_cost = rng.permutation(slots), 0
     best_cost = cost_kernels.total_cost(model, best)

@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.mapper import Count, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
+from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
 from hopmap.traces import Traffic
 

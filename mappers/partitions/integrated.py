@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.mappers.bisections.recursive_bisection import halves
-from hopmap.mappers.budget import Clock, Interrupted, Progress, Watch
 from hopmap.mappers.cost_model import NEAR, CostModel
-from hopmap.mappers.mapper import Count, CountOrZero, Seconds, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
+from hopmap.mappers.options import Count, CountOrZero
+from hopmap.mappers.stop import Interrupted, Stop
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -55,9 +56,7 @@ def integrated(
     objective: ObjectiveName = "hop_bytes",
     starts: Count = 3,
     cycles: CountOrZero | None = None,
-    seconds: Seconds = None,
-    clock: Clock = "wall",
-    progress: Progress | None = None,
+    stop: Stop,
 ) -> Mapping:
     """Partition and map a graph of many vertices a node in one: multilevel, level by level.
 
@@ -76,14 +75,14 @@ def integrated(
     from .blocks_kernels import block_cost
 
     few_nodes("integrated", traffic, topology)
-    watch = Watch(seconds, progress, clock)
+    watch = stop.watch()
     model = cost_model(traffic, topology, objective, few=True)
     graph, machine = _vertices(model, traffic.ranks), machine_of(model, topology)
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     number = np.full(topology.nodes, -1, dtype=np.int32)
     number[machine.nodes] = np.arange(len(machine.nodes))
     last = len(machine.fronts) - 1
-    most = CYCLES if cycles is None and seconds is None else cycles
+    most = CYCLES if cycles is None and stop.seconds is None else cycles
     best = None if initial is None else number[initial]
     done = 0
     try:

@@ -24,8 +24,9 @@ from typing import Literal
 import numpy as np
 
 from hopmap.mappers.greedy.constructions import announce_quadratic, first_node
-from hopmap.mappers.mapper import CountOrZero, mapper
+from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.options import CountOrZero
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 

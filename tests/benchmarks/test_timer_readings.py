@@ -7,6 +7,7 @@ from timer_starts import graphs
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.exchanges.timer import timer
+from hopmap.mappers.stop import Stop
 from hopmap.topologies import topology_from_spec
 from support.slow import slow
 
@@ -31,7 +32,7 @@ def read(case, name: str, hierarchies: int = 9):
 def test_ours_is_the_mapper(compiled, case):
     traffic, first = case
     rng = np.random.default_rng(5)
-    ours = timer(traffic, BOX, rng=rng, initial=first, hierarchies=9)
+    ours = timer(traffic, BOX, rng=rng, initial=first, hierarchies=9, stop=Stop())
     assert read(case, "as we read it").tolist() == ours.tolist() != first.tolist()
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import _scale, portfolio
 from hopmap.mappers.bisections.multilevel import _grouped, slot_layers
-from hopmap.mappers.budget import Watch
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.stop import Budget, Watch
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, load_traffic, lu_traffic
@@ -35,7 +35,7 @@ def some_traffic(ranks: int, seed: int) -> Traffic:
 def test_no_member_of_the_portfolio_is_better_than_what_it_returns(spec):
     topology = topology_from_spec(spec)
     traffic = some_traffic(topology.slots.sum(), 3)
-    run = portfolio(traffic, topology, rng=np.random.default_rng(1), moves=3000)
+    run = portfolio(traffic, topology, rng=np.random.default_rng(1), stop=Budget(moves=3000))
     value = objective_value(traffic, topology, run.mapping, "hop_bytes")
     assert value == run.steps[-1].best <= min(step.value for step in run.steps)
     bests = [step.best for step in run.steps]
@@ -59,7 +59,7 @@ def test_a_perfect_order_ends_the_search_at_once():
     topology, traffic = topology_from_spec("mesh:8x8"), lu_traffic("C", 64)
     run = portfolio(
         traffic, topology, rng=np.random.default_rng(0), initial=np.arange(64),
-        objective="cardinality",
+        objective="cardinality", stop=Budget(),
     )  # fmt: skip
     assert [step.member for step in run.steps] == ["given order"]
     assert np.array_equal(run.mapping, np.arange(64))
@@ -83,8 +83,11 @@ def test_it_says_why_it_stopped():
     """Of random traffic no bound is reached; moves and time are spent, else it stagnates."""
     topology, traffic = topology_from_spec("torus:4x4"), some_traffic(16, 1)
 
-    def run(**budget):
-        return portfolio(traffic, topology, rng=np.random.default_rng(1), **budget)
+    def run(objective="hop_bytes", **budget):
+        return portfolio(
+            traffic, topology, rng=np.random.default_rng(1), objective=objective,
+            stop=Budget(**budget),
+        )  # fmt: skip
 
     assert run(moves=3000).stopped == "budget"
     assert run(seconds=0.05).stopped == "budget"
@@ -104,7 +107,7 @@ def test_a_short_budget_on_many_nodes_is_kept_and_reaches_the_good_starts(spec, 
     """LU on 64 x 64: 124,416 in the hierarchy, where it is proven; folded, 8,640 on the torus."""
     traffic, topology = grid_traffic(64, 64, seed=3), topology_from_spec(spec)
     map_ranks(traffic, topology, "auto(moves=1)")  # compile
-    run = portfolio(traffic, topology, rng=np.random.default_rng(0), seconds=1.0, clock="cpu")
+    run = portfolio(traffic, topology, rng=np.random.default_rng(0), stop=Budget(1.0, "cpu"))
     assert run.steps[-1].seconds < 1.5
     assert run.steps[-1].best <= (124_416 if "tree" in spec else 8_640)
     assert run.stopped == ("optimal" if "tree" in spec else "budget")
@@ -121,7 +124,7 @@ def test_a_bisection_ends_when_most_of_the_time_is_spent(monkeypatch):
     module = sys.modules[portfolio.__module__]
     monkeypatch.setattr(module, "bisected", never_done)
     monkeypatch.setattr(module, "_part", lambda watch: 0.9)
-    run = portfolio(traffic, topology, rng=np.random.default_rng(0), moves=10)
+    run = portfolio(traffic, topology, rng=np.random.default_rng(0), stop=Budget(moves=10))
     assert looked == [True]
     # Nor are curves tried then, so that there is time for it.
     assert [step.member for step in run.steps[:3]] == [
@@ -235,7 +238,7 @@ def test_of_a_grid_no_mapper_of_grids_is_better(spec, known):
         traffic = Traffic.from_pairs(
             225, new[traffic.src], new[traffic.dst], traffic.messages, traffic.bytes
         )
-    run = portfolio(traffic, topology, rng=np.random.default_rng(0), moves=1000)
+    run = portfolio(traffic, topology, rng=np.random.default_rng(0), stop=Budget(moves=1000))
     published = ["kd_tree", "squarest_strips", "stencil_strips", "hyperplane"]
     met = {step.member for step in run.steps}
     if run.stopped != "optimal":  # squares of 3 x 3 are known to be

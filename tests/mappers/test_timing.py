@@ -8,7 +8,7 @@ import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
 from hopmap.mappers import map_ranks, mapper, pipeline
-from hopmap.mappers.budget import Watch
+from hopmap.mappers.stop import Watch
 from hopmap.topologies import mesh, topology_from_spec
 from hopmap.traces import Traffic
 

@@ -18,9 +18,9 @@ from hopmap.mappers.bisections.multilevel import (
     table_scale,
 )
 from hopmap.mappers.bisections.multilevel_kernels import group_hops
-from hopmap.mappers.budget import Watch
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.objectives import MOST, cost_model
+from hopmap.mappers.stop import Watch
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from support.traffic import grid_traffic

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.budget import Watch
 from hopmap.mappers.cartesian.grid_portfolio import PUBLISHED
 from hopmap.mappers.cartesian.off_node import leaving, peers_of, refine, value
 from hopmap.mappers.cartesian.off_node_kernels import Best
+from hopmap.mappers.stop import Watch
 from hopmap.simulator import evaluate
 from hopmap.topologies import MappingError, check_mapping, cluster, topology_from_spec
 from hopmap.traces import Traffic, stencil_traffic

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.bisections.multilevel import exchange_blocks
-from hopmap.mappers.budget import Watch
 from hopmap.mappers.cost_kernels import own_costs, total_cost
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.annealing_kernels import anneal
+from hopmap.mappers.stop import Watch
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 

@@ -7,9 +7,10 @@ import pytest
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.cost_kernels import total_cost
-from hopmap.mappers.exchanges.bokhari import _started, bokhari
+from hopmap.mappers.exchanges.bokhari import Jumps, _started, bokhari
 from hopmap.mappers.exchanges.bokhari_kernels import _fill
 from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.stop import Stop
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 from support.traffic import published_hops
@@ -90,9 +91,8 @@ def test_without_patience_it_is_the_printed_algorithm(spec, seed):
     ranks = int(topology.slots.sum()) - seed % 2
     src, dst = np.nonzero(np.random.default_rng(seed).random((ranks, ranks)) < 0.25)
     traffic = Traffic.from_pairs(ranks, src, dst, np.ones(len(src)), np.ones(len(src)))
-    ours = bokhari(
-        traffic, topology, rng=np.random.default_rng(seed), patience=0, jumps=3, rounds=12
-    )
+    how = Jumps(patience=0, jumps=3, rounds=12)
+    ours = bokhari(traffic, topology, rng=np.random.default_rng(seed), how=how, stop=Stop())
     assert ours.tolist() == printed(traffic, topology, np.random.default_rng(seed), 3)
 
 
@@ -105,7 +105,8 @@ def test_what_is_worse_is_forgiven_so_often_after_every_gain_and_jumps_are_the_r
     ranks = int(topology.slots.sum())
     src, dst = np.nonzero(np.random.default_rng(seed).random((ranks, ranks)) < 0.35)
     traffic = Traffic.from_pairs(ranks, src, dst, np.ones(len(src)), np.ones(len(src)))
-    ours = bokhari(traffic, topology, rng=np.random.default_rng(seed), patience=1, rounds=12)
+    how = Jumps(patience=1, rounds=12)
+    ours = bokhari(traffic, topology, rng=np.random.default_rng(seed), how=how, stop=Stop())
     assert ours.tolist() == printed(traffic, topology, np.random.default_rng(seed), 3, patience=1)
 
 

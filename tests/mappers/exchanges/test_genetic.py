@@ -6,7 +6,12 @@ import pytest
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.exchanges import genetic
 from hopmap.mappers.exchanges.genetic import _above_the_worst, _roulette
-from hopmap.mappers.exchanges.genetic_kernels import breed, ordered_crossover, string_costs
+from hopmap.mappers.exchanges.genetic_kernels import (
+    Generation,
+    breed,
+    ordered_crossover,
+    string_costs,
+)
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
@@ -62,13 +67,11 @@ def on_a_line():
 def bred(row, parents, *, segment=0):
     """Offspring of one try, both parents having the same share, and their costs."""
     model, parents = on_a_line(), np.array(parents)
-    costs = string_costs(model, LINE, parents, False)
-    children, child_costs = np.zeros((1, 8), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    filled = breed(
-        model, LINE, parents, costs, np.array([0.5, 1.0]), False, segment, np.array([row]),
-        children, child_costs, 0,
-    )  # fmt: skip
-    return children[:filled].tolist(), child_costs[:filled].tolist()
+    pair = Generation(parents, string_costs(model, LINE, parents, False))
+    children = Generation(np.zeros((1, 8), dtype=np.int64), np.zeros(1, dtype=np.int64))
+    shares, random = np.array([0.5, 1.0]), np.array([row])
+    filled = breed(model, LINE, pair, shares, False, segment, random, children, 0)
+    return children.strings[:filled].tolist(), children.costs[:filled].tolist()
 
 
 @pytest.mark.parametrize("of_ranks", [False, True])

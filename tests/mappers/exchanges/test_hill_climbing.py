@@ -5,6 +5,7 @@ import pytest
 
 from hopmap.mappers import MAPPERS, map_ranks, objective_value
 from hopmap.mappers.auto import portfolio
+from hopmap.mappers.stop import Budget
 from hopmap.topologies import MappingError, check_mapping, topology_from_spec
 from hopmap.traces import Traffic
 
@@ -99,8 +100,8 @@ def test_auto_asks_first_about_what_the_estimate_found():
     topology, traffic = topology_from_spec("torus:4x4"), some_traffic(16)
     asked = Estimated(topology)
     run = portfolio(
-        traffic, topology, rng=np.random.default_rng(0), objective=asked, moves=2000,
-        evaluations=20,
+        traffic, topology, rng=np.random.default_rng(0), objective=asked,
+        stop=Budget(moves=2000, evaluations=20),
     )  # fmt: skip
     members = [step.member for step in run.steps]
     assert members[:2] == ["given order", "descend by estimate"]
@@ -112,8 +113,8 @@ def test_auto_under_a_function_is_no_worse_than_any_candidate():
     topology, traffic = topology_from_spec("torus:4x4"), some_traffic(16)
     asked = Asked(topology)
     run = portfolio(
-        traffic, topology, rng=np.random.default_rng(0), objective=asked, moves=3000,
-        evaluations=50,
+        traffic, topology, rng=np.random.default_rng(0), objective=asked,
+        stop=Budget(moves=3000, evaluations=50),
     )  # fmt: skip
     members = [step.member for step in run.steps]
     assert members[0] == "given order"

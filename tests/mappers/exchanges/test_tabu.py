@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import portfolio
 from hopmap.mappers.basic_kernels import below, following
-from hopmap.mappers.budget import Watch
 from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
 from hopmap.mappers.exchanges import tabu as tabu_module
 from hopmap.mappers.exchanges import tabu_kernels
@@ -16,6 +15,7 @@ from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import begun, best_places, iterated_tabu, shuffled
 from hopmap.mappers.exchanges.tabu_kernels import tabu_steps
 from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.stop import Budget, Watch
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
 from support.slow import examples
@@ -175,7 +175,7 @@ def test_of_traffic_of_nobody_there_is_nothing_to_search():
 def members(spec: str, density: float) -> set[str]:
     topology = topology_from_spec(spec)
     traffic = some_traffic(topology.nodes, 0, density)
-    run = portfolio(traffic, topology, rng=np.random.default_rng(0), moves=100)
+    run = portfolio(traffic, topology, rng=np.random.default_rng(0), stop=Budget(moves=100))
     assert run.stopped == "budget"
     return {step.member for step in run.steps}
 

@@ -13,6 +13,7 @@ from hopmap.mappers import objective_value
 from hopmap.mappers.exchanges.timer import extended, timer
 from hopmap.mappers.exchanges.timer_kernels import assemble, printed, swapped, values
 from hopmap.mappers.objectives import cost_model, with_free_slots
+from hopmap.mappers.stop import Stop
 from hopmap.topologies import partial_cube, topology_from_spec
 from hopmap.traces import Traffic
 from support.slow import examples
@@ -177,7 +178,14 @@ def test_labels_are_kept_by_coco_plus_and_the_mapping_of_least_coco_is_returned(
         if costs(tried)[1] <= costs(kept[-1])[1]:
             kept.append(tried)
     least = min(kept, key=lambda label_of: costs(label_of)[0])
-    end = timer(traffic, topology, rng=np.random.default_rng(seed), initial=start, hierarchies=8)
+    end = timer(
+        traffic,
+        topology,
+        rng=np.random.default_rng(seed),
+        initial=start,
+        hierarchies=8,
+        stop=Stop(),
+    )
     assert end.tolist() == labels.node[least].tolist()
 
 
@@ -203,7 +211,7 @@ def test_coco_plus_decides_where_coco_would_end_elsewhere(seed):
                 kept.append((*costs, now))
         ends.append(labels.node[min(kept, key=lambda found: found[0])[2]].tolist())
     rng = np.random.default_rng(seed)
-    made = timer(traffic, topology, rng=rng, initial=start, hierarchies=20).tolist()
+    made = timer(traffic, topology, rng=rng, initial=start, hierarchies=20, stop=Stop()).tolist()
     assert made == ends[1] != ends[0]
 
 

@@ -1,0 +1,130 @@
+"""When a long search ends, how it says how far it is, and why it ended.
+
+A mapper that asks for ``stop``, a `Stop`, has its fields as parameters: ``annealing(moves=1000)``.
+Compiled code cannot be interrupted, so searches call it in slices and ask a `Watch` in between.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+from hopmap.progress import Progress as Progress
+from hopmap.topologies import Mapping
+
+from .options import CountOrZero, Seconds
+
+Clock = Literal["wall", "cpu"]
+Reason = Literal["optimal", "stagnated", "budget"]
+Stopped = Callable[[Reason], None]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """What a search may spend, and whom it tells how far it is.
+
+    Attributes
+    ----------
+    seconds : float, optional
+        Time budget; none by default.
+    clock : {"wall", "cpu"}
+        Whether elapsed or processor seconds count.
+    progress : Progress, optional
+        Called at most ten times a second.
+    """
+
+    seconds: Seconds = None
+    clock: Clock = "wall"
+    progress: Progress | None = None
+
+    def watch(self) -> Watch:
+        """Begin to spend it."""
+        return Watch(self.seconds, self.progress, self.clock)
+
+    def part(self, share: float) -> Self:
+        """Return a part of it."""
+        return replace(self, seconds=None if self.seconds is None else self.seconds * share)
+
+
+@dataclass(frozen=True)
+class Moves(Stop):
+    """The same, or after so many proposals: then a seed gives the same mapping on any machine."""
+
+    moves: CountOrZero | None = None
+
+    def part(self, share: float) -> Self:
+        """Return a part of it."""
+        moves = None if self.moves is None else int(self.moves * share)
+        return replace(super().part(share), moves=moves)
+
+    def moves_or(self, usual: int) -> int | None:
+        """Return the proposals; so many where nothing else ends the search."""
+        return usual if self.moves is None and self.seconds is None else self.moves
+
+
+@dataclass(frozen=True)
+class Evaluations(Stop):
+    """The same, or after so many calls of a function of the mapping."""
+
+    evaluations: CountOrZero | None = None
+
+    def evaluations_or(self, usual: int) -> int | None:
+        """Return the calls; so many where nothing else ends the search."""
+        return usual if self.evaluations is None and self.seconds is None else self.evaluations
+
+
+@dataclass(frozen=True)
+class Budget(Moves, Evaluations):
+    """Proposals of all searches for sums over pairs, calls of another function."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a search; `mapping` is the best one so far."""
+
+    def __init__(self, mapping: Mapping) -> None:
+        super().__init__("interrupted")
+        self.mapping = mapping
+
+
+class Watch:
+    """Time budget and progress of a `Stop`; what is compiled meanwhile costs nothing of it.
+
+    Attributes
+    ----------
+    total : int, optional
+        Of what is reported as done, where the whole search knows it and its parts do not.
+    """
+
+    def __init__(
+        self,
+        seconds: float | None = None,
+        progress: Progress | None = None,
+        clock: Clock = "wall",
+    ) -> None:
+        from hopmap.compilation import cpu, wall
+
+        self.now = {"wall": wall, "cpu": cpu}[clock]
+        self.begin = self.now()
+        self.end = None if seconds is None else self.begin + seconds
+        self.total: int | None = None
+        self._progress = progress
+        self._next_report = 0.0
+
+    def over(self) -> bool:
+        """Whether the budget is spent."""
+        return self.end is not None and self.now() >= self.end
+
+    def left(self) -> float | None:
+        """Seconds that are left; None without a budget."""
+        return None if self.end is None else max(self.end - self.now(), 0.0)
+
+    def report(self, done: int, total: int | None, text: str) -> None:
+        """Pass progress on, unless the last report was a moment ago; of a budget, milliseconds."""
+        if self._progress is not None and time.perf_counter() >= self._next_report:
+            total = self.total if total is None else total
+            if total is None and self.end is not None:
+                done, total = (round(1000 * (t - self.begin)) for t in (self.now(), self.end))
+            self._progress(done if total is None else min(done, total), total, text)
+            self._next_report = time.perf_counter() + 0.1
