@@ -113,10 +113,9 @@ def map_ranks(
     initial: ArrayLike | None = None,
     objective: str | Function | None = None,
     progress: Progress | None = None,
-    keep_interrupted: bool = True,
     stopped: Stopped | None = None,
 ) -> Mapping:
-    """Place every rank on a node.
+    """Place every rank on a node; on Ctrl-C in a search by its best so far, without later stages.
 
     Parameters
     ----------
@@ -138,9 +137,6 @@ def map_ranks(
         otherwise. A function of ``node_of``, an array of shape (ranks,), is minimised.
     progress : Progress, optional
         Called as ``progress(done, total or None, text)``.
-    keep_interrupted : bool
-        On Ctrl-C in a search return its best so far and skip the other stages; False passes
-        KeyboardInterrupt on.
     stopped : callable, optional
         Told by each stage that knows why it ended: "optimal", "stagnated" or "budget".
 
@@ -151,12 +147,35 @@ def map_ranks(
         objective that is unknown or that no mapper of the pipeline works for, or whatever a mapper
         of somebody else's raises.
     """
+    try:
+        return time_mapping(
+            traffic, topology, pipeline, seed=seed, seconds=seconds, initial=initial,
+            objective=objective, progress=progress, stopped=stopped,
+        )[0]  # fmt: skip
+    except Interrupted as end:
+        return check_mapping(end.mapping, topology, traffic.ranks, name="mapper")
+
+
+def time_mapping(
+    traffic: Traffic,
+    topology: Topology,
+    pipeline: str | Sequence[Stage],
+    *,
+    seed: int = 0,
+    seconds: float | None = None,
+    initial: ArrayLike | None = None,
+    objective: str | Function | None = None,
+    progress: Progress | None = None,
+    stopped: Stopped | None = None,
+) -> tuple[Mapping, float]:
+    """Place the ranks as `map_ranks` does; return the mapping and its seconds, compiling apart.
+
+    Ctrl-C in a search raises `Interrupted`, which has its best mapping so far.
+    """
     from hopmap.compilation import wall
 
-    stages, mapping = prepared(
-        traffic, topology, pipeline, seed=seed, seconds=seconds, initial=initial,
-        objective=objective,
-    )  # fmt: skip
+    begin = wall()
+    stages, mapping = _prepared(traffic, topology, pipeline, seed, seconds, initial, objective)
     end = None if seconds is None else wall() + seconds
     for index, stage in enumerate(stages):
         keywords = {p.name: p.default for p in stage.info.parameters} | stage.parameters
@@ -171,39 +190,23 @@ def map_ranks(
         name = f"mapper {stage.info.name}"
         try:
             made = stage.info.run(traffic, topology, keywords)
-        except Interrupted as stop:
-            if not keep_interrupted:
-                raise
-            return check_mapping(stop.mapping, topology, traffic.ranks, name=name)
         except Exception as error:
             if isinstance(error, HopmapError | MemoryError) or is_own(stage.info.function):
                 raise
             raise MappingError(f"{name}, {described(error, stage.info.function)}") from error
         mapping = check_mapping(made, topology, traffic.ranks, name=name)
     assert mapping is not None
-    return mapping
+    return mapping, wall() - begin
 
 
-def time_mapping(
-    traffic: Traffic, topology: Topology, pipeline: str | Sequence[Stage], **options: Any
-) -> tuple[Mapping, float]:
-    """Place the ranks as `map_ranks` does; return the mapping and its seconds, compiling apart."""
-    from hopmap.compilation import wall
-
-    begin = wall()
-    node_of = map_ranks(traffic, topology, pipeline, keep_interrupted=False, **options)
-    return node_of, wall() - begin
-
-
-def prepared(
+def _prepared(
     traffic: Traffic,
     topology: Topology,
     pipeline: str | Sequence[Stage],
-    *,
-    seed: int = 0,
-    seconds: float | None = None,
-    initial: ArrayLike | None = None,
-    objective: str | Function | None = None,
+    seed: int,
+    seconds: float | None,
+    initial: ArrayLike | None,
+    objective: str | Function | None,
 ) -> tuple[tuple[Stage, ...], Mapping | None]:
     """Return the stages of `map_ranks` and what they start from; refuse what it refuses."""
     stages = parse_pipeline(pipeline) if isinstance(pipeline, str) else tuple(pipeline)

@@ -198,12 +198,12 @@ def exchange(
     tell: Callable[[], None],
 ) -> None:
     """Anneal from the first temperature to the last, for so long; the best is kept."""
-    from .off_node_kernels import anneal
+    from .off_node_kernels import Guide, anneal
 
     message = float(peers.sent.sum() / max((peers.sent > 0).sum(), 1))
     unit = float(best.measures[1])
-    alpha, beta = (1.0, EVEN * message) if first == "sum" else (SUM, unit)
-    proposals = partial(anneal, peers, nodes, best, first == "sum", alpha, beta, unit)
+    guide = Guide(1.0, EVEN * message, unit) if first == "sum" else Guide(SUM, unit, unit)
+    proposals = partial(anneal, peers, nodes, best, first == "sum", guide)
     scale = proposals(0.0, 0.0, SAMPLE)
     begin = watch.now()
     made, part, gained, measures = 0, 0.0, 0, best.measures.tolist()

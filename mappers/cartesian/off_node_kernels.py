@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, following
+from hopmap.mappers.basic_kernels import below, eighth_power, following
 
 
 class Peers(NamedTuple):
@@ -71,19 +71,19 @@ class Nodes(NamedTuple):
     random: NDArray[np.uint64]
 
 
+class Guide(NamedTuple):
+    """What is annealed: alpha times the sum, beta times the sum of (load / unit)^8."""
+
+    alpha: float
+    beta: float
+    unit: float
+
+
 class Best(NamedTuple):
     """Best places met, shape (items,), and their ``[sum, worst]``."""
 
     places: NDArray[np.int64]
     measures: NDArray[np.int64]
-
-
-@subroutine
-def _eighth(load: int, unit: float) -> float:
-    x = load / unit
-    x *= x
-    x *= x
-    return x * x
 
 
 @njit
@@ -92,9 +92,7 @@ def anneal(
     nodes: Nodes,
     best: Best,
     sum_first: bool,
-    alpha: float,
-    beta: float,
-    unit: float,
+    guide: Guide,
     hot: float,
     cold: float,
     proposals: int,
@@ -107,6 +105,7 @@ def anneal(
     places, slot_of, item_at, first = nodes.places, nodes.slot_of, nodes.item_at, nodes.first
     apart, load, change = nodes.apart, nodes.load, nodes.change
     touched, marked = nodes.touched, nodes.marked
+    alpha, beta, unit = guide
     state = nodes.random[0]
     least, goal = best.measures[0], best.measures[1]
     total, _, reach, above = _loads(load, goal)
@@ -140,7 +139,7 @@ def anneal(
             then = now + change[touched[k]]
             more += then - now
             if beta > 0:
-                worse += _eighth(then, unit) - _eighth(now, unit)
+                worse += eighth_power(then / unit) - eighth_power(now / unit)
         worse = alpha * more + beta * worse
         if worse > 0:
             uphill += worse

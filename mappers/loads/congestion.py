@@ -20,7 +20,6 @@ from hopmap.traces import Traffic
 from .link_loads import load_bound, loads_and_assignment
 
 PER_RANK = 1_000  # proposals
-SQUARINGS = 3  # the power is 2^3
 BUSY = 0.8  # of the highest load: such links are among the busiest
 SAMPLE = 500  # proposals that a temperature scale is taken from
 SLICE = 1 << 11  # proposals between two looks at the clock, and at who crosses busy links
@@ -72,9 +71,7 @@ def congestion(
     unit, found = float(top[0]), np.empty(len(best), dtype=np.int64)
 
     def proposals(ranks: np.ndarray, start: float, end: float, number: int) -> float:
-        return anneal_loads(
-            loads, assignment, ranks, SQUARINGS, unit, start, end, number, top, best
-        )  # fmt: skip
+        return anneal_loads(loads, assignment, ranks, unit, start, end, number, top, best)
 
     ranks = found[: crossing(loads, assignment.places, int(top[0]), found)]
     proposals(ranks, 0.0, 0.0, 0)  # all is compiled before the watch starts

@@ -7,20 +7,11 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, following
+from hopmap.compilation import njit
+from hopmap.mappers.basic_kernels import below, eighth_power, following
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
 
 from .link_loads_kernels import LinkLoads, forget, reroute, settle
-
-
-@subroutine
-def _power(load: int, unit: float, squarings: int) -> float:
-    """(load / unit)^(2^squarings), by squarings alone: the same bits on every machine."""
-    x = load / unit
-    for _ in range(squarings):
-        x *= x
-    return x
 
 
 @njit
@@ -28,7 +19,6 @@ def anneal_loads(
     loads: LinkLoads,
     assignment: Assignment,
     hot_ranks: NDArray[np.int64],
-    squarings: int,
     unit: float,
     hot: float,
     cold: float,
@@ -75,7 +65,7 @@ def anneal_loads(
         for k in range(count):
             now = load[touched[k]]
             then = now + change[touched[k]]
-            worse += _power(then, unit, squarings) - _power(now, unit, squarings)
+            worse += eighth_power(then / unit) - eighth_power(now / unit)
         if worse > 0:
             uphill += worse
             climbs += 1

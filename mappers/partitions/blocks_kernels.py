@@ -9,12 +9,16 @@ Faraj and others, SEA 2020. A block is what is on one node.
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.basic_kernels import below, following
+
+if TYPE_CHECKING:
+    from .vcycles import Vertices
 
 STALE = 0.02  # part of what all rounds have gained that the next one gains at least, or is the last
 
@@ -91,10 +95,7 @@ def _best_move(
 
 @njit
 def improve(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    size: NDArray[np.int64],
+    graph: Vertices,
     block: NDArray[np.int32],
     room: NDArray[np.int64],
     far: NDArray[np.float64],
@@ -108,6 +109,7 @@ def improve(
     moves once a round, and a search ends after `patience` moves that do not gain. It is over
     after a round that gains next to nothing.
     """
+    indptr, peer, weight, size = graph
     n, blocks = len(block), len(room)
     near, found = np.zeros(blocks), np.empty(blocks, dtype=np.int32)
     load = loads(block, size, blocks)

@@ -8,6 +8,8 @@ them one of the two is.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,13 +19,13 @@ from hopmap.mappers.basic_kernels import sort_by
 from .blocks_kernels import loads
 from .flow_kernels import Network, balanced_cut
 
+if TYPE_CHECKING:
+    from .vcycles import Vertices
+
 
 @njit
 def recut(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    size: NDArray[np.int64],
+    graph: Vertices,
     block: NDArray[np.int32],
     room: NDArray[np.int64],
     far: NDArray[np.float64],
@@ -38,12 +40,12 @@ def recut(
     stay there.
     """
     n, blocks = len(block), len(room)
-    load = loads(block, size, blocks)
+    load = loads(block, graph.size, blocks)
     local = np.full(n, -1, dtype=np.int32)
     active = np.ones(blocks, dtype=np.bool_)
     total = 0.0
     for _ in range(turns):
-        keys, ends = _borders(indptr, peer, block, active)
+        keys, ends = _borders(graph.indptr, graph.peer, block, active)
         order = np.arange(len(keys))
         sort_by(keys, order, np.empty_like(order))
         changed = np.zeros(blocks, dtype=np.bool_)
@@ -54,10 +56,10 @@ def recut(
             while last < len(order) and keys[order[last]] == key:
                 last += 1
             a, b = key // blocks, key % blocks
+            most = int(part * load[a]), int(part * load[b])
             gain = _recut_pair(
-                indptr, peer, weight, size, block, load, room, far, part, deep, a, b,
-                ends[order[first:last]], local,
-            )  # fmt: skip
+                graph, block, load, room, far, (a, b), ends[order[first:last]], local, deep, most
+            )
             if gain > 0:
                 total += gain
                 changed[a] = changed[b] = True
@@ -93,26 +95,23 @@ def _borders(
 
 @subroutine
 def _recut_pair(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    size: NDArray[np.int64],
+    graph: Vertices,
     block: NDArray[np.int32],
     load: NDArray[np.int64],
     room: NDArray[np.int64],
     far: NDArray[np.float64],
-    part: float,
-    deep: int,
-    a: int,
-    b: int,
+    pair: tuple[int, int],
     ends: NDArray[np.int32],
     local: NDArray[np.int32],
+    deep: int,
+    most: tuple[int, int],
 ) -> float:
     """Cut two blocks anew, in place; return what is saved."""
+    indptr, peer, weight, size = graph
+    a, b = pair
     apart = far[a, b] - (far[a, a] + far[b, b]) / 2
     if apart <= 0:
         return 0.0
-    most = int(part * load[a]), int(part * load[b])
     here, depth, taken = _corridor(indptr, peer, size, block, a, b, ends, local, deep, most)
     n = len(here)
     arcs = 0

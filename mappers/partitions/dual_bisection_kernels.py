@@ -8,6 +8,8 @@ of what is left over, of as many steps as there are below.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,13 +18,13 @@ from hopmap.mappers.basic_kernels import below, following, grouped
 from hopmap.mappers.bisections.fm_kernels import cut_cost, grow, refine
 from hopmap.mappers.bisections.halving_kernels import COARSE, contract, match
 
+if TYPE_CHECKING:
+    from .vcycles import Vertices
+
 
 @njit
 def split_domains(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    size: NDArray[np.int64],
+    graph: Vertices,
     domain_of: NDArray[np.int32],
     domains: NDArray[np.int64],
     split: NDArray[np.bool_],
@@ -48,6 +50,7 @@ def split_domains(
     tries : int
         Bisections of which the best is taken, at every step.
     """
+    indptr, peer, weight, size = graph
     local = np.full(len(size), -1, dtype=np.int64)
     members = [np.empty(0, dtype=np.int64) for _ in domains]
     starts, order = grouped(domain_of, len(domains))

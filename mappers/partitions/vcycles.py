@@ -134,10 +134,10 @@ def vcycle(
     rounds = QUICK if splits and not few else ROUNDS
 
     def refine(block: NDArray[np.int32], k: int) -> None:
-        search = (*levels[k], block, room, far, rounds, PATIENCE if few else SHORT, random)
+        search = (levels[k], block, room, far, rounds, PATIENCE if few else SHORT, random)
         improve(*search)
         deep, turns = int(DEEP * WIDER**k), TURNS if few else 1
-        if recut(*levels[k], block, room, far, PART, deep, turns) > 0 and few:
+        if recut(levels[k], block, room, far, PART, deep, turns) > 0 and few:
             improve(*search)
 
     runs: list[tuple[float, float, int, NDArray[np.int32]]] = []
@@ -192,7 +192,7 @@ def _split(
             split[d] = True
             now += [machine.domains[d, 3], machine.domains[d, 3] + 1]
     split_domains(
-        *graph, domain_of, machine.domains, split, machine.rooms, machine.sums, TRIES, random
+        graph, domain_of, machine.domains, split, machine.rooms, machine.sums, TRIES, random
     )
     return number[domain_of]
 

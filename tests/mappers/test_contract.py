@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import LOAD, MAPPERS, OBJECTIVES, map_ranks, objective_value
+from hopmap.mappers.pipeline import time_mapping
 from hopmap.topologies import (
     MappingError,
     Topology,
@@ -236,4 +237,4 @@ def test_ctrl_c_gives_the_best_so_far(name):
     assert calls == 1
     check_mapping(node_of, topology, 16)
     with pytest.raises(KeyboardInterrupt):
-        map_ranks(traffic, topology, pipeline(name), progress=interrupt, keep_interrupted=False)
+        time_mapping(traffic, topology, pipeline(name), progress=interrupt)

@@ -91,7 +91,7 @@ def test_annealing_knows_all_loads_and_the_least_highest_one_met(spec, temperatu
     before = int(top[0])
     ranks = np.empty(len(best), dtype=np.int64)
     ranks = ranks[: crossing(loads, assignment.places, before, ranks)]
-    anneal_loads(loads, assignment, ranks, 3, float(before), temperature, 0.01, 500, top, best)
+    anneal_loads(loads, assignment, ranks, float(before), temperature, 0.01, 500, top, best)
     assert np.array_equal(loads.load, loads_of(topology, traffic, assignment.places))
     assert top[0] == congestion_of(traffic, topology, best[: traffic.ranks]) <= before
     assert top[1] == (loads.load >= top[0]).sum()

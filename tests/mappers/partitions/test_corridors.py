@@ -8,6 +8,7 @@ from scipy.sparse.csgraph import maximum_flow
 from hopmap.mappers.partitions.blocks_kernels import block_cost
 from hopmap.mappers.partitions.corridor_kernels import recut
 from hopmap.mappers.partitions.flow_kernels import Network, balanced_cut, max_flow
+from hopmap.mappers.partitions.vcycles import Vertices
 
 
 def undirected(vertices, pairs, weights):
@@ -74,7 +75,7 @@ def test_a_crooked_border_of_a_grid_becomes_straight():
     block = (columns >= 12 + 4 * ((rows // 3) % 2) - 2).astype(np.int32)
     far, room = 1.0 - np.eye(2), np.array([288, 288])
     before = block_cost(*graph, block, far)
-    saved = recut(*graph, size, block, room, far, 0.5, 12, 3)
+    saved = recut(Vertices(*graph, size), block, room, far, 0.5, 12, 3)
     assert block_cost(*graph, block, far) == 24 == before - saved
     assert np.bincount(block).tolist() == [288, 288]
 
@@ -91,7 +92,7 @@ def test_what_is_saved_is_what_the_mapping_costs_less(seed):
     load = np.bincount(block, weights=size).astype(np.int64)
     room = load + load // 20
     before = block_cost(*graph, block, far)
-    saved = recut(*graph, size, block, room, far, 0.3, 10, 3)
+    saved = recut(Vertices(*graph, size), block, room, far, 0.3, 10, 3)
     assert saved > 0
     assert block_cost(*graph, block, far) == pytest.approx(before - saved)
     assert (np.bincount(block, weights=size, minlength=8) <= room).all()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import hopmap as hm
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.partitions.blocks_kernels import block_cost, fit, improve
+from hopmap.mappers.partitions.vcycles import Vertices
 from hopmap.topologies import MappingError, check_mapping, topology_from_spec, with_room
 from hopmap.traces import Traffic, save_traffic
 from support.commands import as_json
@@ -116,7 +117,7 @@ def test_a_search_from_vertices_leaves_what_is_above_its_room():
     room, far = np.array([3, 3]), 1.0 - np.eye(2)
     random = np.array([7], dtype=np.uint64)
     assert block_cost(indptr, peer, weight, block, far) == 1
-    assert improve(indptr, peer, weight, size, block, room, far, 3, 10, random) == 0
+    assert improve(Vertices(indptr, peer, weight, size), block, room, far, 3, 10, random) == 0
     assert block.tolist() == [0, 0, 0, 1, 1, 1]
     block[:] = 0
     fit(indptr, peer, weight, block, room, far)
