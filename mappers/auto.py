@@ -32,8 +32,8 @@ import logging
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.bisections.multilevel import exchange_blocks
 from hopmap.mappers.bisections.recursive_bisection import bisected
 from hopmap.mappers.bisections.ruin_recreate import ruin_and_recreate, spans_of
@@ -250,7 +250,7 @@ def _members(
 
 def _bisections(
     search: AnnealingSearch, watch: Watch, levels: bool, rng: np.random.Generator
-) -> Iterator[NDArray[np.int64]]:
+) -> Iterator[Ints]:
     """Make mappings to start annealing from, with a share of the time of a watch."""
     tries = 1
 

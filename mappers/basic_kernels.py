@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import subroutine
+from hopmap.mappers.arrays import Ints
 
 
 @subroutine
-def sort_by(key: NDArray[np.int64], items: NDArray[np.int64], spare: NDArray[np.int64]) -> None:
+def sort_by(key: Ints, items: Ints, spare: Ints) -> None:
     """Sort items by their keys in place, equal ones as they are, by merging runs."""
     n = len(items)
     width = 1
@@ -41,7 +42,7 @@ def sort_by(key: NDArray[np.int64], items: NDArray[np.int64], spare: NDArray[np.
 
 
 @subroutine
-def grouped(block: NDArray[Any], blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def grouped(block: NDArray[Any], blocks: int) -> tuple[Ints, Ints]:
     """Vertices of every block b, in order: ``members[starts[b]:starts[b + 1]]``."""
     starts = np.zeros(blocks + 1, dtype=np.int64)
     for b in block:

@@ -14,8 +14,8 @@ O(pairs log(pairs) + nodes).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.topologies import Topology, hierarchy
 from hopmap.topologies.box_kernels import GRID, BoxRouter
 from hopmap.topologies.tree_kernels import TreeRouter
@@ -24,7 +24,7 @@ from .cost_model import HOPS, NEAR, CostModel
 from .objectives import cost_bound, nearest
 
 
-def lower_bound(model: CostModel, topology: Topology, cells: NDArray[np.int64] | None) -> int:
+def lower_bound(model: CostModel, topology: Topology, cells: Ints | None) -> int:
     """Cost that no mapping of the model's traffic can undercut.
 
     Parameters
@@ -55,7 +55,7 @@ def _near_slots(model: CostModel, topology: Topology) -> int:
     return -(-int((model.weight[heaviest_first] * hops[turn]).sum()) // 2)
 
 
-def _fewest_hops(topology: Topology) -> NDArray[np.int64] | None:
+def _fewest_hops(topology: Topology) -> Ints | None:
     """Distance of the nearest other slot, of the second nearest, ..., from where most are near."""
     from hopmap.topologies.switch_kernels import FatTreeRouter
 
@@ -73,7 +73,7 @@ def _fewest_hops(topology: Topology) -> NDArray[np.int64] | None:
     return np.repeat(np.sort(far), int(topology.slots.max(initial=0)))[1:]
 
 
-def _levels(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _levels(topology: Topology) -> tuple[Ints, Ints]:
     """Nodes of a node, of a lowest subsystem, ..., and how far those are that just do not fit."""
     from hopmap.topologies.routing import distance
 
@@ -83,7 +83,7 @@ def _levels(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return spans, np.array(costs)
 
 
-def _grid(model: CostModel, topology: Topology, cells: NDArray[np.int64]) -> int:
+def _grid(model: CostModel, topology: Topology, cells: Ints) -> int:
     """Sum over the levels of what must leave its nodes or subsystems, times what that costs."""
     from hopmap.topologies.switch_kernels import FatTreeRouter
 

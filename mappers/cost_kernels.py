@@ -11,9 +11,9 @@ counts references on every access and on every call that passes a tuple on, ten 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Ints
 from hopmap.topologies.routing import distance
 
 from .cost_model import NEAR, CostModel
@@ -28,7 +28,7 @@ def priced(kind: int, hops: int) -> int:
 
 
 @subroutine
-def cost_on(model: CostModel, places: NDArray[np.int64], rank: int, node: int) -> int:
+def cost_on(model: CostModel, places: Ints, rank: int, node: int) -> int:
     """Cost of all pairs of a rank if it were on the node and everybody else stayed."""
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
     cost = 0
@@ -38,7 +38,7 @@ def cost_on(model: CostModel, places: NDArray[np.int64], rank: int, node: int) -
 
 
 @njit
-def own_costs(model: CostModel, places: NDArray[np.int64]) -> NDArray[np.int64]:
+def own_costs(model: CostModel, places: Ints) -> Ints:
     """Cost of the pairs of every rank; half of their sum is the cost of the mapping."""
     own = np.zeros(len(places), dtype=np.int64)
     for rank in range(len(places)):
@@ -47,7 +47,7 @@ def own_costs(model: CostModel, places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @njit
-def total_cost(model: CostModel, places: NDArray[np.int64]) -> int:
+def total_cost(model: CostModel, places: Ints) -> int:
     """Cost of a mapping; every pair counted once. Needs the ranks' places only."""
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
@@ -61,7 +61,7 @@ def total_cost(model: CostModel, places: NDArray[np.int64]) -> int:
 
 
 @subroutine
-def swap_gain(model: CostModel, places: NDArray[np.int64], u: int, v: int) -> int:
+def swap_gain(model: CostModel, places: Ints, u: int, v: int) -> int:
     """Decrease of the cost if u and v exchange their places; O(peers of u and v).
 
     The pair (u, v) itself costs the same after the exchange.
@@ -81,9 +81,7 @@ def swap_gain(model: CostModel, places: NDArray[np.int64], u: int, v: int) -> in
 
 
 @njit
-def swap_gains(
-    model: CostModel, places: NDArray[np.int64], u: NDArray[np.int64], v: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def swap_gains(model: CostModel, places: Ints, u: Ints, v: Ints) -> Ints:
     """`swap_gain` of each pair (u, v), each from the same places."""
     gains = np.empty(len(u), dtype=np.int64)
     for i in range(len(u)):
@@ -92,7 +90,7 @@ def swap_gains(
 
 
 @njit
-def total_costs(model: CostModel, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
+def total_costs(model: CostModel, candidates: Ints) -> Ints:
     """`total_cost` of each row of candidates, shape (mappings, ranks or slots)."""
     costs = np.empty(len(candidates), dtype=np.int64)
     for i in range(len(candidates)):

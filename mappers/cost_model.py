@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from hopmap.mappers.arrays import Ints
 
 if TYPE_CHECKING:
     from hopmap.topologies.routing import Router
@@ -31,6 +30,6 @@ class CostModel(NamedTuple):
 
     router: Router
     kind: int
-    indptr: NDArray[np.int64]
-    peer: NDArray[np.int64]
-    weight: NDArray[np.int64]
+    indptr: Ints
+    peer: Ints
+    weight: Ints

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.topologies import Topology, hierarchy
 from hopmap.topologies.box_kernels import GRID, BoxRouter
 from hopmap.topologies.table_kernels import PartRouter
@@ -91,7 +92,7 @@ def _part_size(topology: Topology) -> int | None:
     return size if max(size, topology.nodes // size) <= TABLE else None
 
 
-def table_of(router: Router, nodes: NDArray[np.int64]) -> NDArray[np.int16]:
+def table_of(router: Router, nodes: Ints) -> NDArray[np.int16]:
     """Distances between these nodes, shape (n, n); an empty table where one exceeds `FARTHEST`."""
     from hopmap.topologies.routing import distances
 

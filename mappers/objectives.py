@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hopmap.mappers.arrays import Ints
 from hopmap.topologies import Mapping, MappingError, Topology, check_mapping, did_you_mean
 from hopmap.topologies.tree_kernels import TreeRouter
 from hopmap.traces import Traffic, exact_sum
@@ -60,7 +61,7 @@ class Objective:
     name: str
     summary: str
     kind: int
-    weigh: Callable[[Traffic], NDArray[np.int64]]
+    weigh: Callable[[Traffic], Ints]
     maximised: bool = False
 
     def value(self, cost: int) -> int:
@@ -184,7 +185,7 @@ def _check_sums(name: str, weight: int, topology: Topology) -> None:
         )
 
 
-def with_free_slots(node_of: Mapping, topology: Topology) -> NDArray[np.int64]:
+def with_free_slots(node_of: Mapping, topology: Topology) -> Ints:
     """Nodes of the ranks, then the nodes of the free slots in ascending order, shape (slots,)."""
     free = topology.slots - np.bincount(node_of, minlength=topology.nodes)
     return np.concatenate((node_of, np.repeat(np.arange(topology.nodes), free))).astype(np.int64)

@@ -98,10 +98,7 @@ class Watch:
     """
 
     def __init__(
-        self,
-        seconds: float | None = None,
-        progress: Progress | None = None,
-        clock: Clock = "wall",
+        self, seconds: float | None = None, progress: Progress | None = None, clock: Clock = "wall"
     ) -> None:
         from hopmap.compilation import cpu, wall
 

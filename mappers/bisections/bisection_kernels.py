@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Floats, Ints, Words
 from hopmap.mappers.basic_kernels import sort_by
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance
@@ -25,13 +25,7 @@ MANY, SMALL = 4096, 128  # with so many slots domains of few, most of the work, 
 
 @subroutine
 def mean_hops(
-    router: Router,
-    nodes: NDArray[np.int64],
-    lo: int,
-    hi: int,
-    start: int,
-    stop: int,
-    samples: int,
+    router: Router, nodes: Ints, lo: int, hi: int, start: int, stop: int, samples: int
 ) -> float:
     """Mean distance between nodes[lo:hi] and nodes[start:stop], of so many nodes on each side."""
     rows, columns = min(samples, hi - lo), min(samples, stop - start)
@@ -46,12 +40,7 @@ def mean_hops(
 
 @subroutine
 def _find_pulls(
-    router: Router,
-    nodes: NDArray[np.int64],
-    domains: NDArray[np.int64],
-    here: int,
-    some: NDArray[np.int64],
-    pull: NDArray[np.float64],
+    router: Router, nodes: Ints, domains: Ints, here: int, some: Ints, pull: Floats
 ) -> None:
     """Fill in by how much the second half of domain `here` is farther from some domains."""
     for e in some:
@@ -63,13 +52,7 @@ def _find_pulls(
 
 
 @subroutine
-def _apart(
-    router: Router,
-    nodes: NDArray[np.int64],
-    lo: int,
-    mid: int,
-    hi: int,
-) -> float:
+def _apart(router: Router, nodes: Ints, lo: int, mid: int, hi: int) -> float:
     """How much farther apart the halves are than what is within them."""
     within = mean_hops(router, nodes, lo, mid, lo, mid, OF_HALVES)
     within += mean_hops(router, nodes, mid, hi, mid, hi, OF_HALVES)
@@ -77,11 +60,7 @@ def _apart(
 
 
 @subroutine
-def _cut_at(
-    key: NDArray[np.int64],
-    slots: NDArray[np.int64],
-    ordered: NDArray[np.int64],
-) -> int:
+def _cut_at(key: Ints, slots: Ints, ordered: Ints) -> int:
     """Where the key changes, nearest to half of the slots; 0 if it never does."""
     total = 0
     for x in ordered:
@@ -95,7 +74,7 @@ def _cut_at(
 
 
 @subroutine
-def _with_slots(slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+def _with_slots(slots: Ints) -> tuple[Ints, int]:
     """Return the nodes that have slots, and their number."""
     nodes, count = np.empty(len(slots), dtype=np.int64), 0
     for node in range(len(slots)):
@@ -106,12 +85,7 @@ def _with_slots(slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
 
 
 @njit
-def halve_nodes(
-    router: Router,
-    keys: NDArray[np.int64],
-    slots: NDArray[np.int64],
-    by_distance: bool,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def halve_nodes(router: Router, keys: Ints, slots: Ints, by_distance: bool) -> tuple[Ints, Ints]:
     """Split the nodes in two again and again, across the key along which the halves are farthest.
 
     Parameters
@@ -182,9 +156,7 @@ def halve_nodes(
 
 
 @njit
-def halve_levels(
-    spans: NDArray[np.int64], slots: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def halve_levels(spans: Ints, slots: Ints) -> tuple[Ints, Ints]:
     """Split a hierarchy of nodes in two again and again, always between its subsystems.
 
     Those of one level are equally far apart, so that halves of like size are best whichever they
@@ -233,14 +205,14 @@ def halve_levels(
 @njit
 def split_ranks(
     model: CostModel,
-    nodes: NDArray[np.int64],
-    domains: NDArray[np.int64],
-    slot_indptr: NDArray[np.int64],
-    items: NDArray[np.int64],
-    domain_of: NDArray[np.int64],
+    nodes: Ints,
+    domains: Ints,
+    slot_indptr: Ints,
+    items: Ints,
+    domain_of: Ints,
     some: tuple[int, int],
     tries: int,
-    random: NDArray[np.uint64],
+    random: Words,
 ) -> None:
     """Bring the ranks and dummies of some domains into the order of the slots, in place.
 

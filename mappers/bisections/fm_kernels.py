@@ -10,21 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import subroutine
+from hopmap.mappers.arrays import Floats, Ints, Ints8, Ints32
 
 PASSES = 4
 FIRST: Any = np.int64(0)  # of a heap; a literal would make another kind of `_sink`
 
 
 @subroutine
-def _raise(
-    heap: NDArray[np.int32],
-    at: NDArray[np.int32],
-    key: NDArray[np.float64],
-    i: int,
-) -> None:
+def _raise(heap: Ints32, at: Ints32, key: Floats, i: int) -> None:
     """Move the vertex in slot i of a max-heap upwards."""
     u = heap[i]
     while i > 0 and key[heap[(i - 1) >> 1]] < key[u]:
@@ -36,13 +31,7 @@ def _raise(
 
 
 @subroutine
-def _sink(
-    heap: NDArray[np.int32],
-    at: NDArray[np.int32],
-    key: NDArray[np.float64],
-    i: int,
-    length: int,
-) -> None:
+def _sink(heap: Ints32, at: Ints32, key: Floats, i: int, length: int) -> None:
     """Move the vertex in slot i of a max-heap downwards."""
     u = heap[i]
     while True:
@@ -61,9 +50,7 @@ def _sink(
 
 
 @subroutine
-def _pop(
-    heap: NDArray[np.int32], at: NDArray[np.int32], key: NDArray[np.float64], length: int
-) -> int:
+def _pop(heap: Ints32, at: Ints32, key: Floats, length: int) -> int:
     """Take the first vertex out of a heap and return it."""
     u: int = heap[0]
     heap[0] = heap[length - 1]
@@ -74,12 +61,7 @@ def _pop(
 
 @subroutine
 def _gains(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    side: NDArray[np.int8],
-    gain: NDArray[np.float64],
+    indptr: Ints, peer: Ints, weight: Floats, bias: Floats, side: Ints8, gain: Floats
 ) -> None:
     """Fill in what moving each vertex to the other side saves."""
     for u in range(len(side)):
@@ -91,12 +73,12 @@ def _gains(
 
 @subroutine
 def refine(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    size: NDArray[np.int64],
-    bias: NDArray[np.float64],
-    side: NDArray[np.int8],
+    indptr: Ints,
+    peer: Ints,
+    weight: Floats,
+    size: Ints,
+    bias: Floats,
+    side: Ints8,
     target: int,
     slack: int,
     exact: bool,
@@ -185,12 +167,12 @@ def refine(
 
 @subroutine
 def grow(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    size: NDArray[np.int64],
-    bias: NDArray[np.float64],
-    side: NDArray[np.int8],
+    indptr: Ints,
+    peer: Ints,
+    weight: Floats,
+    size: Ints,
+    bias: Floats,
+    side: Ints8,
     target: int,
     seed: int,
 ) -> None:
@@ -225,13 +207,7 @@ def grow(
 
 
 @subroutine
-def cut_cost(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    side: NDArray[np.int8],
-) -> float:
+def cut_cost(indptr: Ints, peer: Ints, weight: Floats, bias: Floats, side: Ints8) -> float:
     """Weight between the sides and biases of side 1."""
     cost = 0.0
     for u in range(len(side)):

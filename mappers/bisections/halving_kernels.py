@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Floats, Ints, Ints8, Ints32, Words
 from hopmap.mappers.basic_kernels import below, following
 
 from .fm_kernels import cut_cost, grow, refine
@@ -24,14 +25,14 @@ TRIES: Any = np.int64(4)  # greedy growths of the coarsest graph; not a literal,
 
 @njit
 def match(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
+    indptr: Ints,
+    peer: Ints,
     weight: NDArray[Any],
-    size: NDArray[np.int64],
+    size: Ints,
     largest: int,
-    label: NDArray[np.int8],
-    random: NDArray[np.uint64],
-) -> tuple[NDArray[np.int32], int]:
+    label: Ints8,
+    random: Words,
+) -> tuple[Ints32, int]:
     """Match each vertex with its heaviest free peer, in random order; return groups, their number.
 
     Weights are rated by the sizes that they join; nothing larger than `largest` comes out, and
@@ -68,12 +69,8 @@ def match(
 
 @njit
 def contract(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[Any],
-    group: NDArray[np.int32],
-    groups: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    indptr: Ints, peer: Ints, weight: NDArray[Any], group: Ints32, groups: int
+) -> tuple[Ints, Ints, NDArray[Any]]:
     """Graph of the groups: pairs of the same two groups added up, those within left out."""
     n = len(group)
     starts = np.zeros(groups + 2, dtype=np.int64)  # of the group before, until it is filled
@@ -113,16 +110,16 @@ def contract(
 
 @njit
 def bisect(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    size: NDArray[np.int64],
-    bias: NDArray[np.float64],
-    label: NDArray[np.int8],
+    indptr: Ints,
+    peer: Ints,
+    weight: Floats,
+    size: Ints,
+    bias: Floats,
+    label: Ints8,
     target: int,
     growths: int,
-    random: NDArray[np.uint64],
-) -> NDArray[np.int8]:
+    random: Words,
+) -> Ints8:
     """Side (0 or 1) of every vertex, `target` of their sizes on side 0, with little between them.
 
     It calls itself for the graph of matched vertices, which all have one label. The coarsest graph
@@ -174,15 +171,15 @@ def bisect(
 
 @subroutine
 def evolve(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    bias: NDArray[np.float64],
+    indptr: Ints,
+    peer: Ints,
+    weight: Floats,
+    bias: Floats,
     target: int,
     tries: int,
-    random: NDArray[np.uint64],
+    random: Words,
     growths: int,
-) -> NDArray[np.int8]:
+) -> Ints8:
     """Best of so many bisections; of more than a few, most combine two earlier ones.
 
     Two are combined by contracting only pairs that neither of them cuts; seldom worse.
@@ -220,5 +217,5 @@ def evolve(
     for i in range(1, fresh):
         if costs[i] < costs[best]:
             best = i
-    found: NDArray[np.int8] = sides[best]
+    found: Ints8 = sides[best]
     return found

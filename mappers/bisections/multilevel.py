@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Bools, Floats, Ints, Words
 from hopmap.mappers.cost_model import HOPS, CostModel
 from hopmap.mappers.distances import FARTHEST, table_router
 from hopmap.mappers.exchanges.annealing import SAMPLE, AnnealingSearch, Cooling
@@ -54,11 +54,11 @@ class Level(NamedTuple):
         Traffic between the groups of ranks, as in `CostModel`.
     """
 
-    starts: NDArray[np.int64]
-    group_of: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    peer: NDArray[np.int64]
-    weight: NDArray[np.int64]
+    starts: Ints
+    group_of: Ints
+    indptr: Ints
+    peer: Ints
+    weight: Ints
 
 
 @mapper("multilevel", source="Schulz, Traeff 2017, section 6")
@@ -112,7 +112,7 @@ def place_by_levels(
     levels = _coarsen(search.model, layers, rng)
     scale = table_scale(search.model, search.topology)
     end = None if seconds is None else search.watch.now() + seconds
-    place: NDArray[np.int64] | None = None
+    place: Ints | None = None
     for depth, level in enumerate(levels):
         groups = len(level.starts) - 1
         if place is None:
@@ -146,9 +146,7 @@ def table_scale(model: CostModel, topology: Topology) -> float:
     return min(SCALE, fits / max(longest, 1))
 
 
-def slot_layers(
-    model: CostModel, topology: Topology
-) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+def slot_layers(model: CostModel, topology: Topology) -> tuple[Ints, list[Ints]]:
     """Nodes in the order of the halves, and for every depth where the groups of slots start.
 
     The last layer is of single slots.
@@ -193,9 +191,7 @@ def exchange_blocks(search: AnnealingSearch, proposals: int) -> None:
             search.gained(saved)
 
 
-def _coarsen(
-    model: CostModel, layers: list[NDArray[np.int64]], rng: np.random.Generator
-) -> list[Level]:
+def _coarsen(model: CostModel, layers: list[Ints], rng: np.random.Generator) -> list[Level]:
     """Group the ranks, as many groups as there are of nodes, coarsest level first."""
     from . import halving_kernels
 
@@ -217,13 +213,8 @@ def _coarsen(
 
 
 def _grouped(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    size: NDArray[np.int64],
-    groups: int,
-    random: NDArray[np.uint64],
-) -> NDArray[np.int64]:
+    indptr: Ints, peer: Ints, weight: Floats, size: Ints, groups: int, random: Words
+) -> Ints:
     """Pair items by a heavy-edge matching until exactly so many groups are left."""
     from . import halving_kernels
 
@@ -247,16 +238,14 @@ def _grouped(
     return group_of
 
 
-def _second(group_of: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _second(group_of: Ints) -> Bools:
     """Whether an item is not the first of its group."""
     first = np.zeros(len(group_of), dtype=np.bool_)
     first[np.unique(group_of, return_index=True)[1]] = True
     return ~first
 
 
-def _expanded(
-    level: Level, finer: NDArray[np.int64], place: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _expanded(level: Level, finer: Ints, place: Ints) -> Ints:
     """Group of nodes of every item of the next finer level: in its group's place, or near by."""
     inside = np.searchsorted(level.starts, finer[:-1], side="right") - 1  # parent of each place
     items = np.argsort(place[level.group_of], kind="stable")
@@ -276,13 +265,13 @@ def _expanded(
 
 def _annealed(
     model: CostModel,
-    place: NDArray[np.int64],
+    place: Ints,
     hot: float,
     moves: int | None,
     seconds: float | None,
     watch: Watch,
     rng: np.random.Generator,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Anneal one level."""
     from hopmap.mappers.exchanges import annealing_kernels
 

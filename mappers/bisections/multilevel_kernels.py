@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.basic_kernels import below, following
 from hopmap.mappers.cost_kernels import priced
 from hopmap.mappers.cost_model import CostModel
@@ -21,11 +22,7 @@ from .bisection_kernels import mean_hops
 
 @njit
 def group_hops(
-    router: Router,
-    nodes: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    samples: int,
-    scale: float,
+    router: Router, nodes: Ints, starts: Ints, samples: int, scale: float
 ) -> NDArray[np.int16]:
     """Mean distance between groups ``nodes[starts[g]:starts[g + 1]]``, times the scale, rounded."""
     groups = len(starts) - 1
@@ -43,8 +40,8 @@ def group_hops(
 def move_blocks(
     model: CostModel,
     assignment: Assignment,
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
+    order: Ints,
+    starts: Ints,
     temperature: float,
     proposals: int,
 ) -> int:

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints, Ints32, Words
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
@@ -56,7 +56,7 @@ def bisected(
     rng: np.random.Generator,
     tries: int = 1,
     over: Callable[[], bool] = lambda: False,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Node of every rank and dummy by recursive bisection.
 
     Domains are split from the largest to the smallest, so that it can end early: once it is `over`,
@@ -88,7 +88,7 @@ def bisected(
     return places
 
 
-def clustered(model: CostModel, random: NDArray[np.uint64]) -> NDArray[np.int64]:
+def clustered(model: CostModel, random: Words) -> Ints:
     """Ranks and dummies in an order in which those that talk to each other are near.
 
     They are matched in pairs, the pairs again, and so on; O(pairs), a few per cent of a bisection.
@@ -99,7 +99,7 @@ def clustered(model: CostModel, random: NDArray[np.uint64]) -> NDArray[np.int64]
     indptr, peer, weight = model.indptr, model.peer, model.weight.astype(np.float64)
     slots = len(indptr) - 1
     size = np.ones(slots, dtype=np.int64)
-    groupings: list[NDArray[np.int32]] = []
+    groupings: list[Ints32] = []
     while len(peer):
         label = np.zeros(len(size), dtype=np.int8)
         group, groups = halving_kernels.match(indptr, peer, weight, size, slots, label, random)
@@ -116,7 +116,7 @@ def clustered(model: CostModel, random: NDArray[np.uint64]) -> NDArray[np.int64]
     return order
 
 
-def halves(model: CostModel, topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def halves(model: CostModel, topology: Topology) -> tuple[Ints, Ints]:
     """Nodes in an order in which every domain is a range, and the domains."""
     from . import bisection_kernels
 

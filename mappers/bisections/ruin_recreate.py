@@ -10,8 +10,8 @@ Multisection along a hierarchy is Schulz and Traeff's (2017, section 3.1).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.topologies import Topology, hierarchy
 
@@ -79,9 +79,7 @@ def ruin_and_recreate(
         search.assign(_in_order(block, search.assignment.slot_of, topology))
 
 
-def _in_order(
-    group: NDArray[np.int64], slot_of: NDArray[np.int64], topology: Topology
-) -> NDArray[np.int64]:
+def _in_order(group: Ints, slot_of: Ints, topology: Topology) -> Ints:
     """Node of everybody: within their group in the order in which they are now."""
     nodes = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
     places = np.empty_like(nodes)

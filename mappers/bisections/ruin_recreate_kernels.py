@@ -13,9 +13,9 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Floats, Ints, Words
 from hopmap.mappers.basic_kernels import below, following, grouped
 
 from .halving_kernels import TRIES, bisect
@@ -26,15 +26,15 @@ FINE = 1 << 20  # steps of a number drawn between 0 and 1
 
 @njit
 def recreate(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    block: NDArray[np.int64],
-    parent: NDArray[np.int64],
+    indptr: Ints,
+    peer: Ints,
+    weight: Floats,
+    block: Ints,
+    parent: Ints,
     most: int,
     trials: int,
     temperature: float,
-    random: NDArray[np.uint64],
+    random: Words,
 ) -> float:
     """Split a few blocks anew, so many times, in place; return the weight saved.
 
@@ -94,15 +94,15 @@ def recreate(
 
 @subroutine
 def choose(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    block: NDArray[np.int64],
-    parent: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    members: NDArray[np.int64],
+    indptr: Ints,
+    peer: Ints,
+    block: Ints,
+    parent: Ints,
+    starts: Ints,
+    members: Ints,
     wanted: int,
-    random: NDArray[np.uint64],
-) -> NDArray[np.int64]:
+    random: Words,
+) -> Ints:
     """Draw blocks with a common parent, each but the first talking to one drawn before."""
     chosen = np.empty(wanted, dtype=np.int64)
     random[0] = following(random[0])
@@ -132,12 +132,8 @@ def choose(
 
 @subroutine
 def within(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    here: NDArray[np.int64],
-    local: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    indptr: Ints, peer: Ints, weight: Floats, here: Ints, local: Ints
+) -> tuple[Ints, Ints, Floats]:
     """Graph of some vertices, numbered as they are given; `local` is -1 everywhere."""
     entries = 0
     for k in range(len(here)):
@@ -161,13 +157,8 @@ def within(
 
 @subroutine
 def divide(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    room: NDArray[np.int64],
-    local: NDArray[np.int64],
-    random: NDArray[np.uint64],
-) -> NDArray[np.int64]:
+    indptr: Ints, peer: Ints, weight: Floats, room: Ints, local: Ints, random: Words
+) -> Ints:
     """Part of every vertex by recursive bisection; part p has room[p + 1] - room[p] vertices."""
     parts = len(room) - 1
     vertices = np.empty(room[parts], dtype=np.int64)

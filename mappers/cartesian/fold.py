@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, permutations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.bisections.recursive_bisection import bisected
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
@@ -150,9 +150,7 @@ def _shares(length: int, box: Sequence[int]) -> list[tuple[int, ...]]:
     return found
 
 
-def _digits(
-    coordinate: NDArray[np.int64], share: Sequence[int], order: Sequence[int]
-) -> dict[int, NDArray[np.int64]]:
+def _digits(coordinate: Ints, share: Sequence[int], order: Sequence[int]) -> dict[int, Ints]:
     """Digit of every rank in each network dimension, backwards above odd higher digits."""
     digits = {}
     rest = coordinate
@@ -163,7 +161,7 @@ def _digits(
 
 
 def _strung(
-    digits: Sequence[dict[int, NDArray[np.int64]]],
+    digits: Sequence[dict[int, Ints]],
     shares: Sequence[Sequence[int]],
     strings: Sequence[Sequence[int]],
     reflected: bool,

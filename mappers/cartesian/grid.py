@@ -27,13 +27,14 @@ from math import prod
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hopmap.errors import HopmapWarning
+from hopmap.mappers.arrays import Ints
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-Coordinates = NDArray[np.int64]  # of shape (ranks, dimensions)
+Coordinates = Ints  # of shape (ranks, dimensions)
 Vectors = Sequence[Sequence[int]]
 Weights = Sequence[int] | None
 # What a vector of the stencil counts: one message, or its bytes.
@@ -62,7 +63,7 @@ class Grid(NamedTuple):
     stencil: list[tuple[int, ...]]
     sizes: list[int]
     periodic: tuple[bool, ...]
-    cells: NDArray[np.int64]
+    cells: Ints
 
     def weights(self, weight: Weight) -> list[int] | None:
         """Weight of every vector; None where all count alike, as published."""
@@ -80,7 +81,7 @@ class GridTraffic(NamedTuple):
     """
 
     dims: tuple[int, ...]
-    coords: NDArray[np.int64]
+    coords: Ints
 
 
 def crossing(stencil: Vectors, weights: Weights, dimensions: int) -> list[int]:
@@ -183,7 +184,7 @@ def all_row_major(dims: Sequence[int]) -> Coordinates:
     return np.indices(dims).reshape(len(dims), -1).T.astype(np.int64)
 
 
-def grid_of(ranks: int, src: NDArray[np.int64], dst: NDArray[np.int64]) -> GridTraffic | None:
+def grid_of(ranks: int, src: Ints, dst: Ints) -> GridTraffic | None:
     """Coordinates of ranks whose undirected pairs are a grid of 2 dimensions or more, else None."""
     from scipy.sparse import csr_array  # slow to import, and few commands come here
     from scipy.sparse.csgraph import shortest_path
@@ -229,7 +230,7 @@ def grid_of(ranks: int, src: NDArray[np.int64], dst: NDArray[np.int64]) -> GridT
     return GridTraffic(tuple(int(d) for d in dims[longest]), coords[:, longest])
 
 
-def recognised(traffic: Traffic, weight: NDArray[np.int64]) -> GridTraffic | None:
+def recognised(traffic: Traffic, weight: Ints) -> GridTraffic | None:
     """Grid that undirected traffic, or that of its heavier pairs, is; None if there is none.
 
     Parameters

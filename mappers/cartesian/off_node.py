@@ -19,8 +19,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.exchanges.annealing import between
 from hopmap.mappers.exchanges.assignment import in_slots
 from hopmap.mappers.stop import Watch
@@ -77,7 +77,7 @@ def peers_of(traffic: Traffic, amount: Amount, items: int) -> Peers:
     return Peers(indptr, peer, sent, got)
 
 
-def leaving(peers: Peers, node_of: Mapping, nodes: int) -> NDArray[np.int64]:
+def leaving(peers: Peers, node_of: Mapping, nodes: int) -> Ints:
     """Add up what every node's ranks send to others, shape (nodes,); `node_of` of every item."""
     rank = np.repeat(np.arange(len(peers.indptr) - 1), np.diff(peers.indptr))
     here, there = node_of[rank], node_of[peers.peer]
@@ -86,7 +86,7 @@ def leaving(peers: Peers, node_of: Mapping, nodes: int) -> NDArray[np.int64]:
     return load
 
 
-def value(load: NDArray[np.int64], first: Measure) -> tuple[int, int]:
+def value(load: Ints, first: Measure) -> tuple[int, int]:
     """(sum, worst) or (worst, sum) of what leaves the nodes: less is better, the first first."""
     total, worst = int(load.sum()), int(load.max(initial=0))
     return (total, worst) if first == "sum" else (worst, total)
@@ -95,7 +95,7 @@ def value(load: NDArray[np.int64], first: Measure) -> tuple[int, int]:
 def refine(
     peers: Peers,
     topology: Topology,
-    starts: list[NDArray[np.int64]],
+    starts: list[Ints],
     best: Best,
     first: Measure,
     moves: int | None,
@@ -152,7 +152,7 @@ def refine(
 def ruin_and_recreate(
     peers: Peers,
     nodes: int,
-    places: NDArray[np.int64],
+    places: Ints,
     number: float | None,
     seconds: float | None,
     watch: Watch,
@@ -239,7 +239,7 @@ def _tell(watch: Watch, done: int, rounds: int, best: Best) -> None:
 
 
 def assignment_of(
-    peers: Peers, topology: Topology, places: NDArray[np.int64], rng: np.random.Generator
+    peers: Peers, topology: Topology, places: Ints, rng: np.random.Generator
 ) -> Nodes:
     """Everybody at their places."""
     from .off_node_kernels import Nodes

@@ -13,9 +13,9 @@ from math import log
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Bools, Ints, Words
 from hopmap.mappers.basic_kernels import below, eighth_power, following
 
 
@@ -30,10 +30,10 @@ class Peers(NamedTuple):
         The peer, what is sent to it, and what it sends.
     """
 
-    indptr: NDArray[np.int64]
-    peer: NDArray[np.int64]
-    sent: NDArray[np.int64]
-    got: NDArray[np.int64]
+    indptr: Ints
+    peer: Ints
+    sent: Ints
+    got: Ints
 
 
 class Nodes(NamedTuple):
@@ -59,16 +59,16 @@ class Nodes(NamedTuple):
         State of the random numbers; never zero.
     """
 
-    places: NDArray[np.int64]
-    slot_of: NDArray[np.int64]
-    item_at: NDArray[np.int64]
-    first: NDArray[np.int64]
-    apart: NDArray[np.int64]
-    load: NDArray[np.int64]
-    change: NDArray[np.int64]
-    touched: NDArray[np.int64]
-    marked: NDArray[np.bool_]
-    random: NDArray[np.uint64]
+    places: Ints
+    slot_of: Ints
+    item_at: Ints
+    first: Ints
+    apart: Ints
+    load: Ints
+    change: Ints
+    touched: Ints
+    marked: Bools
+    random: Words
 
 
 class Guide(NamedTuple):
@@ -82,8 +82,8 @@ class Guide(NamedTuple):
 class Best(NamedTuple):
     """Best places met, shape (items,), and their ``[sum, worst]``."""
 
-    places: NDArray[np.int64]
-    measures: NDArray[np.int64]
+    places: Ints
+    measures: Ints
 
 
 @njit
@@ -193,7 +193,7 @@ def anneal(
 
 
 @subroutine
-def _loads(load: NDArray[np.int64], goal: int) -> tuple[int, int, int, int]:
+def _loads(load: Ints, goal: int) -> tuple[int, int, int, int]:
     """Return the sum, the highest, and how many nodes have at least a load and how many more."""
     total, highest, reach, above = 0, 0, 0, 0
     for x in range(len(load)):
@@ -206,16 +206,16 @@ def _loads(load: NDArray[np.int64], goal: int) -> tuple[int, int, int, int]:
 
 @subroutine
 def _changes(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    sent: NDArray[np.int64],
-    got: NDArray[np.int64],
-    places: NDArray[np.int64],
+    indptr: Ints,
+    peer: Ints,
+    sent: Ints,
+    got: Ints,
+    places: Ints,
     u: int,
     v: int,
-    change: NDArray[np.int64],
-    touched: NDArray[np.int64],
-    marked: NDArray[np.bool_],
+    change: Ints,
+    touched: Ints,
+    marked: Bools,
 ) -> int:
     """Write what an exchange of u and v adds to the loads; return how many nodes it touches."""
     a, b = places[u], places[v]
@@ -247,12 +247,12 @@ def _changes(
 
 @subroutine
 def _move(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    sent: NDArray[np.int64],
-    got: NDArray[np.int64],
-    places: NDArray[np.int64],
-    apart: NDArray[np.int64],
+    indptr: Ints,
+    peer: Ints,
+    sent: Ints,
+    got: Ints,
+    places: Ints,
+    apart: Ints,
     rank: int,
     here: int,
     there: int,

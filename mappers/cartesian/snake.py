@@ -25,7 +25,8 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hopmap.mappers.arrays import Ints
 
 from .grid import Coordinates
 
@@ -39,7 +40,7 @@ class Cut(NamedTuple):
 
 
 def along_snake(
-    rank: NDArray[np.int64], dims: Sequence[int], order: Sequence[int], cuts: Sequence[Cut]
+    rank: Ints, dims: Sequence[int], order: Sequence[int], cuts: Sequence[Cut]
 ) -> Coordinates:
     """Coordinates of ranks; order[i] is cut by cuts[i], the last into single slices."""
     coordinates = np.zeros((len(rank), len(dims)), dtype=np.int64)
@@ -52,9 +53,7 @@ def along_snake(
     return coordinates
 
 
-def _step(
-    rank: NDArray[np.int64], path: int, cut: Cut
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _step(rank: Ints, path: int, cut: Cut) -> tuple[Ints, Ints]:
     """Heights of ranks in the dimension that is cut, and their cells of the path."""
     sizes, counts = np.array(kinds(cut, path)).T
     widths = np.repeat(sizes, counts)

@@ -15,8 +15,8 @@ from math import prod
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
@@ -40,11 +40,7 @@ Path = Literal["rows", "snake"]
 
 @mapper("squarest_strips", source="Lehr 2019, chapter 6", needs=on_grid)
 def squarest_strips(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    carry: Carry = "wider",
-    path: Path = "rows",
+    traffic: Traffic, topology: Topology, *, carry: Carry = "wider", path: Path = "rows"
 ) -> Mapping:
     """Cartesian grid: columns as square as a node's ranks, filled up and down.
 
@@ -87,9 +83,7 @@ def squarest_strips_all(
     return _squarest(np.arange(prod(dims)), dims, size, carry, path)
 
 
-def _squarest(
-    rank: NDArray[np.int64], dims: Sequence[int], size: int, carry: Carry, path: Path
-) -> Coordinates:
+def _squarest(rank: Ints, dims: Sequence[int], size: int, carry: Carry, path: Path) -> Coordinates:
     order, cuts = squarest_cuts(dims, size, carry)
     return (along_snake if path == "snake" else in_strips)(rank, dims, order, cuts)
 
@@ -186,7 +180,7 @@ def root(radicand: float, degree: int) -> int:
 
 
 def in_strips(
-    rank: NDArray[np.int64], dims: Sequence[int], order: Sequence[int], cuts: Sequence[Cut]
+    rank: Ints, dims: Sequence[int], order: Sequence[int], cuts: Sequence[Cut]
 ) -> Coordinates:
     """Coordinates of ranks; order[i] is cut by cuts[i], the last into single slices."""
     coordinates = np.zeros((len(rank), len(dims)), dtype=np.int64)

@@ -37,8 +37,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Bools, Ints
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.exchanges.bokhari import Jumps, bokhari
 from hopmap.mappers.greedy.minmd import minmd
@@ -165,7 +165,7 @@ def _task(model: CostModel, topology: Topology, best: Mapping) -> SearchTask:
     )
 
 
-def placing_order(model: CostModel, ranks: int) -> NDArray[np.int64]:
+def placing_order(model: CostModel, ranks: int) -> Ints:
     """Heaviest rank first, then the heaviest connection to those before; of equals the lower."""
     total = np.array(
         [model.weight[model.indptr[r] : model.indptr[r + 1]].sum() for r in range(ranks)],
@@ -184,7 +184,7 @@ def placing_order(model: CostModel, ranks: int) -> NDArray[np.int64]:
     return order
 
 
-def first_nodes(topology: Topology) -> NDArray[np.bool_]:
+def first_nodes(topology: Topology) -> Bools:
     """One node at least of every set of nodes that symmetry makes equal."""
     equal_slots = bool((topology.slots == topology.slots[0]).all())
     if not isinstance(topology.router, BoxRouter) or not equal_slots:

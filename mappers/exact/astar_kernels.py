@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Bools, Ints, Ints32
 from hopmap.mappers.basic_kernels import sort_by
 from hopmap.mappers.cost_kernels import priced
 from hopmap.mappers.cost_model import CostModel
@@ -36,12 +36,12 @@ class States(NamedTuple):
         Numbers of the open states, least bound first, deepest first among equals.
     """
 
-    parent: NDArray[np.int64]
-    node: NDArray[np.int32]
-    depth: NDArray[np.int32]
-    cost: NDArray[np.int64]
-    bound: NDArray[np.int64]
-    heap: NDArray[np.int64]
+    parent: Ints
+    node: Ints32
+    depth: Ints32
+    cost: Ints
+    bound: Ints
+    heap: Ints
 
 
 class SearchTask(NamedTuple):
@@ -65,13 +65,13 @@ class SearchTask(NamedTuple):
         States made; states open; least bound of the states that a beam cut off; cost of `node_of`.
     """
 
-    order: NDArray[np.int64]
-    slots: NDArray[np.int64]
-    first: NDArray[np.bool_]
-    unplaced: NDArray[np.int64]
-    expanded: NDArray[np.int64]
-    node_of: NDArray[np.int64]
-    counters: NDArray[np.int64]
+    order: Ints
+    slots: Ints
+    first: Bools
+    unplaced: Ints
+    expanded: Ints
+    node_of: Ints
+    counters: Ints
 
 
 @subroutine
@@ -84,7 +84,7 @@ def _before(states: States, s: int, t: int) -> bool:
 
 
 @subroutine
-def _push(states: States, counters: NDArray[np.int64], state: int) -> None:
+def _push(states: States, counters: Ints, state: int) -> None:
     heap = states.heap
     i = counters[OPEN]
     counters[OPEN] += 1
@@ -98,7 +98,7 @@ def _push(states: States, counters: NDArray[np.int64], state: int) -> None:
 
 
 @subroutine
-def _pop(states: States, counters: NDArray[np.int64]) -> int:
+def _pop(states: States, counters: Ints) -> int:
     heap = states.heap
     top = heap[0]
     counters[OPEN] -= 1
@@ -269,7 +269,7 @@ def _expand_one(
 
 
 @njit
-def closest(model: CostModel, slots: NDArray[np.int64], worst: int) -> NDArray[np.int64]:
+def closest(model: CostModel, slots: Ints, worst: int) -> Ints:
     """Most slots that cost at most d for a rank on any node, its own apart, for d = least..worst.
 
     Entry d - least, with least the cost of two ranks on one node.
@@ -293,9 +293,7 @@ def closest(model: CostModel, slots: NDArray[np.int64], worst: int) -> NDArray[n
 
 
 @njit
-def unplaced_bounds(
-    model: CostModel, order: NDArray[np.int64], most: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def unplaced_bounds(model: CostModel, order: Ints, most: Ints) -> Ints:
     """Lower bound of all pairs among the ranks order[depth:], for every depth."""
     least = priced(model.kind, 0)
     ranks = len(order)

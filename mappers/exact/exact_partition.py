@@ -21,8 +21,8 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints, Ints8
 from hopmap.mappers.cartesian.grid import cartesian
 from hopmap.mappers.cartesian.grid_portfolio import grid_portfolio
 from hopmap.mappers.cartesian.off_node import Amount, Measure, leaving, peers_of
@@ -40,8 +40,6 @@ MOST_RANKS = 64
 MOST_NODES = 127  # numbers of an int8
 MOST = 4_000_000  # partial partitions
 LEADERS = 8  # partial partitions that another one is compared with
-
-Ints = NDArray[np.int64]
 
 
 class Limits(NamedTuple):
@@ -64,7 +62,7 @@ class Partials(NamedTuple):
         What leaves all nodes; and each, but 0 for nodes that are full and off the border.
     """
 
-    node: NDArray[np.int8]
+    node: Ints8
     used: Ints
     cost: Ints
 

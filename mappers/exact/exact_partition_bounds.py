@@ -14,12 +14,12 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hopmap.mappers.arrays import Ints, Ints8
 
 if TYPE_CHECKING:
     from hopmap.mappers.cartesian.off_node_kernels import Peers
 
-Ints = NDArray[np.int64]
 NEVER = 2**40  # there is no room for its ranks
 
 
@@ -111,7 +111,7 @@ class Ahead:
             costs.append(along * sides + down * (max(c, columns) - through))
         return min(costs, default=NEVER)
 
-    def _reached(self, node: NDArray[np.int8], used: Ints) -> Ints:
+    def _reached(self, node: Ints8, used: Ints) -> Ints:
         """Columns that have reached each node."""
         columns = np.zeros_like(used)
         every = np.arange(len(used))
@@ -119,7 +119,7 @@ class Ahead:
             columns[every, node[:, t]] += 1
         return columns
 
-    def sum(self, node: NDArray[np.int8], used: Ints) -> Ints:
+    def sum(self, node: Ints8, used: Ints) -> Ints:
         """Least that will leave all nodes, shape (rows,)."""
         last = np.zeros_like(used)
         if self.begun:
@@ -129,7 +129,7 @@ class Ahead:
         more: Ints = np.maximum(found - there, 0)
         return more
 
-    def each(self, node: NDArray[np.int8], used: Ints) -> Ints:
+    def each(self, node: Ints8, used: Ints) -> Ints:
         """Least that will leave each node, shape (rows, nodes)."""
         found: Ints = self._each[self.slots - used, self._reached(node, used)]
         return found

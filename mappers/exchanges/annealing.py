@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
@@ -126,7 +126,7 @@ class Cooling:
         """Whether nothing can be gained any more."""
         return self.bound is not None and self.best_cost <= self.bound
 
-    def assign(self, places: NDArray[np.int64]) -> int:
+    def assign(self, places: Ints) -> int:
         """Assign everybody anew and return the cost; the best is kept if that is not better."""
         assign(self.model, self.assignment, places)
         self.gained(self.cost - cost_of(self.assignment))

@@ -12,9 +12,9 @@ from math import log
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Ints, Ints32, Words
 from hopmap.mappers.basic_kernels import below, following
 from hopmap.mappers.cost_kernels import priced
 from hopmap.mappers.cost_model import CostModel
@@ -46,15 +46,15 @@ class Assignment(NamedTuple):
         State of the random numbers (xorshift64*, Vigna 2016); never zero.
     """
 
-    places: NDArray[np.int64]
-    slot_of: NDArray[np.int64]
-    item_at: NDArray[np.int64]
-    slot_indptr: NDArray[np.int64]
-    own: NDArray[np.int64]
-    active: NDArray[np.int64]
-    near_indptr: NDArray[np.int64]
-    near: NDArray[np.int32]
-    random: NDArray[np.uint64]
+    places: Ints
+    slot_of: Ints
+    item_at: Ints
+    slot_indptr: Ints
+    own: Ints
+    active: Ints
+    near_indptr: Ints
+    near: Ints32
+    random: Words
 
 
 @njit
@@ -128,11 +128,11 @@ def anneal(
 def _reprice(
     router: Router,
     kind: int,
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.int64],
-    places: NDArray[np.int64],
-    own: NDArray[np.int64],
+    indptr: Ints,
+    peer: Ints,
+    weight: Ints,
+    places: Ints,
+    own: Ints,
     rank: int,
     before: int,
     after: int,
@@ -182,9 +182,7 @@ def uphill(model: CostModel, assignment: Assignment, proposals: int) -> float:
 
 
 @njit
-def nearest(
-    router: Router, nodes: NDArray[np.int64], stride: int, most: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def nearest(router: Router, nodes: Ints, stride: int, most: int) -> tuple[Ints32, Ints]:
     """Return the `most` of these nodes next to each of them, and their distances, row after row.
 
     Of equally distant nodes those are taken that come first in steps of `stride`, which has no

@@ -9,8 +9,8 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints, Ints32
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.distances import TABLE, table_of
 from hopmap.topologies import Topology, hierarchy
@@ -28,7 +28,7 @@ FIRST = 32  # of the first shell, however large it is, no more than this
 
 
 def assignment_of(
-    model: CostModel, topology: Topology, places: NDArray[np.int64], rng: np.random.Generator
+    model: CostModel, topology: Topology, places: Ints, rng: np.random.Generator
 ) -> Assignment:
     """Everybody at their places, with the nodes near each node looked up."""
     free = np.flatnonzero(topology.slots)
@@ -45,18 +45,14 @@ def assignment_of(
 
 
 def assignment_to_groups(
-    model: CostModel, slots: NDArray[np.int64], places: NDArray[np.int64], rng: np.random.Generator
+    model: CostModel, slots: Ints, places: Ints, rng: np.random.Generator
 ) -> Assignment:
     """Everybody at their places in groups of nodes, which the model's router knows."""
     return _assignment(model, slots, _near_nodes(model.router, np.arange(len(slots))), places, rng)
 
 
 def _assignment(
-    model: CostModel,
-    slots: NDArray[np.int64],
-    pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
-    places: NDArray[np.int64],
-    rng: np.random.Generator,
+    model: CostModel, slots: Ints, pairs: tuple[Ints, Ints], places: Ints, rng: np.random.Generator
 ) -> Assignment:
     from .annealing_kernels import Assignment
 
@@ -77,7 +73,7 @@ def _assignment(
     return assignment
 
 
-def in_slots(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def in_slots(places: Ints) -> tuple[Ints, Ints]:
     """Item on each slot and slot of each item, slots being numbered node by node."""
     item_at = np.argsort(places, kind="stable")
     slot_of = np.empty_like(item_at)
@@ -85,9 +81,7 @@ def in_slots(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.i
     return item_at, slot_of
 
 
-def assign(
-    model: CostModel, assignment: Assignment | NodeAssignment, places: NDArray[np.int64]
-) -> None:
+def assign(model: CostModel, assignment: Assignment | NodeAssignment, places: Ints) -> None:
     """Assign everybody anew, in place."""
     from hopmap.mappers import cost_kernels
 
@@ -101,9 +95,7 @@ def cost_of(assignment: Assignment | NodeAssignment) -> int:
     return int(assignment.own.sum()) // 2
 
 
-def _linked_nodes(
-    topology: Topology, free: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _linked_nodes(topology: Topology, free: Ints) -> tuple[Ints, Ints]:
     """Pairs of free nodes that share a link.
 
     Where none do, or some nodes are not free, also those at most 4 apart in the order of numbers.
@@ -135,9 +127,7 @@ def _group_of_many(topology: Topology) -> int | None:
     return many[0] if many else None
 
 
-def _near_nodes(
-    router: Router, free: NDArray[np.int64], span: int | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _near_nodes(router: Router, free: Ints, span: int | None = None) -> tuple[Ints, Ints]:
     """Pairs of a free node and one near it, sorted by the first; a node is near itself.
 
     Where all nodes are free and every group of `span` is like the first, that one is looked at.
@@ -169,9 +159,7 @@ def _near_nodes(
     return x[order], y[order]
 
 
-def _near_slots(
-    x: NDArray[np.int64], y: NDArray[np.int64], indptr: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _near_slots(x: Ints, y: Ints, indptr: Ints) -> tuple[Ints, Ints32]:
     """Slots of the near nodes, as row pointers and columns; a lone slot is not near itself."""
     slots = np.diff(indptr)
     if len(slots) > 1 and (slots <= 1).all():

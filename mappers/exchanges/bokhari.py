@@ -28,8 +28,8 @@ from math import isqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints, Ints32
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
@@ -180,7 +180,7 @@ def _pairs(rng: np.random.Generator, jumps: int, ranks: int, slots: int) -> list
     return list(zip(u.tolist(), (v + (v >= u)).tolist(), strict=True))
 
 
-def _started(model: CostModel, places: NDArray[np.int64], topology: Topology) -> NodeAssignment:
+def _started(model: CostModel, places: Ints, topology: Topology) -> NodeAssignment:
     from .bokhari_kernels import NodeAssignment
 
     near_indptr, near = _near(model, topology)
@@ -197,7 +197,7 @@ def _started(model: CostModel, places: NDArray[np.int64], topology: Topology) ->
     return assignment
 
 
-def _near(model: CostModel, topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _near(model: CostModel, topology: Topology) -> tuple[Ints, Ints32]:
     """Each node and the nodes within a hop, as row pointers and columns; empty for hops."""
     if model.kind != NEAR:
         return np.zeros(topology.nodes + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Ints, Ints32
 from hopmap.mappers.cost_kernels import cost_on, priced
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.topologies.routing import distance
@@ -39,13 +39,13 @@ class NodeAssignment(NamedTuple):
         Present cost of every rank's pairs.
     """
 
-    places: NDArray[np.int64]
-    slot_of: NDArray[np.int64]
-    item_at: NDArray[np.int64]
-    slot_indptr: NDArray[np.int64]
-    near_indptr: NDArray[np.int64]
-    near: NDArray[np.int32]
-    own: NDArray[np.int64]
+    places: Ints
+    slot_of: Ints
+    item_at: Ints
+    slot_indptr: Ints
+    near_indptr: Ints
+    near: Ints32
+    own: Ints
 
 
 @njit
@@ -80,13 +80,7 @@ def improve_each(
 
 
 @subroutine
-def _fill(
-    model: CostModel,
-    assignment: NodeAssignment,
-    u: int,
-    at: NDArray[np.int64],
-    there: NDArray[np.int64],
-) -> None:
+def _fill(model: CostModel, assignment: NodeAssignment, u: int, at: Ints, there: Ints) -> None:
     """Fill at[x] and there[v] for rank u, with the correction for u's peers in there[v]."""
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight

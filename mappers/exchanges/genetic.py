@@ -30,6 +30,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Floats, Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
 from hopmap.mappers.options import Count, CountOrZero
@@ -144,20 +145,20 @@ def genetic(
     return _mapping(strings[costs.argmin()], node_of_slot, of_ranks)[: traffic.ranks]
 
 
-def _above_the_worst(costs: NDArray[np.int64]) -> NDArray[np.float64]:
+def _above_the_worst(costs: Ints) -> Floats:
     """By how much every string is better than the worst, and a little."""
     fitness = (costs.max() - costs).astype(np.float64)
     return np.asarray(fitness + max(fitness.max(), 1.0) / len(costs))
 
 
-def _roulette(fitness: NDArray[Any]) -> NDArray[np.float64]:
+def _roulette(fitness: NDArray[Any]) -> Floats:
     """Cumulated share of every string, the last being 1; equal shares where none is fit."""
     if not fitness.any():
         fitness = np.ones(len(fitness))
     return np.asarray(np.cumsum(fitness) / fitness.sum(), dtype=np.float64)
 
 
-def _mapping(string: NDArray[np.int64], node_of_slot: NDArray[np.int64], of_ranks: bool) -> Mapping:
+def _mapping(string: Ints, node_of_slot: Ints, of_ranks: bool) -> Mapping:
     """Return the node of every rank and dummy rank that a string means."""
     if of_ranks:
         return node_of_slot[string]

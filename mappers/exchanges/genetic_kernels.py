@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Bools, Floats, Ints
 from hopmap.mappers.cost_kernels import total_cost
 from hopmap.mappers.cost_model import CostModel
 
@@ -19,18 +19,13 @@ from hopmap.mappers.cost_model import CostModel
 class Generation(NamedTuple):
     """Strings, shape (population, slots), and the cost of each."""
 
-    strings: NDArray[np.int64]
-    costs: NDArray[np.int64]
+    strings: Ints
+    costs: Ints
 
 
 @subroutine
 def ordered_crossover(
-    donor: NDArray[np.int64],
-    receptor: NDArray[np.int64],
-    start: int,
-    stop: int,
-    taken: NDArray[np.bool_],
-    child: NDArray[np.int64],
+    donor: Ints, receptor: Ints, start: int, stop: int, taken: Bools, child: Ints
 ) -> None:
     """Write the donor's section start..stop-1 and around it the receptor's rest, in its order.
 
@@ -51,11 +46,7 @@ def ordered_crossover(
 
 @subroutine
 def string_cost(
-    model: CostModel,
-    node_of_slot: NDArray[np.int64],
-    string: NDArray[np.int64],
-    of_ranks: bool,
-    places: NDArray[np.int64],
+    model: CostModel, node_of_slot: Ints, string: Ints, of_ranks: bool, places: Ints
 ) -> int:
     """Cost of the mapping that a string means; fills places."""
     for i in range(len(string)):
@@ -67,9 +58,7 @@ def string_cost(
 
 
 @njit
-def string_costs(
-    model: CostModel, node_of_slot: NDArray[np.int64], strings: NDArray[np.int64], of_ranks: bool
-) -> NDArray[np.int64]:
+def string_costs(model: CostModel, node_of_slot: Ints, strings: Ints, of_ranks: bool) -> Ints:
     """Cost of each string."""
     places = np.empty(len(node_of_slot), dtype=np.int64)
     costs = np.empty(len(strings), dtype=np.int64)
@@ -81,12 +70,12 @@ def string_costs(
 @njit
 def breed(
     model: CostModel,
-    node_of_slot: NDArray[np.int64],
+    node_of_slot: Ints,
     parents: Generation,
-    roulette: NDArray[np.float64],
+    roulette: Floats,
     of_ranks: bool,
     segment: int,
-    random: NDArray[np.float64],
+    random: Floats,
     children: Generation,
     filled: int,
 ) -> int:

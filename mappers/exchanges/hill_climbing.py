@@ -22,8 +22,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
@@ -194,7 +194,7 @@ def estimate_of(function: Function) -> Function:
     return estimate
 
 
-def _swap(places: NDArray[np.int64], pair: tuple[int, int]) -> None:
+def _swap(places: Ints, pair: tuple[int, int]) -> None:
     a, b = pair
     places[[a, b]] = places[[b, a]]
 

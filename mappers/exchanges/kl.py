@@ -27,8 +27,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
@@ -111,7 +111,7 @@ def find_candidates(model: CostModel, topology: Topology, t: int) -> Candidates:
     return kl_kernels.find_within(model.router, node, t, pairs)
 
 
-def initial_state(places: NDArray[np.int64], candidates: int) -> Pass:
+def initial_state(places: Ints, candidates: int) -> Pass:
     """State before the first pass; `begin` fills in the rest."""
     from .kl_kernels import Pass
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Ints, Ints32
 from hopmap.mappers.cost_kernels import priced, swap_gain
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance
@@ -34,10 +34,10 @@ class Candidates(NamedTuple):
         Candidates of slot s are ``of_slot[indptr[s]:indptr[s + 1]]``, in ascending order.
     """
 
-    low: NDArray[np.int32]
-    high: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    of_slot: NDArray[np.int64]
+    low: Ints32
+    high: Ints32
+    indptr: Ints
+    of_slot: Ints
 
 
 class Pass(NamedTuple):
@@ -61,17 +61,17 @@ class Pass(NamedTuple):
         MOST: that sum.
     """
 
-    places: NDArray[np.int64]
-    item_at: NDArray[np.int64]
-    slot_of: NDArray[np.int64]
-    gain: NDArray[np.int64]
-    winner: NDArray[np.int32]
-    swapped: NDArray[np.int32]
-    counts: NDArray[np.int64]
+    places: Ints
+    item_at: Ints
+    slot_of: Ints
+    gain: Ints
+    winner: Ints32
+    swapped: Ints32
+    counts: Ints
 
 
 @njit
-def count_within(router: Router, node: NDArray[np.int64], t: int) -> int:
+def count_within(router: Router, node: Ints, t: int) -> int:
     """Return how many pairs of slots are on different nodes, but at most t apart."""
     count = 0
     for a in range(len(node)):
@@ -82,7 +82,7 @@ def count_within(router: Router, node: NDArray[np.int64], t: int) -> int:
 
 
 @njit
-def find_within(router: Router, node: NDArray[np.int64], t: int, count: int) -> Candidates:
+def find_within(router: Router, node: Ints, t: int, count: int) -> Candidates:
     """All `count` pairs of slots that are at most t apart, `node` being those of the slots."""
     low, high = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
     indptr = np.zeros(len(node) + 1, dtype=np.int64)
@@ -194,7 +194,7 @@ def _exchange(state: Pass, a: int, b: int) -> None:
 
 
 @subroutine
-def _better(gain: NDArray[np.int64], winner: NDArray[np.int32], i: int) -> int:
+def _better(gain: Ints, winner: Ints32, i: int) -> int:
     """Return the better of the winners at the two children of a tree node."""
     count = len(gain)
     x = 2 * i - count if 2 * i >= count else int(winner[2 * i])

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.cost_kernels import cost_on, priced
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.topologies.routing import distance
@@ -44,24 +44,24 @@ class LocalSearch(NamedTuple):
         The time, and the state of the random numbers.
     """
 
-    places: NDArray[np.int64]
-    own: NDArray[np.int64]
-    least: NDArray[np.int64]
-    changed: NDArray[np.int64]
-    visited: NDArray[np.int64]
-    partners: NDArray[np.int64]
-    reached: NDArray[np.int64]
-    silent: NDArray[np.int64]
-    row_u: NDArray[np.int64]
-    row_v: NDArray[np.int64]
-    state: NDArray[np.int64]
+    places: Ints
+    own: Ints
+    least: Ints
+    changed: Ints
+    visited: Ints
+    partners: Ints
+    reached: Ints
+    silent: Ints
+    row_u: Ints
+    row_v: Ints
+    state: Ints
 
 
 @njit
 def improve(
     model: CostModel,
     search: LocalSearch,
-    items: NDArray[np.int64],
+    items: Ints,
     start: int,
     budget: int,
     neighbourhood: int,
@@ -176,7 +176,7 @@ def dense_gain(model: CostModel, search: LocalSearch, u: int, v: int) -> int:
 
 
 @njit
-def floors(model: CostModel, nearest: int) -> NDArray[np.int64]:
+def floors(model: CostModel, nearest: int) -> Ints:
     """Return what the cost of each item's pairs cannot fall below, no two nodes being nearer."""
     least = np.zeros(len(model.indptr) - 1, dtype=np.int64)
     price = -1 if model.kind == NEAR else nearest
@@ -243,7 +243,7 @@ def _ball(model: CostModel, search: LocalSearch, u: int, reach: int) -> int:
 
 
 @subroutine
-def _random(state: NDArray[np.int64], below: int) -> int:
+def _random(state: Ints, below: int) -> int:
     """Next number 0..below-1 (Lehmer's generator of Park and Miller 1988, modulus 2^31 - 1)."""
     state[1] = state[1] * 48271 % 2147483647
     return int(state[1] % below)

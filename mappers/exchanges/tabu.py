@@ -21,8 +21,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
@@ -106,7 +106,7 @@ def tabu(
     return best_places(search)[: traffic.ranks]
 
 
-def begun(model: CostModel, places: NDArray[np.int64], rng: np.random.Generator) -> TabuSearch:
+def begun(model: CostModel, places: Ints, rng: np.random.Generator) -> TabuSearch:
     """State of a search that has made no step yet."""
     from . import tabu_kernels
     from .tabu_kernels import NEVER, TabuSearch
@@ -139,7 +139,7 @@ def begun(model: CostModel, places: NDArray[np.int64], rng: np.random.Generator)
     return search
 
 
-def best_places(search: TabuSearch) -> NDArray[np.int64]:
+def best_places(search: TabuSearch) -> Ints:
     """Node of every rank and dummy where the cost was least."""
     return search.nodes[search.best]
 
@@ -194,7 +194,7 @@ def iterated_tabu(
         search.report()
 
 
-def shuffled(places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def shuffled(places: Ints, rng: np.random.Generator) -> Ints:
     """Places with some of the ranks, drawn at random, in another order among themselves."""
     some = rng.permutation(len(places))[: int(rng.uniform(*SHUFFLED) * len(places)) + 1]
     new = places.copy()

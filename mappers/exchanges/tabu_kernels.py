@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Bools, Ints, Ints32, Words
 from hopmap.mappers.basic_kernels import below, following
 from hopmap.mappers.cost_kernels import priced
 from hopmap.mappers.cost_model import CostModel
@@ -59,21 +60,21 @@ class TabuSearch(NamedTuple):
 
     weight: NDArray[Any]
     price: NDArray[Any]
-    silent: NDArray[np.bool_]
-    nodes: NDArray[np.int64]
-    spots: NDArray[np.int64]
-    best: NDArray[np.int64]
+    silent: Bools
+    nodes: Ints
+    spots: Ints
+    best: Ints
     at: NDArray[Any]
     gains: NDArray[Any]
-    until: NDArray[np.int32]
-    tabu: NDArray[np.int32]
-    costs: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    random: NDArray[np.uint64]
+    until: Ints32
+    tabu: Ints32
+    costs: Ints
+    steps: Ints
+    random: Words
 
 
 @njit
-def prices(model: CostModel, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+def prices(model: CostModel, nodes: Ints) -> Ints:
     """Cost of a pair of weight 1 between any two of some nodes."""
     router, kind, n = model.router, model.kind, len(nodes)
     price = np.empty((n, n), dtype=np.int64)
@@ -179,9 +180,7 @@ def tabu_steps(
 
 
 @subroutine
-def _allowed(
-    gains: NDArray[Any], tabu: NDArray[np.int32], step: int, enough: int
-) -> tuple[int, int, int]:
+def _allowed(gains: NDArray[Any], tabu: Ints32, step: int, enough: int) -> tuple[int, int, int]:
     """Find the best exchange that is not tabu, or that gains more than enough, or -1, -1."""
     number, now, n = gains.dtype.type, np.int32(step), gains.shape[1]
     beyond = 2 ** (8 * gains.itemsize - 2)  # any gain

@@ -39,9 +39,9 @@ import warnings
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.errors import HopmapWarning
+from hopmap.mappers.arrays import Ints, Words
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots
@@ -75,10 +75,10 @@ class Labels(NamedTuple):
         Node of each label.
     """
 
-    bits: NDArray[np.uint64]
+    bits: Words
     inner: int
-    price: NDArray[np.int64]
-    node: NDArray[np.int64]
+    price: Ints
+    node: Ints
 
 
 @mapper("timer", source="Glantz, Predari, Meyerhenke 2018")
@@ -115,7 +115,7 @@ def timer(
     model = cost_model(traffic, topology, objective, few=True)
     indptr, peer, weight = model.indptr[: len(node_of) + 1], model.peer, model.weight
 
-    def valued(owned: NDArray[np.int64]) -> tuple[int, int]:
+    def valued(owned: Ints) -> tuple[int, int]:
         return values(indptr, peer, weight, labels.bits, labels.price, labels.inner, owned)
 
     watch = stop.watch()
@@ -143,9 +143,7 @@ def timer(
     return labels.node[best][: traffic.ranks]
 
 
-def _warn_of_cut(
-    model: CostModel, before: NDArray[np.int64], after: NDArray[np.int64], coco: int, least: int
-) -> None:
+def _warn_of_cut(model: CostModel, before: Ints, after: Ints, coco: int, least: int) -> None:
     """Warn where the weight between nodes has grown by a larger share than Coco has fallen by."""
     row = np.repeat(np.arange(len(model.indptr) - 1), np.diff(model.indptr))
     cut, grown = (int(model.weight[at[row] != at[model.peer]].sum()) for at in (before, after))
@@ -158,7 +156,7 @@ def _warn_of_cut(
         )
 
 
-def extended(cube: PartialCube, node_of: NDArray[np.int64]) -> tuple[Labels, NDArray[np.int64]]:
+def extended(cube: PartialCube, node_of: Ints) -> tuple[Labels, Ints]:
     """Labels of the nodes in use, extended by numbers of ranks; and the label of each rank."""
     ranks = len(node_of)
     sizes = np.bincount(node_of, minlength=len(cube.labels))

@@ -9,20 +9,20 @@ least significant digits are neighbours, so that a vertex of level i is a range 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Bools, Ints, Words
 from hopmap.mappers.basic_kernels import grouped
 
 
 @subroutine
-def digit(bits: NDArray[np.uint64], row: int, j: int) -> int:
+def digit(bits: Words, row: int, j: int) -> int:
     """Digit j of a row."""
     return int((bits[row, j >> 6] >> np.uint64(j & 63)) & np.uint64(1))
 
 
 @subroutine
-def ordered(bits: NDArray[np.uint64], digits: NDArray[np.int64]) -> NDArray[np.int64]:
+def ordered(bits: Words, digits: Ints) -> Ints:
     """Labels in ascending order, the last of the digits being the most significant; radix sort."""
     order = np.arange(len(bits))
     other = np.empty_like(order)
@@ -38,9 +38,7 @@ def ordered(bits: NDArray[np.uint64], digits: NDArray[np.int64]) -> NDArray[np.i
 
 
 @subroutine
-def tops(
-    bits: NDArray[np.uint64], order: NDArray[np.int64], digits: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def tops(bits: Words, order: Ints, digits: Ints) -> Ints:
     """Most significant digit, counted from 1, in which each label differs from the one before."""
     top = np.empty(len(order), dtype=np.int64)
     top[0] = len(digits) + 1
@@ -54,13 +52,7 @@ def tops(
 
 @njit
 def values(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.int64],
-    bits: NDArray[np.uint64],
-    price: NDArray[np.int64],
-    inner: int,
-    label_of: NDArray[np.int64],
+    indptr: Ints, peer: Ints, weight: Ints, bits: Words, price: Ints, inner: int, label_of: Ints
 ) -> tuple[int, int]:
     """Coco and Coco+: weights times the prices of differing digits, below `inner` and of all.
 
@@ -86,15 +78,15 @@ def values(
 
 @njit
 def swapped(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.int64],
-    bits: NDArray[np.uint64],
-    node: NDArray[np.int64],
-    price: NDArray[np.int64],
-    label_of: NDArray[np.int64],
-    digits: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    indptr: Ints,
+    peer: Ints,
+    weight: Ints,
+    bits: Words,
+    node: Ints,
+    price: Ints,
+    label_of: Ints,
+    digits: Ints,
+) -> Ints:
     """Labels of the vertices after one hierarchy: lines 8 to 15 of Algorithm 1.
 
     Parameters
@@ -147,12 +139,8 @@ def swapped(
 
 @subroutine
 def _renumbered(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.int64],
-    at: NDArray[np.int64],
-    position: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    indptr: Ints, peer: Ints, weight: Ints, at: Ints, position: Ints
+) -> tuple[Ints, Ints, Ints]:
     """Graph with the vertices numbered by their positions."""
     rows = np.zeros(len(at) + 1, dtype=np.int64)
     peers, weights = np.empty_like(peer), np.empty_like(weight)
@@ -167,13 +155,7 @@ def _renumbered(
 
 
 @subroutine
-def _decrease(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.int64],
-    value: NDArray[np.int64],
-    u: int,
-) -> int:
+def _decrease(indptr: Ints, peer: Ints, weight: Ints, value: Ints, u: int) -> int:
     """Weight that differs in the digit less if u and u + 1, which differ in it, swap labels.
 
     The edge between the two differs before and after.
@@ -188,13 +170,8 @@ def _decrease(
 
 @subroutine
 def contract(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.int64],
-    first: NDArray[np.int64],
-    top: NDArray[np.int64],
-    i: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    indptr: Ints, peer: Ints, weight: Ints, first: Ints, top: Ints, i: int
+) -> tuple[Ints, Ints, Ints, Ints]:
     """Graph of the next level: vertices whose labels differ in digit i alone become one."""
     fine = len(first) - 1
     parent = np.empty(fine, dtype=np.int64)
@@ -229,9 +206,7 @@ def contract(
 
 
 @subroutine
-def printed(
-    bits: NDArray[np.uint64], wanted: NDArray[np.uint64], digits: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def printed(bits: Words, wanted: Words, digits: Ints) -> Ints:
     """Algorithm 2 as printed: the label of each vertex, which several may get.
 
     From the least significant digit on the one that is preferred if some label has it and the
@@ -258,12 +233,7 @@ def printed(
 
 
 @subroutine
-def sent_back(
-    old: NDArray[np.int64],
-    new: NDArray[np.int64],
-    first: NDArray[np.bool_],
-    room: NDArray[np.int64],
-) -> NDArray[np.int64]:
+def sent_back(old: Ints, new: Ints, first: Bools, room: Ints) -> Ints:
     """Nodes of the vertices when from full nodes newcomers are back on their old ones.
 
     Parameters
@@ -305,13 +275,7 @@ def sent_back(
 
 
 @subroutine
-def assemble(
-    bits: NDArray[np.uint64],
-    node: NDArray[np.int64],
-    wanted: NDArray[np.uint64],
-    held: NDArray[np.int64],
-    digits: NDArray[np.int64],
-) -> NDArray[np.int64]:
+def assemble(bits: Words, node: Ints, wanted: Words, held: Ints, digits: Ints) -> Ints:
     """Give every vertex a label of its own: Algorithm 2, and no node gets more than it has labels.
 
     Every vertex goes to the node of its `printed` label or stays on its own. There, who has got the

@@ -21,8 +21,8 @@ import warnings
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model
@@ -232,7 +232,7 @@ def first_node(name: str, topology: Topology, start: int | None) -> int:
     return start
 
 
-def _heaviest_first(model: CostModel, ranks: int) -> NDArray[np.int64]:
+def _heaviest_first(model: CostModel, ranks: int) -> Ints:
     """Ranks by their traffic, the most first, equal ones in order."""
     before = np.concatenate(([0], np.cumsum(model.weight)))
     return np.argsort(-np.diff(before[model.indptr[: ranks + 1]]), kind="stable")

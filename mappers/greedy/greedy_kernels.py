@@ -5,9 +5,9 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance
 
@@ -15,7 +15,7 @@ BEYOND = 2**63 - 1  # any distance
 
 
 @subroutine
-def nearest_room(router: Router, free: NDArray[np.int64], here: int) -> int:
+def nearest_room(router: Router, free: Ints, here: int) -> int:
     """First node with a free slot that is nearest to `here`, itself included; O(nodes)."""
     if free[here] > 0:
         return here
@@ -31,7 +31,7 @@ def nearest_room(router: Router, free: NDArray[np.int64], here: int) -> int:
 
 
 @subroutine
-def volumes(indptr: NDArray[np.int64], weight: NDArray[np.int64], ranks: int) -> NDArray[np.int64]:
+def volumes(indptr: Ints, weight: Ints, ranks: int) -> Ints:
     """Sum of the weights of each rank's pairs."""
     volume = np.zeros(ranks, dtype=np.int64)
     for rank in range(ranks):
@@ -41,13 +41,7 @@ def volumes(indptr: NDArray[np.int64], weight: NDArray[np.int64], ranks: int) ->
 
 
 @njit
-def embed(
-    model: CostModel,
-    slots: NDArray[np.int64],
-    heaviest: NDArray[np.int64],
-    start: int,
-    node_of: NDArray[np.int64],
-) -> None:
+def embed(model: CostModel, slots: Ints, heaviest: Ints, start: int, node_of: Ints) -> None:
     """Fill `node_of`, the first of the heaviest ranks on the start node or nearest to it."""
     indptr, peer, weight = model.indptr, model.peer, model.weight
     ranks = len(node_of)
@@ -75,13 +69,7 @@ def embed(
 
 
 @njit
-def walk(
-    model: CostModel,
-    slots: NDArray[np.int64],
-    heaviest: NDArray[np.int64],
-    start: int,
-    node_of: NDArray[np.int64],
-) -> None:
+def walk(model: CostModel, slots: Ints, heaviest: Ints, start: int, node_of: Ints) -> None:
     """Fill `node_of`; the peers of every rank are sorted, the heaviest first."""
     indptr, peer = model.indptr, model.peer
     ranks = len(node_of)
@@ -112,13 +100,7 @@ def walk(
 
 
 @njit
-def grow(
-    model: CostModel,
-    slots: NDArray[np.int64],
-    start: int,
-    seeds: int,
-    node_of: NDArray[np.int64],
-) -> None:
+def grow(model: CostModel, slots: Ints, start: int, seeds: int, node_of: Ints) -> None:
     """Fill `node_of`: the rank with the most traffic, then the seeds, then by connectivity."""
     router, indptr, peer, weight = model.router, model.indptr, model.peer, model.weight
     ranks, nodes = len(node_of), len(slots)
@@ -151,13 +133,7 @@ def grow(
 
 
 @subroutine
-def best_node(
-    model: CostModel,
-    free: NDArray[np.int64],
-    away: NDArray[np.int64],
-    node_of: NDArray[np.int64],
-    rank: int,
-) -> int:
+def best_node(model: CostModel, free: Ints, away: Ints, node_of: Ints, rank: int) -> int:
     """Nearest to any placed partner, then of least cost; without partners far from all in use."""
     router, peer, weight = model.router, model.peer, model.weight
     node = -1
@@ -185,7 +161,7 @@ def best_node(
 
 
 @subroutine
-def farthest(indptr: NDArray[np.int64], peer: NDArray[np.int64], node_of: NDArray[np.int64]) -> int:
+def farthest(indptr: Ints, peer: Ints, node_of: Ints) -> int:
     """First rank that takes most steps of the traffic to reach from the placed ones, or none do."""
     ranks = len(node_of)
     steps, queue = np.empty(ranks, dtype=np.int64), np.empty(ranks, dtype=np.int64)

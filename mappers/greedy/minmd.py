@@ -39,6 +39,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, MappingError, Topology
@@ -100,7 +101,7 @@ def minmd(
     return node_of
 
 
-def alike(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+def alike(weights: Ints) -> Ints:
     """Replace weights by the mean of their class: those within `ALIKE` of the heaviest left."""
     distinct, where = np.unique(weights, return_inverse=True)
     means = distinct.copy()
@@ -125,7 +126,7 @@ def centre(topology: Topology) -> int:
     return candidates[int(np.argmin(sums))]
 
 
-def pairs_as_popped(traffic: Traffic, weight: NDArray[np.int64]) -> NDArray[np.int64]:
+def pairs_as_popped(traffic: Traffic, weight: Ints) -> Ints:
     """Ranks of every pair that talks, shape (pairs, 2), in the order in which MapLib places them.
 
     Parameters

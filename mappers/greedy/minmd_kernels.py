@@ -6,9 +6,9 @@ At the end, for ``order=maplib``: how a dict of Python before 3.6 lists its keys
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Bools, Ints, Ints32
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
 
@@ -17,15 +17,15 @@ from .greedy_kernels import volumes
 
 @subroutine
 def nearest_free(
-    indptr: NDArray[np.int64],
-    neighbour: NDArray[np.int32],
-    used: NDArray[np.int64],
-    slots: NDArray[np.int64],
+    indptr: Ints,
+    neighbour: Ints32,
+    used: Ints,
+    slots: Ints,
     limit: int,
     root: int,
     last_first: bool,
-    queue: NDArray[np.int64],
-    seen: NDArray[np.bool_],
+    queue: Ints,
+    seen: Bools,
 ) -> int:
     """First node met with room below the limit, breadth first from root, root included; or -1.
 
@@ -59,13 +59,13 @@ def nearest_free(
 
 @njit
 def place_pairs(
-    indptr: NDArray[np.int64],
-    neighbour: NDArray[np.int32],
-    slots: NDArray[np.int64],
+    indptr: Ints,
+    neighbour: Ints32,
+    slots: Ints,
     start: int,
     last_first: bool,
-    pairs: NDArray[np.int64],
-    node_of: NDArray[np.int64],
+    pairs: Ints,
+    node_of: Ints,
 ) -> None:
     """Algorithm 2 on pairs in order, then the ranks that are left, from the start node."""
     vertices = len(indptr) - 1
@@ -98,7 +98,7 @@ def place_pairs(
 
 
 @njit
-def place_connected(model: CostModel, slots: NDArray[np.int64], node_of: NDArray[np.int64]) -> None:
+def place_connected(model: CostModel, slots: Ints, node_of: Ints) -> None:
     """Place the rank with the heaviest connection to placed ones where its pairs cost least.
 
     Equal ranks: the one with the least traffic in all, so that most of it is placed already, then
@@ -146,7 +146,7 @@ def place_connected(model: CostModel, slots: NDArray[np.int64], node_of: NDArray
 
 
 @njit
-def listed_by_hash(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def listed_by_hash(keys: Ints) -> Ints:
     """Positions of the keys as a dict would list them that got them in this order.
 
     Keys are distinct and >= 0, and their own hashes. A dict lists its table of 8, 16, ... places,
@@ -168,7 +168,7 @@ def listed_by_hash(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @subroutine
-def _free_place(table: NDArray[np.int64], keys: NDArray[np.int64], k: int) -> int:
+def _free_place(table: Ints, keys: Ints, k: int) -> int:
     """First free place of the table on the walk that the key's hash begins."""
     mask = len(table) - 1
     rest = keys[k]
@@ -180,9 +180,7 @@ def _free_place(table: NDArray[np.int64], keys: NDArray[np.int64], k: int) -> in
 
 
 @njit
-def list_partners(
-    indptr: NDArray[np.int64], partner: NDArray[np.int64], order: NDArray[np.int64]
-) -> None:
+def list_partners(indptr: Ints, partner: Ints, order: Ints) -> None:
     """Fill `order`: the place of each partner in the list of its rank, row by row."""
     for row in range(len(indptr) - 1):
         begin, end = indptr[row], indptr[row + 1]

@@ -17,9 +17,9 @@ its estimates are multiplied by the number of slots, so that mean distances are 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Floats, Ints
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
 
@@ -29,13 +29,7 @@ MUELLER_MERBACH, ALL_C, MIN = range(3)
 
 
 @njit
-def place(
-    model: CostModel,
-    slots: NDArray[np.int64],
-    centre: int,
-    rule: int,
-    node_of: NDArray[np.int64],
-) -> None:
+def place(model: CostModel, slots: Ints, centre: int, rule: int, node_of: Ints) -> None:
     """Fill `node_of` rank by rank, the first one on the centre; O(ranks * (ranks + nodes)).
 
     ALL_C takes O(nodes) for every pair besides.
@@ -91,7 +85,7 @@ def place(
 
 
 @subroutine
-def _least(cost: NDArray[np.int64], free: NDArray[np.int64]) -> int:
+def _least(cost: Ints, free: Ints) -> int:
     """Return the first node with a free slot that costs least."""
     best = -1
     for x in range(len(cost)):
@@ -101,9 +95,7 @@ def _least(cost: NDArray[np.int64], free: NDArray[np.int64]) -> int:
 
 
 @njit
-def place_critical(
-    model: CostModel, slots: NDArray[np.int64], second: bool, node_of: NDArray[np.int64]
-) -> None:
+def place_critical(model: CostModel, slots: Ints, second: bool, node_of: Ints) -> None:
     """Fill `node_of` rank by rank."""
     indptr, peer, weight = model.indptr, model.peer, model.weight
     ranks, nodes = len(node_of), len(slots)
@@ -161,12 +153,7 @@ def place_critical(
 
 @subroutine
 def estimate(
-    model: CostModel,
-    far: NDArray[np.float64],
-    waiting: int,
-    node_of: NDArray[np.int64],
-    rank: int,
-    node: int,
+    model: CostModel, far: Floats, waiting: int, node_of: Ints, rank: int, node: int
 ) -> float:
     """Return what a rank costs on a node, times the number of slots."""
     peer, weight = model.peer, model.weight
@@ -179,12 +166,7 @@ def estimate(
 
 @subroutine
 def summed(
-    model: CostModel,
-    far: NDArray[np.float64],
-    waiting: int,
-    node_of: NDArray[np.int64],
-    rank: int,
-    free: NDArray[np.int64],
+    model: CostModel, far: Floats, waiting: int, node_of: Ints, rank: int, free: Ints
 ) -> tuple[float, float, int]:
     """Sum of a rank's estimates over the free slots, the least, and the first node that has it."""
     total = 0.0

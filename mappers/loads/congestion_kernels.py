@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.basic_kernels import below, eighth_power, following
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
 
@@ -18,13 +18,13 @@ from .link_loads_kernels import LinkLoads, forget, reroute, settle
 def anneal_loads(
     loads: LinkLoads,
     assignment: Assignment,
-    hot_ranks: NDArray[np.int64],
+    hot_ranks: Ints,
     unit: float,
     hot: float,
     cold: float,
     proposals: int,
-    top: NDArray[np.int64],
-    best: NDArray[np.int64],
+    top: Ints,
+    best: Ints,
 ) -> float:
     """Make so many proposals while the temperature falls from hot to cold, geometrically.
 
@@ -93,7 +93,7 @@ def anneal_loads(
 
 
 @njit
-def highest(load: NDArray[np.int64]) -> tuple[int, int]:
+def highest(load: Ints) -> tuple[int, int]:
     """Return the highest load, and how many links carry it."""
     most, count = 0, 0
     for link in range(len(load)):
@@ -106,12 +106,7 @@ def highest(load: NDArray[np.int64]) -> tuple[int, int]:
 
 @njit
 def exchange(
-    loads: LinkLoads,
-    assignment: Assignment,
-    ranks: NDArray[np.int64],
-    candidates: int,
-    most: int,
-    carriers: int,
+    loads: LinkLoads, assignment: Assignment, ranks: Ints, candidates: int, most: int, carriers: int
 ) -> bool:
     """Make the first exchange of one of the ranks that gains; whether there is one.
 

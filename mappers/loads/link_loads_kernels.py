@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Bools, Ints
 from hopmap.topologies.routing import Router, next_link
 
 
@@ -38,18 +38,18 @@ class LinkLoads(NamedTuple):
     """
 
     router: Router
-    indptr: NDArray[np.int64]
-    peer: NDArray[np.int64]
-    sent: NDArray[np.int64]
-    got: NDArray[np.int64]
-    load: NDArray[np.int64]
-    change: NDArray[np.int64]
-    touched: NDArray[np.int64]
-    marked: NDArray[np.bool_]
+    indptr: Ints
+    peer: Ints
+    sent: Ints
+    got: Ints
+    load: Ints
+    change: Ints
+    touched: Ints
+    marked: Bools
 
 
 @subroutine
-def reroute(loads: LinkLoads, places: NDArray[np.int64], u: int, v: int) -> int:
+def reroute(loads: LinkLoads, places: Ints, u: int, v: int) -> int:
     """Write what an exchange of u and v would add to the links; return how many it touches.
 
     `settle` or `forget` has to follow.
@@ -110,9 +110,7 @@ def forget(loads: LinkLoads, count: int) -> None:
 
 
 @njit
-def crossing(
-    loads: LinkLoads, places: NDArray[np.int64], least: int, found: NDArray[np.int64]
-) -> int:
+def crossing(loads: LinkLoads, places: Ints, least: int, found: Ints) -> int:
     """Write the ranks that send or get a message over a link that carries at least so much.
 
     Returns their number; in order of their numbers. O(hops of all pairs).

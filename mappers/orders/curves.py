@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
@@ -35,7 +35,7 @@ _OCTANTS = (
 )
 
 
-def coordinates(topology: Topology, curve: str) -> list[NDArray[np.int64]]:
+def coordinates(topology: Topology, curve: str) -> list[Ints]:
     """Coordinates of all nodes of a box, one array per axis of more than one node, x first."""
     if not topology.dims:
         raise MappingError(
@@ -61,7 +61,7 @@ def scan(traffic: Traffic, topology: Topology) -> Mapping:
     One path that turns round at the end of every row, plane, ... Source: Mokbel, Aref and Kamel,
     Performance of multi-dimensional space-filling curves (2002). O(nodes).
     """
-    digits: list[NDArray[np.int64]] = []
+    digits: list[Ints] = []
     behind = np.zeros(topology.nodes, dtype=np.int64)  # rows, planes, ... before this node's
     for axis in reversed(coordinates(topology, "scan")):
         nodes = int(axis.max()) + 1
@@ -120,7 +120,7 @@ def hilbert(traffic: Traffic, topology: Topology) -> Mapping:
     return along(order_by(digits, topology), traffic, topology)
 
 
-def octant_digits(axes: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+def octant_digits(axes: Sequence[Ints]) -> list[Ints]:
     """Octant number of every point on every level, the coarsest first."""
     number = np.zeros((2, 2, 2), dtype=np.int64)
     turn = np.zeros((8, 3), dtype=np.int64)
@@ -143,7 +143,7 @@ def octant_digits(axes: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
     return digits
 
 
-def skilling_digits(axes: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+def skilling_digits(axes: Sequence[Ints]) -> list[Ints]:
     """Bits of the Hilbert index in any number of dimensions, the highest first.
 
     Skilling's AxestoTranspose, on all points at once.
@@ -166,13 +166,13 @@ def skilling_digits(axes: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]
     return [part >> level & 1 for level in levels(axes) for part in x]
 
 
-def levels(axes: Sequence[NDArray[np.int64]]) -> range:
+def levels(axes: Sequence[Ints]) -> range:
     """Bit numbers of the enclosing cube's coordinates, highest first."""
     bits = max((int(axis.max()).bit_length() for axis in axes), default=0)
     return range(bits - 1, -1, -1)
 
 
-def order_by(digits: Sequence[NDArray[np.int64]], topology: Topology) -> NDArray[np.int64]:
+def order_by(digits: Sequence[Ints], topology: Topology) -> Ints:
     """Nodes sorted by their digits, the first array being the most significant."""
     if not digits:
         return np.arange(topology.nodes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
 from hopmap.mappers.options import Count
@@ -18,7 +19,7 @@ from hopmap.traces import Traffic
 BATCH = 50_000_000  # pairs and slots of random mappings looked at between two looks at the clock
 
 
-def along(order: NDArray[np.int64], traffic: Traffic, topology: Topology) -> Mapping:
+def along(order: Ints, traffic: Traffic, topology: Topology) -> Mapping:
     """Place rank after rank on the nodes in this order."""
     return np.repeat(order, topology.slots[order])[: traffic.ranks].astype(np.int64)
 
@@ -119,9 +120,7 @@ def rcm(traffic: Traffic, topology: Topology) -> Mapping:
     return node_of
 
 
-def banded(
-    source: NDArray[np.integer], target: NDArray[np.integer], vertices: int
-) -> NDArray[np.int64]:
+def banded(source: NDArray[np.integer], target: NDArray[np.integer], vertices: int) -> Ints:
     """Vertices in reverse Cuthill-McKee order of the graph with these edges, taken both ways."""
     from scipy.sparse import csr_array  # slow to import, and few commands come here
     from scipy.sparse.csgraph import reverse_cuthill_mckee

@@ -12,9 +12,9 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Floats, Ints, Ints32, Words
 from hopmap.mappers.basic_kernels import below, following
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ STALE = 0.02  # part of what all rounds have gained that the next one gains at l
 
 
 @subroutine
-def loads(block: NDArray[np.int32], size: NDArray[np.int64], blocks: int) -> NDArray[np.int64]:
+def loads(block: Ints32, size: Ints, blocks: int) -> Ints:
     """Size of all vertices of each block."""
     load = np.zeros(blocks, dtype=np.int64)
     for v in range(len(block)):
@@ -33,13 +33,7 @@ def loads(block: NDArray[np.int32], size: NDArray[np.int64], blocks: int) -> NDA
 
 
 @njit
-def block_cost(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    block: NDArray[np.int32],
-    far: NDArray[np.float64],
-) -> float:
+def block_cost(indptr: Ints, peer: Ints, weight: Floats, block: Ints32, far: Floats) -> float:
     """Sum of weight times distance, every pair once."""
     cost = 0.0
     for u in range(len(block)):
@@ -51,16 +45,16 @@ def block_cost(
 @subroutine
 def _best_move(
     v: int,
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    size: NDArray[np.int64],
-    block: NDArray[np.int32],
-    load: NDArray[np.int64],
-    room: NDArray[np.int64],
-    far: NDArray[np.float64],
-    near: NDArray[np.float64],
-    found: NDArray[np.int32],
+    indptr: Ints,
+    peer: Ints,
+    weight: Floats,
+    size: Ints,
+    block: Ints32,
+    load: Ints,
+    room: Ints,
+    far: Floats,
+    near: Floats,
+    found: Ints32,
 ) -> tuple[float, int]:
     """Gain and block of a vertex's best move to a neighbour's block with room; -1 if none.
 
@@ -96,12 +90,12 @@ def _best_move(
 @njit
 def improve(
     graph: Vertices,
-    block: NDArray[np.int32],
-    room: NDArray[np.int64],
-    far: NDArray[np.float64],
+    block: Ints32,
+    room: Ints,
+    far: Floats,
     rounds: int,
     patience: int,
-    random: NDArray[np.uint64],
+    random: Words,
 ) -> float:
     """Search locally from every vertex of the boundary, in rounds, in place; return what is saved.
 
@@ -211,14 +205,7 @@ def improve(
 
 
 @njit
-def fit(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    block: NDArray[np.int32],
-    room: NDArray[np.int64],
-    far: NDArray[np.float64],
-) -> None:
+def fit(indptr: Ints, peer: Ints, weight: Floats, block: Ints32, room: Ints, far: Floats) -> None:
     """Move vertices, all of size 1, out of blocks above their room, the cheapest first, in place.
 
     A vertex without a neighbour in a block with room goes to the block with room that is nearest.

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Bools, Floats, Ints, Ints32
 from hopmap.mappers.basic_kernels import sort_by
 
 from .blocks_kernels import loads
@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 
 @njit
 def recut(
-    graph: Vertices,
-    block: NDArray[np.int32],
-    room: NDArray[np.int64],
-    far: NDArray[np.float64],
-    part: float,
-    deep: int,
-    turns: int,
+    graph: Vertices, block: Ints32, room: Ints, far: Floats, part: float, deep: int, turns: int
 ) -> float:
     """Cut pairs of blocks anew, in place; return what is saved.
 
@@ -71,12 +65,7 @@ def recut(
 
 
 @subroutine
-def _borders(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    block: NDArray[np.int32],
-    active: NDArray[np.bool_],
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _borders(indptr: Ints, peer: Ints, block: Ints32, active: Bools) -> tuple[Ints, Ints32]:
     """Every vertex at a border, with the number of the pair of blocks, one of which is active."""
     blocks = len(active)
     keys, ends = [np.int64(0)], [np.int32(0)]
@@ -96,13 +85,13 @@ def _borders(
 @subroutine
 def _recut_pair(
     graph: Vertices,
-    block: NDArray[np.int32],
-    load: NDArray[np.int64],
-    room: NDArray[np.int64],
-    far: NDArray[np.float64],
+    block: Ints32,
+    load: Ints,
+    room: Ints,
+    far: Floats,
     pair: tuple[int, int],
-    ends: NDArray[np.int32],
-    local: NDArray[np.int32],
+    ends: Ints32,
+    local: Ints32,
     deep: int,
     most: tuple[int, int],
 ) -> float:
@@ -168,17 +157,17 @@ def _recut_pair(
 
 @subroutine
 def _corridor(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    size: NDArray[np.int64],
-    block: NDArray[np.int32],
+    indptr: Ints,
+    peer: Ints,
+    size: Ints,
+    block: Ints32,
     a: int,
     b: int,
-    ends: NDArray[np.int32],
-    local: NDArray[np.int32],
+    ends: Ints32,
+    local: Ints32,
     deep: int,
     most: tuple[int, int],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[int, int]]:
+) -> tuple[Ints32, Ints32, tuple[int, int]]:
     """Vertices of two blocks nearest to their border, their depth there, and their sizes.
 
     `local` gets their numbers.

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Bools, Floats, Ints, Ints8, Ints32, Words
 from hopmap.mappers.basic_kernels import below, following, grouped
 from hopmap.mappers.bisections.fm_kernels import cut_cost, grow, refine
 from hopmap.mappers.bisections.halving_kernels import COARSE, contract, match
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 @njit
 def split_domains(
     graph: Vertices,
-    domain_of: NDArray[np.int32],
-    domains: NDArray[np.int64],
-    split: NDArray[np.bool_],
-    rooms: NDArray[np.int64],
-    sums: NDArray[np.float64],
+    domain_of: Ints32,
+    domains: Ints,
+    split: Bools,
+    rooms: Ints,
+    sums: Floats,
     tries: int,
-    random: NDArray[np.uint64],
+    random: Words,
 ) -> None:
     """Send the vertices of some domains to their halves, and these to theirs, in place.
 
@@ -101,7 +101,7 @@ def split_domains(
 
 
 @subroutine
-def _mean(sums: NDArray[np.float64], lo: int, hi: int, start: int, stop: int) -> float:
+def _mean(sums: Floats, lo: int, hi: int, start: int, stop: int) -> float:
     """Mean distance between two ranges of blocks."""
     total = sums[hi, stop] - sums[lo, stop] - sums[hi, start] + sums[lo, start]
     return float(total / ((hi - lo) * (stop - start)))
@@ -109,16 +109,16 @@ def _mean(sums: NDArray[np.float64], lo: int, hi: int, start: int, stop: int) ->
 
 @subroutine
 def _two_sides(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    size: NDArray[np.int64],
-    bias: NDArray[np.float64],
+    indptr: Ints,
+    peer: Ints,
+    weight: Floats,
+    size: Ints,
+    bias: Floats,
     target: int,
     slack: int,
     tries: int,
-    random: NDArray[np.uint64],
-) -> NDArray[np.int8]:
+    random: Words,
+) -> Ints8:
     """Best of so many multilevel bisections, and as many more V-cycles of it."""
     best, best_cost = np.zeros(len(size), dtype=np.int8), np.inf
     for attempt in range(2 * tries):
@@ -133,17 +133,17 @@ def _two_sides(
 
 @subroutine
 def _cycle(
-    indptr: NDArray[np.int64],
-    peer: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    size: NDArray[np.int64],
-    bias: NDArray[np.float64],
-    side: NDArray[np.int8],
+    indptr: Ints,
+    peer: Ints,
+    weight: Floats,
+    size: Ints,
+    bias: Floats,
+    side: Ints8,
     given: bool,
     target: int,
     slack: int,
-    random: NDArray[np.uint64],
-) -> NDArray[np.int8]:
+    random: Words,
+) -> Ints8:
     """Coarsen, within the sides if they are given, else grow them; refine on every level."""
     label = side
     levels = [(indptr, peer, weight, size, bias, np.empty(0, dtype=np.int32))]

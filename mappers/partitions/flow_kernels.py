@@ -13,9 +13,9 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import subroutine
+from hopmap.mappers.arrays import Bools, Floats, Ints, Ints32
 
 TINY = 1e-7  # a capacity that is none
 AGAIN = 0.5  # relabelings for each vertex after which distances are found anew
@@ -25,12 +25,12 @@ AUGMENTED = 60  # times that a cut is moved on by more flow
 class Network(NamedTuple):
     """Flow network: arcs by vertex, each with its way back, and a way from and to the terminals."""
 
-    indptr: NDArray[np.int32]
-    head: NDArray[np.int32]
-    back: NDArray[np.int32]
-    free: NDArray[np.float64]
-    source: NDArray[np.float64]
-    sink: NDArray[np.float64]
+    indptr: Ints32
+    head: Ints32
+    back: Ints32
+    free: Floats
+    source: Floats
+    sink: Floats
 
 
 @subroutine
@@ -99,7 +99,7 @@ def max_flow(net: Network) -> float:
 
 
 @subroutine
-def _distances(net: Network) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _distances(net: Network) -> tuple[Ints32, Ints32]:
     """Arcs with room from every vertex out of a sink, and how many have which number."""
     indptr, head, back, free, _, sink = net
     n = len(sink)
@@ -135,12 +135,7 @@ def _less(capacity: float, sent: float) -> float:
 
 @subroutine
 def _reach(
-    net: Network,
-    begin: NDArray[np.int32],
-    count: int,
-    forward: bool,
-    within: NDArray[np.bool_],
-    seen: NDArray[np.int32],
+    net: Network, begin: Ints32, count: int, forward: bool, within: Bools, seen: Ints32
 ) -> int:
     """Add to `within`, and list in `seen`, what has a way from (or to) `begin[:count]`."""
     indptr, head, back, free, _, _ = net
@@ -166,12 +161,12 @@ def _reach(
 @subroutine
 def balanced_cut(
     net: Network,
-    size: NDArray[np.int64],
-    depth: NDArray[np.int32],
+    size: Ints,
+    depth: Ints32,
     load: tuple[int, int],
     room: tuple[int, int],
     most: float,
-) -> tuple[float, NDArray[np.bool_]]:
+) -> tuple[float, Bools]:
     """Cut that gives both sides no more than their room, and what it cuts; nothing from `most` on.
 
     Parameters
@@ -266,11 +261,11 @@ def _heap() -> list[tuple[int, Any]]:
 @subroutine
 def _taken(
     net: Network,
-    size: NDArray[np.int64],
-    depth: NDArray[np.int32],
+    size: Ints,
+    depth: Ints32,
     s: int,
-    side: NDArray[np.bool_],
-    seen: NDArray[np.int32],
+    side: Bools,
+    seen: Ints32,
     found: int,
     edge: list[tuple[int, Any]],
 ) -> int:

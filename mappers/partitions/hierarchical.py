@@ -28,8 +28,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.mappers.options import Count
@@ -84,7 +84,7 @@ def topdown(
     parts = [(np.arange(traffic.ranks), 0)]  # ranks, and the first node of their subsystem
     for level in reversed(range(len(sizes))):
         span = prod(sizes[:level])
-        below: list[tuple[NDArray[np.int64], int]] = []
+        below: list[tuple[Ints, int]] = []
         for ranks, first in parts:
             starts = first + span * np.arange(sizes[level] + 1)
             capacity = np.diff(filled[starts])
@@ -141,7 +141,7 @@ def bottomup(
 
 def _cutting(
     traffic: Traffic, rng: np.random.Generator, preset: Preset | None, tries: int, in_order: bool
-) -> Callable[[Graph, NDArray[np.int64]], NDArray[np.int64]]:
+) -> Callable[[Graph, Ints], Ints]:
     """Return `partition` with these settings; the default preset depends on the ranks."""
     preset = preset or ("strong" if traffic.ranks <= STRONG else "eco")
     return partial(partition, rng=rng, preset=preset, tries=tries, in_order=in_order)
@@ -166,7 +166,7 @@ def graph_for(traffic: Traffic, topology: Topology, objective: str) -> Graph:
     return Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)
 
 
-def _position(block: NDArray[np.int64]) -> NDArray[np.int64]:
+def _position(block: Ints) -> Ints:
     """How many vertices of its block come before each vertex."""
     order = np.argsort(block, kind="stable")
     position = np.empty_like(block)

@@ -19,8 +19,8 @@ For some tens of vertices a node and more; with as many ranks as slots nothing c
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints32, Words
 from hopmap.mappers.bisections.recursive_bisection import halves
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.mapper import mapper
@@ -106,9 +106,7 @@ def integrated(
     return machine.nodes[best]
 
 
-def _first(
-    graph: Vertices, machine: Machine, starts: int, random: NDArray[np.uint64]
-) -> NDArray[np.int32]:
+def _first(graph: Vertices, machine: Machine, starts: int, random: Words) -> Ints32:
     """Place all vertices on the first level: the best of so many partitions."""
     nowhere = np.zeros(len(graph.size), dtype=np.int32)
     if len(machine.fronts) == 1:
@@ -117,25 +115,21 @@ def _first(
     return min(some, key=lambda split: _first_cost(graph, machine, split))
 
 
-def _first_cost(graph: Vertices, machine: Machine, split: NDArray[np.int32]) -> float:
+def _first_cost(graph: Vertices, machine: Machine, split: Ints32) -> float:
     """Cost of the first level, all else apart."""
     from .blocks_kernels import block_cost
 
     return block_cost(*graph[:3], split, between(machine, machine.fronts[1]))
 
 
-def _descend(
-    graph: Vertices, machine: Machine, block: NDArray[np.int32], random: NDArray[np.uint64]
-) -> NDArray[np.int32]:
+def _descend(graph: Vertices, machine: Machine, block: Ints32, random: Words) -> Ints32:
     """Place vertices of the first level on those below."""
     for level in range(1, len(machine.fronts) - 1):
         block = vcycle(graph, block, machine, level, level + 1, random)
     return block
 
 
-def _other_start(
-    graph: Vertices, machine: Machine, best: NDArray[np.int32], random: NDArray[np.uint64]
-) -> NDArray[np.int32]:
+def _other_start(graph: Vertices, machine: Machine, best: Ints32, random: Words) -> Ints32:
     """Return what comes of another first level where that is better, else the mapping given."""
     lows = machine.domains[machine.fronts[1], 0]
     now = (np.searchsorted(lows, best, side="right") - 1).astype(np.int32)

@@ -22,8 +22,8 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.partitions.partition import Preset, kaffpa, partition, split
 from hopmap.topologies import MappingError
 from hopmap.traces import Traffic
@@ -46,7 +46,7 @@ class Model(NamedTuple):
         from the lower to the higher.
     """
 
-    block: NDArray[np.int64]
+    block: Ints
     traffic: Traffic
 
 
@@ -122,12 +122,8 @@ def bisection_model(
 
 
 def _cut(
-    graph: Graph,
-    room: NDArray[np.int64],
-    rng: np.random.Generator,
-    preset: Preset,
-    epsilon: float,
-) -> NDArray[np.int64]:
+    graph: Graph, room: Ints, rng: np.random.Generator, preset: Preset, epsilon: float
+) -> Ints:
     """Part of each vertex; an empty graph or a single part needs no partitioner."""
     if epsilon == 0:
         return partition(graph, room, rng, preset=preset)
@@ -152,7 +148,7 @@ def _graph(traffic: Traffic, ranks: int) -> Graph:
     return Graph(indptr, peer[order], np.concatenate((pairs.bytes, pairs.bytes))[order])
 
 
-def _model(graph: Graph, block: NDArray[np.int64], ranks: int) -> Model:
+def _model(graph: Graph, block: Ints, ranks: int) -> Model:
     from hopmap.mappers.partitions.partition_kernels import contracted
 
     small = contracted(graph, block, ranks)

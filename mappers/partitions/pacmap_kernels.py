@@ -5,9 +5,9 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.greedy.greedy_kernels import nearest_room
 from hopmap.topologies.routing import Router, distance
 
@@ -57,12 +57,7 @@ def centre_rank(graph: Graph, centres: int) -> int:
 
 @njit
 def expand(
-    router: Router,
-    graph: Graph,
-    slots: NDArray[np.int64],
-    start: int,
-    first: int,
-    node_of: NDArray[np.int64],
+    router: Router, graph: Graph, slots: Ints, start: int, first: int, node_of: Ints
 ) -> None:
     """Fill `node_of` from the first rank on the start node, or nearest to it."""
     indptr, peer, weight = graph.indptr, graph.peer, graph.weight

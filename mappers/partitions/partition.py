@@ -25,9 +25,9 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.extras import needs
+from hopmap.mappers.arrays import Ints
 
 if TYPE_CHECKING:
     from .partition_kernels import Graph
@@ -44,13 +44,13 @@ _MODES = {"fast": 0, "eco": 1, "strong": 2}
 
 def partition(
     graph: Graph,
-    capacity: NDArray[np.int64],
+    capacity: Ints,
     rng: np.random.Generator,
     *,
     preset: Preset = "eco",
     tries: int = 1,
     in_order: bool = False,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Block of each vertex, with few edges between blocks and no block above its capacity.
 
     Parameters
@@ -96,7 +96,7 @@ def partition(
     return used[block]
 
 
-def split(block: NDArray[np.int64], blocks: int) -> list[NDArray[np.int64]]:
+def split(block: Ints, blocks: int) -> list[Ints]:
     """Vertices of every block, in ascending order."""
     order = np.argsort(block, kind="stable")
     return np.split(order, np.searchsorted(block[order], np.arange(1, blocks)))
@@ -114,13 +114,8 @@ def _groups(blocks: int) -> int:
 
 
 def _best(
-    graph: Graph,
-    room: NDArray[np.int64],
-    rng: np.random.Generator,
-    preset: Preset,
-    tries: int,
-    in_order: bool,
-) -> NDArray[np.int64]:
+    graph: Graph, room: Ints, rng: np.random.Generator, preset: Preset, tries: int, in_order: bool
+) -> Ints:
     """Partition with the least cut of all that are tried."""
     from .partition_kernels import cut_of, fit
 
@@ -146,7 +141,7 @@ def _best(
 
 def kaffpa(
     graph: Graph, blocks: int, imbalance: float, rng: np.random.Generator, preset: Preset
-) -> NDArray[np.int64]:
+) -> Ints:
     """Call KaHIP: blocks of up to (1 + imbalance) ceil(vertices / blocks), for what it is worth."""
     with needs("partition", "partitioning a graph"):
         import kahip

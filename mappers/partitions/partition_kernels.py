@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit
+from hopmap.mappers.arrays import Ints
 from hopmap.mappers.basic_kernels import grouped, sort_by
 
 
@@ -22,13 +22,13 @@ class Graph(NamedTuple):
         The neighbours and the weights of the edges; no loops.
     """
 
-    indptr: NDArray[np.int64]
-    peer: NDArray[np.int64]
-    weight: NDArray[np.int64]
+    indptr: Ints
+    peer: Ints
+    weight: Ints
 
 
 @njit
-def induced(graph: Graph, members: NDArray[np.int64], number: NDArray[np.int64]) -> Graph:
+def induced(graph: Graph, members: Ints, number: Ints) -> Graph:
     """Graph of some vertices, numbered as they come; `number` is scratch, -1 everywhere."""
     indptr, peer, weight = graph.indptr, graph.peer, graph.weight
     edges = 0
@@ -52,7 +52,7 @@ def induced(graph: Graph, members: NDArray[np.int64], number: NDArray[np.int64])
 
 
 @njit
-def contracted(graph: Graph, block: NDArray[np.int64], blocks: int) -> Graph:
+def contracted(graph: Graph, block: Ints, blocks: int) -> Graph:
     """Graph of the blocks; the edges between two blocks become one with the sum of the weights."""
     indptr, peer, weight = graph.indptr, graph.peer, graph.weight
     begin, members = grouped(block, blocks)
@@ -79,7 +79,7 @@ def contracted(graph: Graph, block: NDArray[np.int64], blocks: int) -> Graph:
 
 
 @njit
-def cut_of(graph: Graph, block: NDArray[np.int64]) -> int:
+def cut_of(graph: Graph, block: Ints) -> int:
     """Weight of the edges between blocks, each once."""
     indptr, peer, weight = graph.indptr, graph.peer, graph.weight
     cut = 0
@@ -91,7 +91,7 @@ def cut_of(graph: Graph, block: NDArray[np.int64]) -> int:
 
 
 @njit
-def fit(graph: Graph, block: NDArray[np.int64], capacity: NDArray[np.int64]) -> None:
+def fit(graph: Graph, block: Ints, capacity: Ints) -> None:
     """Move vertices out of blocks that are too large, the cheapest first; O(edges) a pass.
 
     A pass values the best move of every vertex of these blocks and makes those that are still

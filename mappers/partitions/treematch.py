@@ -32,8 +32,8 @@ from math import comb, log2
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Floats, Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName
 from hopmap.topologies import Mapping, MappingError, Topology
@@ -115,7 +115,7 @@ def padded(graph: Graph, arity: int) -> Graph:
     return graph._replace(indptr=np.append(graph.indptr, np.repeat(graph.indptr[-1], short)))
 
 
-def grouped(graph: Graph, arity: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def grouped(graph: Graph, arity: int, rng: np.random.Generator) -> Ints:
     """Vertices of every group, shape (groups, arity), in the order the groups are placed."""
     from . import treematch_kernels
 
@@ -139,7 +139,7 @@ def grouped(graph: Graph, arity: int, rng: np.random.Generator) -> NDArray[np.in
     return np.argsort(block, kind="stable").reshape(count, arity)
 
 
-def _listed(graph: Graph, arity: int, sets: int) -> NDArray[np.int64]:
+def _listed(graph: Graph, arity: int, sets: int) -> Ints:
     """Independent groups among all there are, the best of the four orders."""
     from . import treematch_kernels
 
@@ -157,7 +157,7 @@ def _listed(graph: Graph, arity: int, sets: int) -> NDArray[np.int64]:
     return groups[np.sort(chosen)]
 
 
-def _sorted(key: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+def _sorted(key: Floats, order: Ints) -> Ints:
     """Sort by the key, ascending; of equals the one that came later first."""
     back = order[::-1]
     return back[np.argsort(key[back], kind="stable")]

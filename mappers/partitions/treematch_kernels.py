@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
+from hopmap.mappers.arrays import Bools, Floats, Ints
 
 from .partition_kernels import Graph
 
 
 @njit
-def matched(pairs: NDArray[np.int64], vertices: int) -> NDArray[np.int64]:
+def matched(pairs: Ints, vertices: int) -> Ints:
     """Pairs as they come, where both ends are left; then silent ones, the last two first."""
     groups = np.empty((vertices // 2, 2), dtype=np.int64)
     taken = np.zeros(vertices, dtype=np.bool_)
@@ -35,9 +35,7 @@ def matched(pairs: NDArray[np.int64], vertices: int) -> NDArray[np.int64]:
 
 
 @subroutine
-def cost_of(
-    graph: Graph, volume: NDArray[np.int64], group: NDArray[np.int64], inside: NDArray[np.bool_]
-) -> int:
+def cost_of(graph: Graph, volume: Ints, group: Ints, inside: Bools) -> int:
     """Weight of all edges that leave a group; `inside` is scratch, False everywhere."""
     indptr, peer, weight = graph.indptr, graph.peer, graph.weight
     cost = 0
@@ -54,7 +52,7 @@ def cost_of(
 
 
 @subroutine
-def volumes(graph: Graph) -> NDArray[np.int64]:
+def volumes(graph: Graph) -> Ints:
     """Sum of the weights of each vertex' edges."""
     volume = np.zeros(len(graph.indptr) - 1, dtype=np.int64)
     for v in range(len(volume)):
@@ -63,7 +61,7 @@ def volumes(graph: Graph) -> NDArray[np.int64]:
 
 
 @subroutine
-def following(at: NDArray[np.int64], total: int) -> bool:
+def following(at: Ints, total: int) -> bool:
     """Step to the next set of indices below the total, in lexicographic order; False at the end."""
     k = len(at)
     j = k - 1
@@ -78,7 +76,7 @@ def following(at: NDArray[np.int64], total: int) -> bool:
 
 
 @njit
-def fast(graph: Graph, arity: int, limit: int) -> NDArray[np.int64]:
+def fast(graph: Graph, arity: int, limit: int) -> Ints:
     """Group after group, the cheapest of the first limit + 1 sets of the vertices left."""
     vertices = len(graph.indptr) - 1
     groups = np.empty((vertices // arity, arity), dtype=np.int64)
@@ -112,7 +110,7 @@ def fast(graph: Graph, arity: int, limit: int) -> NDArray[np.int64]:
 
 
 @njit
-def grown(graph: Graph, arity: int, first: NDArray[np.int64]) -> NDArray[np.int64]:
+def grown(graph: Graph, arity: int, first: Ints) -> Ints:
     """Block of each vertex: the partition of least cut of those grown from the rows of `first`.
 
     In the order of their numbers vertices join the block of the one that they talk to most and
@@ -160,7 +158,7 @@ def grown(graph: Graph, arity: int, first: NDArray[np.int64]) -> NDArray[np.int6
 
 
 @njit
-def all_groups(vertices: int, arity: int, sets: int) -> NDArray[np.int64]:
+def all_groups(vertices: int, arity: int, sets: int) -> Ints:
     """All sets of so many vertices, in lexicographic order, shape (sets, arity)."""
     groups = np.empty((sets, arity), dtype=np.int64)
     at = np.arange(arity)
@@ -171,7 +169,7 @@ def all_groups(vertices: int, arity: int, sets: int) -> NDArray[np.int64]:
 
 
 @njit
-def costs(graph: Graph, groups: NDArray[np.int64]) -> NDArray[np.float64]:
+def costs(graph: Graph, groups: Ints) -> Floats:
     """Cost of each group, in double precision as in TreeMatch."""
     volume = volumes(graph)
     inside = np.zeros(len(volume), dtype=np.bool_)
@@ -183,12 +181,7 @@ def costs(graph: Graph, groups: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @subroutine
 def complete(
-    groups: NDArray[np.int64],
-    cost: NDArray[np.float64],
-    order: NDArray[np.int64],
-    begin: int,
-    least: float,
-    chosen: NDArray[np.int64],
+    groups: Ints, cost: Floats, order: Ints, begin: int, least: float, chosen: Ints
 ) -> float:
     """Take the group at a place of the order and then all that fit; keep them if they cost less.
 
@@ -220,14 +213,7 @@ def complete(
 
 
 @njit
-def pick(
-    groups: NDArray[np.int64],
-    cost: NDArray[np.float64],
-    order: NDArray[np.int64],
-    starts: int,
-    least: float,
-    chosen: NDArray[np.int64],
-) -> float:
+def pick(groups: Ints, cost: Floats, order: Ints, starts: int, least: float, chosen: Ints) -> float:
     """`complete` from each of the first places."""
     for begin in range(min(starts, len(order))):
         least = complete(groups, cost, order, begin, least, chosen)
@@ -236,12 +222,7 @@ def pick(
 
 @njit
 def pick_late(
-    groups: NDArray[np.int64],
-    cost: NDArray[np.float64],
-    order: NDArray[np.int64],
-    bound: int,
-    least: float,
-    chosen: NDArray[np.int64],
+    groups: Ints, cost: Floats, order: Ints, bound: int, least: float, chosen: Ints
 ) -> float:
     """`complete` from the last places backwards, until so many were better."""
     step = max(len(order) // 10_000, 2) ** 2
@@ -256,9 +237,7 @@ def pick_late(
 
 
 @njit
-def conflicts(
-    groups: NDArray[np.int64], cost: NDArray[np.float64], vertices: int
-) -> NDArray[np.float64]:
+def conflicts(groups: Ints, cost: Floats, vertices: int) -> Floats:
     """Weighted degree of each group: the cost of all that share a vertex with it over its own."""
     words = np.zeros((len(groups), (vertices + 63) // 64), dtype=np.uint64)
     for g in range(len(groups)):

@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.mappers.arrays import Floats, Ints, Ints32, Words
 from hopmap.topologies import Topology, hierarchy
 
 COARSEST = 128  # vertices a block where coarsening stops
@@ -33,10 +33,10 @@ DEPTH = 3  # halvings from one front to the next where the network has no levels
 class Vertices(NamedTuple):
     """Undirected graph of sized vertices, every edge listed at both ends, weights above 0."""
 
-    indptr: NDArray[np.int64]
-    peer: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    size: NDArray[np.int64]
+    indptr: Ints
+    peer: Ints
+    weight: Floats
+    size: Ints
 
 
 class Machine(NamedTuple):
@@ -58,17 +58,15 @@ class Machine(NamedTuple):
         Sum of `far` between the first so many nodes and the first so many.
     """
 
-    nodes: NDArray[np.int64]
-    domains: NDArray[np.int64]
-    fronts: tuple[NDArray[np.int64], ...]
-    rooms: NDArray[np.int64]
-    far: NDArray[np.float64]
-    sums: NDArray[np.float64]
+    nodes: Ints
+    domains: Ints
+    fronts: tuple[Ints, ...]
+    rooms: Ints
+    far: Floats
+    sums: Floats
 
 
-def fronts_of(
-    topology: Topology, nodes: NDArray[np.int64], domains: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], ...]:
+def fronts_of(topology: Topology, nodes: Ints, domains: Ints) -> tuple[Ints, ...]:
     """Whole network, then its subsystems level by level; without levels, by depth."""
     sizes = hierarchy(topology)
     spans = [] if sizes is None else np.cumprod((1, *sizes[:-1]))[::-1].tolist()
@@ -91,13 +89,8 @@ def fronts_of(
 
 
 def vcycle(
-    graph: Vertices,
-    block: NDArray[np.int32],
-    machine: Machine,
-    begin: int,
-    end: int,
-    random: NDArray[np.uint64],
-) -> NDArray[np.int32]:
+    graph: Vertices, block: Ints32, machine: Machine, begin: int, end: int, random: Words
+) -> Ints32:
     """Take every vertex from its block of one front to one of another, or stay and refine.
 
     Parameters
@@ -133,14 +126,14 @@ def vcycle(
     few, splits = blocks <= FEW, begin != end
     rounds = QUICK if splits and not few else ROUNDS
 
-    def refine(block: NDArray[np.int32], k: int) -> None:
+    def refine(block: Ints32, k: int) -> None:
         search = (levels[k], block, room, far, rounds, PATIENCE if few else SHORT, random)
         improve(*search)
         deep, turns = int(DEEP * WIDER**k), TURNS if few else 1
         if recut(levels[k], block, room, far, PART, deep, turns) > 0 and few:
             improve(*search)
 
-    runs: list[tuple[float, float, int, NDArray[np.int32]]] = []
+    runs: list[tuple[float, float, int, Ints32]] = []
     for _ in range(RUNNERS if splits and few else 1):
         split = _split(levels[-1], block, machine, begin, end, random) if splits else block.copy()
         k = len(levels) - 1
@@ -163,7 +156,7 @@ def vcycle(
     return block
 
 
-def _of_groups(group: NDArray[np.int32], count: int, block: NDArray[np.int32]) -> NDArray[np.int32]:
+def _of_groups(group: Ints32, count: int, block: Ints32) -> Ints32:
     """Block of each group, that of all its members."""
     coarse = np.empty(count, dtype=np.int32)
     coarse[group] = block
@@ -171,13 +164,8 @@ def _of_groups(group: NDArray[np.int32], count: int, block: NDArray[np.int32]) -
 
 
 def _split(
-    graph: Vertices,
-    block: NDArray[np.int32],
-    machine: Machine,
-    begin: int,
-    end: int,
-    random: NDArray[np.uint64],
-) -> NDArray[np.int32]:
+    graph: Vertices, block: Ints32, machine: Machine, begin: int, end: int, random: Words
+) -> Ints32:
     """Block of the finer front for every vertex, by dual bisection."""
     from .dual_bisection_kernels import split_domains
 
@@ -197,15 +185,15 @@ def _split(
     return number[domain_of]
 
 
-def between(machine: Machine, front: NDArray[np.int64]) -> NDArray[np.float64]:
+def between(machine: Machine, front: Ints) -> Floats:
     """Mean cost of a pair between two domains."""
     low, high = machine.domains[front, 0], machine.domains[front, 2]
     rows = machine.sums[high] - machine.sums[low]
-    means: NDArray[np.float64] = rows[:, high] - rows[:, low]
+    means: Floats = rows[:, high] - rows[:, low]
     return means / np.outer(high - low, high - low)
 
 
-def _room(machine: Machine, front: NDArray[np.int64], vertices: int) -> NDArray[np.int64]:
+def _room(machine: Machine, front: Ints, vertices: int) -> Ints:
     """Vertices that each domain takes: its share, and of the slack what finer fronts leave to it.
 
     Source: Schulz and Woydt, SharedMap, ACDA 2025: the root of the slack for each step.
@@ -215,5 +203,5 @@ def _room(machine: Machine, front: NDArray[np.int64], vertices: int) -> NDArray[
     part = np.log2(len(front)) / max(np.log2(len(rooms) - 1), 1.0)
     slack = (rooms[-1] / vertices) ** (part - 1.0)
     share = -(-room * vertices // rooms[-1])
-    clipped: NDArray[np.int64] = np.clip((room * slack).astype(np.int64), share, room)
+    clipped: Ints = np.clip((room * slack).astype(np.int64), share, room)
     return clipped
