@@ -55,7 +55,6 @@ from .stop import (
     Budget,
     Interrupted,
     Reason,
-    Stopped,
     Watch,
 )
 
@@ -93,7 +92,6 @@ def auto(
     initial: Mapping | None = None,
     objective: ObjectiveName | LoadName | Callable[[Mapping], float] = "hop_bytes",
     stop: Budget,
-    stopped: Stopped | None = None,
 ) -> Mapping:
     """Best of a portfolio: given order, curves, folds, recursive bisections, rounds of annealing.
 
@@ -107,14 +105,9 @@ def auto(
         function's candidates.
     evaluations : int, optional
         Calls of a function; as many as the time budget allows, or 1,000 without one.
-    seconds, clock, progress
-        Time budget, elapsed or of the processor, and whom to tell. Compiling counts apart.
-    stopped : callable, optional
-        Told why it stopped: "optimal", "stagnated" or "budget".
     """
     run = portfolio(traffic, topology, rng=rng, initial=initial, objective=objective, stop=stop)
-    if stopped is not None:
-        stopped(run.stopped)
+    stop.ended(run.stopped)
     return run.mapping
 
 

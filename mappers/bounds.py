@@ -27,13 +27,7 @@ from .objectives import cost_bound, nearest
 def lower_bound(model: CostModel, topology: Topology, cells: Ints | None) -> int:
     """Cost that no mapping of the model's traffic can undercut.
 
-    Parameters
-    ----------
-    model : CostModel
-        Pairs and their weights; distances are the topology's.
-    topology : Topology
-    cells : ndarray(int64, shape=(ranks, dimensions)), optional
-        Coordinates of the ranks, where they are a grid.
+    `cells`, shape (ranks, dimensions), are the coordinates of the ranks, where they are a grid.
     """
     bounds = [cost_bound(model, topology), _near_slots(model, topology)]
     if cells is not None and model.kind == HOPS:

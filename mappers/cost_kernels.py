@@ -80,6 +80,27 @@ def swap_gain(model: CostModel, places: Ints, u: int, v: int) -> int:
     return gain
 
 
+@subroutine
+def exchange_places(model: CostModel, places: Ints, own: Ints, u: int, v: int) -> None:
+    """Let u and v exchange their places and bring all `own_costs` up to date; O(their peers)."""
+    _add_to_peers(model, places, own, u, -1)
+    _add_to_peers(model, places, own, v, -1)
+    places[u], places[v] = places[v], places[u]
+    _add_to_peers(model, places, own, u, 1)
+    _add_to_peers(model, places, own, v, 1)
+    own[u] = cost_on(model, places, u, places[u])
+    own[v] = cost_on(model, places, v, places[v])
+
+
+@subroutine
+def _add_to_peers(model: CostModel, places: Ints, own: Ints, rank: int, sign: int) -> None:
+    """Add the cost of the rank's pairs, times sign, to the costs of its peers."""
+    router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
+    for i in range(model.indptr[rank], model.indptr[rank + 1]):
+        hops = distance(router, places[rank], places[peer[i]])
+        own[peer[i]] += sign * weight[i] * priced(kind, hops)
+
+
 @njit
 def swap_gains(model: CostModel, places: Ints, u: Ints, v: Ints) -> Ints:
     """`swap_gain` of each pair (u, v), each from the same places."""

@@ -30,19 +30,9 @@ NO_GROUPS = np.zeros((1, 1), dtype=np.int16)
 def router_of(topology: Topology, *, few: bool = False) -> Router:
     """Return a router that answers for distances only, from tables if it can.
 
-    Where tables will not do, or a distance is beyond 32,767, it is the network's own.
-
-    Parameters
-    ----------
-    topology : Topology
-        Distances are the same both ways.
-    few : bool
-        Whether only some distances for each node are asked for, so that no large table pays.
-
-    Returns
-    -------
-    PartRouter, or the type of the topology's router
-        Tables of int16, of shape (nodes, nodes), or two of (part, part) and (parts, parts).
+    Tables are of int16, of shape (nodes, nodes), or two of (part, part) and (parts, parts). Where
+    they will not do, or a distance is beyond 32,767, it is the network's own. With `few` only some
+    distances for each node are asked for, so that no large table pays.
     """
     from hopmap.topologies.graph_kernels import GraphRouter
 

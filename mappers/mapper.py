@@ -8,7 +8,7 @@ A mapper is a function ``(traffic, topology) -> mapping``. `@mapper` enters it i
 | rng | the random numbers of this stage |
 | initial | the mapping to start from, never worsened; without a default it is needed |
 | progress | whom to tell, see `Progress` |
-| stopped | whom to tell why a search ended, see `Portfolio` |
+| stopped | whom to tell why a search ended, see `Stop` |
 | seconds, clock | time budget; elapsed seconds (wall) or the processor's (cpu) |
 | objective | what to work for, minimised or maximised: a name, or a function of the mapping |
 

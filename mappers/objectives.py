@@ -106,16 +106,9 @@ def cost_model(
 ) -> CostModel:
     """Traffic, distances and objective as compiled code takes them; O(pairs) and the tables.
 
-    Parameters
-    ----------
-    traffic : Traffic
-        Who talks to whom; both directions of a pair are added up.
-    topology : Topology
-        The machine; its distances come from tables where it has few nodes, see `router_of`.
-    objective : str
-        One of `OBJECTIVES`.
-    few : bool
-        Whether only some distances for each node are asked for, so that no large table pays.
+    Both directions of a pair are added up. Distances come from tables where the topology has few
+    nodes, see `router_of`; with `few` only some distances for each node are asked for, so that no
+    large table pays.
     """
     from .distances import router_of
 
@@ -137,18 +130,9 @@ def cost_model(
 def objective_value(
     traffic: Traffic, topology: Topology, node_of: ArrayLike, objective: str
 ) -> int:
-    """Value of a mapping: the cardinality, a sum of messages or bytes times hops, or a load.
+    """Value of a mapping, shape (ranks,): a cardinality, a sum over pairs, or a load.
 
-    Parameters
-    ----------
-    traffic : Traffic
-        Who talks to whom.
-    topology : Topology
-        Distances and slots.
-    node_of : array_like of int, shape (ranks,)
-        The mapping.
-    objective : {"cardinality", "hop_messages", "hop_bytes", "max_link_load"}
-        See the table above.
+    `objective` is one of the table above.
     """
     mapping = check_mapping(node_of, topology, traffic.ranks)
     if objective == LOAD:

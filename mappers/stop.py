@@ -23,7 +23,7 @@ Stopped = Callable[[Reason], None]
 
 @dataclass(frozen=True)
 class Stop:
-    """What a search may spend, and whom it tells how far it is.
+    """What a search may spend, and whom it tells how far it is and why it ended.
 
     Attributes
     ----------
@@ -33,15 +33,24 @@ class Stop:
         Whether elapsed or processor seconds count.
     progress : Progress, optional
         Called at most ten times a second.
+    stopped : callable, optional
+        Told why a search ended, where it knows: a lower bound is reached or the result proved
+        ("optimal"), a round gained next to nothing ("stagnated"), or all is spent ("budget").
     """
 
     seconds: Seconds = None
     clock: Clock = "wall"
     progress: Progress | None = None
+    stopped: Stopped | None = None
 
     def watch(self) -> Watch:
         """Begin to spend it."""
         return Watch(self.seconds, self.progress, self.clock)
+
+    def ended(self, reason: Reason) -> None:
+        """Tell why the search ended."""
+        if self.stopped is not None:
+            self.stopped(reason)
 
     def part(self, share: float) -> Self:
         """Return a part of it."""

@@ -88,12 +88,8 @@ def _with_slots(slots: Ints) -> tuple[Ints, int]:
 def halve_nodes(router: Router, keys: Ints, slots: Ints, by_distance: bool) -> tuple[Ints, Ints]:
     """Split the nodes in two again and again, across the key along which the halves are farthest.
 
-    Parameters
-    ----------
-    keys : ndarray(int64, shape=(keys, nodes))
-        Coordinates to cut across.
-    by_distance : bool
-        Whether to cut between two far nodes as well: by how much nearer a node is to one of them.
+    `keys`, shape (keys, nodes), are coordinates to cut across. With `by_distance` it cuts between
+    two far nodes as well: by how much nearer a node is to one of them.
 
     Returns
     -------
@@ -160,17 +156,8 @@ def halve_levels(spans: Ints, slots: Ints) -> tuple[Ints, Ints]:
     """Split a hierarchy of nodes in two again and again, always between its subsystems.
 
     Those of one level are equally far apart, so that halves of like size are best whichever they
-    are.
-
-    Parameters
-    ----------
-    spans : ndarray(int64, shape=(levels,))
-        Nodes of a subsystem, ascending, the first 1.
-
-    Returns
-    -------
-    nodes, domains
-        As `halve_nodes` does.
+    are. `spans`, shape (levels,), are the nodes of a subsystem, ascending, the first 1. Returns
+    what `halve_nodes` does.
     """
     nodes, count = _with_slots(slots)
     before = np.zeros(count + 1, dtype=np.int64)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.arrays import Floats, Ints, Ints8, Ints32, Words
-from hopmap.mappers.basic_kernels import below, following
+from hopmap.mappers.basic_kernels import below, following, grouped
 
 from .fm_kernels import cut_cost, grow, refine
 
@@ -69,25 +69,14 @@ def match(
 
 @njit
 def contract(
-    indptr: Ints, peer: Ints, weight: NDArray[Any], group: Ints32, groups: int
+    indptr: Ints, peer: Ints, weight: NDArray[Any], group: NDArray[Any], groups: int
 ) -> tuple[Ints, Ints, NDArray[Any]]:
     """Graph of the groups: pairs of the same two groups added up, those within left out."""
-    n = len(group)
-    starts = np.zeros(groups + 2, dtype=np.int64)  # of the group before, until it is filled
-    for u in range(n):
-        starts[group[u] + 2] += 1
-    for g in range(groups):
-        starts[g + 2] += starts[g + 1]
-    members = np.empty(n, dtype=np.int32)
-    for u in range(n):
-        members[starts[group[u] + 1]] = u
-        starts[group[u] + 1] += 1
+    starts, members = grouped(group, groups)
     new_indptr = np.zeros(groups + 1, dtype=np.int64)
     new_peer = np.empty(len(peer), dtype=np.int64)
     new_weight = np.empty(len(peer), dtype=weight.dtype)
-    slot = np.empty(groups, dtype=np.int64)
-    for g in range(groups):
-        slot[g] = -1
+    slot = np.full(groups, -1, dtype=np.int64)
     count = 0
     for g in range(groups):
         first = count

@@ -38,15 +38,8 @@ def ruin_and_recreate(
 ) -> None:
     """Split the ranks of a few subsystems with a common parent anew, the largest level first.
 
-    Parameters
-    ----------
-    search, rng
-        Whose assignment is improved, and what for.
-    hot : float
-        First temperature, in mean weights of a pair.
-    trials, seconds : int or float, optional
-        Trials on each level, for each subsystem; time for all levels, of which `SHARE` of what is
-        left goes to each. At least one is needed.
+    `hot` is the first temperature, in mean weights of a pair. There are `trials` on each level for
+    each subsystem, or `seconds` for all levels, of which `SHARE` of what is left goes to each.
     """
     from . import ruin_recreate_kernels
 

@@ -38,18 +38,9 @@ def recreate(
 ) -> float:
     """Split a few blocks anew, so many times, in place; return the weight saved.
 
-    Parameters
-    ----------
-    indptr, peer, weight : ndarray(int64)
-        The graph, both directions of every pair.
-    block : ndarray(int64, shape=(vertices,))
-        Block of every vertex.
-    parent : ndarray(int64, shape=(blocks,))
-        What a block is part of; blocks mix only with those of the same parent.
-    most : int
-        Blocks of a trial, at least 2; few are as frequent, by the time they take, as many.
-    temperature : float
-        Mean weight that a trial may cut more.
+    `block` is the block of every vertex. Blocks mix only with those of the same `parent`. A trial
+    takes 2 to `most` blocks, few as often, by the time they take, as many, and may cut
+    `temperature` more on the average. The graph has both directions of every pair.
     """
     starts, members = grouped(block, len(parent))
     local = np.full(len(block), -1, dtype=np.int64)

@@ -104,17 +104,10 @@ def refine(
 ) -> None:
     """Lower the two measures of the best by splitting nodes anew and by exchanges.
 
-    Parameters
-    ----------
-    starts : list of ndarray(int64, shape=(slots,))
-        Nodes of the ranks and then of the free slots.
-    best : Best
-        The best of them; changed in place.
-    first : {"sum", "worst"}
-        Which measure comes first.
-    moves : int, optional
-        Proposals of all rounds, those that splitting stands for among them; by default what the
-        watch allows.
+    Each of `starts`, shape (slots,), has the nodes of the ranks and then of the free slots; `best`
+    is the best of them, changed in place. `first` says which measure comes first, and `moves` the
+    proposals of all rounds, those that splitting stands for among them; by default what the watch
+    allows.
     """
     if moves == 0:
         return

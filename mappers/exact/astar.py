@@ -69,33 +69,10 @@ def astar(
     beam: Count = 32,
     stop: Stop,
 ) -> Mapping:
-    """Optimal mapping of a small case by A*, a beam search beyond."""
-    return search(
-        traffic,
-        topology,
-        rng=rng,
-        initial=initial,
-        objective=objective,
-        exact=exact,
-        states=states,
-        beam=beam,
-        stop=stop,
-    )[0]
+    """Optimal mapping of a small case by A*, a beam search beyond.
 
-
-def search(
-    traffic: Traffic,
-    topology: Topology,
-    *,
-    rng: np.random.Generator,
-    initial: Mapping | None = None,
-    objective: ObjectiveName = "hop_bytes",
-    exact: int = 12,
-    states: int = 1_000_000,
-    beam: int = 32,
-    stop: Stop,
-) -> tuple[Mapping, bool]:
-    """Do what `astar` does and also tell whether the mapping is proved to be optimal."""
+    ``stopped`` is told "optimal" where it is proved.
+    """
     from . import astar_kernels
     from .astar_kernels import CUT, DONE, STATES
 
@@ -136,8 +113,11 @@ def search(
             watch.report(made, None, f"states, {named.name} {named.value(cost)}")
     except KeyboardInterrupt:
         raise Interrupted(task.node_of) from None
-    proved = finished and bool(task.counters[CUT] >= task.counters[DONE])
-    return task.node_of, proved
+    if not finished:
+        stop.ended("budget")
+    elif task.counters[CUT] >= task.counters[DONE]:
+        stop.ended("optimal")
+    return task.node_of
 
 
 def _cost(model: CostModel, node_of: Mapping) -> int:

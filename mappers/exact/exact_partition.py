@@ -117,16 +117,7 @@ def exact_partition(
 def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> Mapping | None:
     """Partition within the limits, of all these one of the least sum; None if there is none.
 
-    Parameters
-    ----------
-    order : ndarray(int64, shape=(ranks,))
-        In which the ranks are placed.
-    slots : ndarray(int64, shape=(nodes,))
-        Ranks that fit on each node.
-    row : Row
-        See `row_of`.
-    limits : Limits
-        What may leave the nodes.
+    Ranks are placed in `order`, and `slots` fit on each node; for `row` see `row_of`.
     """
     ranks, nodes = len(order), len(slots)
     time = np.empty(ranks, dtype=np.int64)

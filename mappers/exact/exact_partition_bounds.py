@@ -57,18 +57,7 @@ def row_of(peers: Peers, order: Ints, length: int, *, flat: bool) -> Row:
 
 
 class Ahead:
-    """Bounds after so many ranks are placed.
-
-    Parameters
-    ----------
-    row : Row
-    placed : int
-        Ranks that are placed.
-    slots : ndarray(int64, shape=(nodes,))
-        Ranks that fit on each node.
-    ranks : int
-        Of the whole grid.
-    """
+    """Bounds after so many ranks are placed, of so many; `slots` fit on each node."""
 
     def __init__(self, row: Row, placed: int, slots: Ints, ranks: int) -> None:
         self.row, self.placed, self.slots = row, placed, slots

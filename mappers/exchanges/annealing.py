@@ -88,16 +88,7 @@ SAMPLE = 10_000  # proposals that a temperature scale is taken from
 class Cooling:
     """Exchanges that keep the best places met.
 
-    Parameters
-    ----------
-    model : CostModel
-        What the places cost.
-    assignment : Assignment
-        Where everybody is; changed in place.
-    watch : Watch
-        Time budget and progress.
-    bound : int
-        Cost at which the search is over.
+    The assignment is changed in place; a cost of `bound` ends the search.
 
     Attributes
     ----------
@@ -182,17 +173,7 @@ class Cooling:
 
 
 class AnnealingSearch(Cooling):
-    """Exchanges of ranks, and of ranks with free slots, that keep the best mapping met.
-
-    Parameters
-    ----------
-    initial : ndarray
-        Where to start.
-    rng : Generator
-        Seeds the proposals.
-    watch : Watch
-        Time budget and progress.
-    """
+    """Exchanges of ranks, and of ranks with free slots, that keep the best mapping met."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ import numpy as np
 
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.arrays import Ints, Ints32
-from hopmap.mappers.cost_kernels import cost_on, priced
+from hopmap.mappers.cost_kernels import exchange_places, priced
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.topologies.routing import distance
 
@@ -121,24 +121,7 @@ def _fill(model: CostModel, assignment: NodeAssignment, u: int, at: Ints, there:
 @njit
 def exchange(model: CostModel, assignment: NodeAssignment, u: int, v: int) -> None:
     """Let u and v exchange their slots and bring all costs up to date."""
-    places, own = assignment.places, assignment.own
-    _add_to_peers(model, assignment, u, -1)
-    _add_to_peers(model, assignment, v, -1)
-    places[u], places[v] = places[v], places[u]
+    exchange_places(model, assignment.places, assignment.own, u, v)
     s, t = assignment.slot_of[u], assignment.slot_of[v]
     assignment.slot_of[u], assignment.slot_of[v] = t, s
     assignment.item_at[s], assignment.item_at[t] = v, u
-    _add_to_peers(model, assignment, u, 1)
-    _add_to_peers(model, assignment, v, 1)
-    own[u] = cost_on(model, places, u, places[u])
-    own[v] = cost_on(model, places, v, places[v])
-
-
-@subroutine
-def _add_to_peers(model: CostModel, assignment: NodeAssignment, rank: int, sign: int) -> None:
-    """Add the cost of the rank's pairs, times sign, to the costs of its peers."""
-    router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
-    places, own = assignment.places, assignment.own
-    for i in range(model.indptr[rank], model.indptr[rank + 1]):
-        hops = distance(router, places[rank], places[peer[i]])
-        own[peer[i]] += sign * weight[i] * priced(kind, hops)

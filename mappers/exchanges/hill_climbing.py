@@ -53,14 +53,7 @@ TRIED = 16
 class Valued:
     """A function of mappings that counts how often it is called and keeps the best mapping.
 
-    Parameters
-    ----------
-    function : callable
-        Of ``node_of``, an array of shape (ranks,) that it may keep; lower is better.
-    evaluations : int, optional
-        How often it may be called.
-    watch : Watch
-        Time budget and progress.
+    The function may keep the array that it gets, shape (ranks,); lower is better.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ import numpy as np
 
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.arrays import Ints
-from hopmap.mappers.cost_kernels import cost_on, priced
+from hopmap.mappers.cost_kernels import exchange_places, priced
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.topologies.routing import distance
 
@@ -67,21 +67,10 @@ def improve(
     neighbourhood: int,
     reach: int,
 ) -> int:
-    """Exchange each item with the partners that gain, one after the other.
+    """Exchange each item with the partners that gain, from ``items[start]``; return where to go on.
 
-    Parameters
-    ----------
-    items : ndarray(int64)
-        The items to visit, from ``items[start]``.
-    budget : int
-        Pairs after which to return.
-    neighbourhood, reach : int
-        ALL; BLOCKS of `reach` consecutive items; or ranks WITHIN `reach` edges of each other.
-
-    Returns
-    -------
-    int
-        Where to go on.
+    It returns after `budget` pairs. The neighbourhood is ALL, BLOCKS of `reach` consecutive items,
+    or ranks WITHIN `reach` edges of each other.
     """
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
@@ -126,29 +115,13 @@ def improve(
 @subroutine
 def exchange(model: CostModel, search: LocalSearch, u: int, v: int) -> None:
     """Let u and v exchange their places; O(peers of u and v)."""
-    places, own, changed = search.places, search.own, search.changed
-    indptr, peer = model.indptr, model.peer
+    changed, indptr, peer = search.changed, model.indptr, model.peer
     now = search.state[0]
-    _add_to_peers(model, search, u, -1)
-    _add_to_peers(model, search, v, -1)
-    places[u], places[v] = places[v], places[u]
+    exchange_places(model, search.places, search.own, u, v)
     for item in (u, v):
-        _add_to_peers(model, search, item, 1)
         changed[item] = now
         for i in range(indptr[item], indptr[item + 1]):
             changed[peer[i]] = now
-    own[u] = cost_on(model, places, u, places[u])
-    own[v] = cost_on(model, places, v, places[v])
-
-
-@subroutine
-def _add_to_peers(model: CostModel, search: LocalSearch, item: int, sign: int) -> None:
-    """Add the cost of the item's pairs, times sign, to the costs of its peers."""
-    router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
-    places, own = search.places, search.own
-    for i in range(model.indptr[item], model.indptr[item + 1]):
-        far = distance(router, places[item], places[peer[i]])
-        own[peer[i]] += sign * weight[i] * priced(kind, far)
 
 
 @subroutine

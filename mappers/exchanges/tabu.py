@@ -153,13 +153,8 @@ def iterated_tabu(
 ) -> None:
     """Search from the best places of another search, then from there shuffled, again and again.
 
-    Parameters
-    ----------
-    search, rng
-        Whose best places are improved, and what for.
-    moves, seconds : int or float, optional
-        Steps times slots, which is about what a step costs in proposals; time. At least one is
-        needed, or a budget of the search.
+    `moves` are steps times slots, which is about what a step costs in proposals. Moves, seconds or
+    a budget of the search end it.
     """
     from . import tabu_kernels
     from .tabu_kernels import NEVER

@@ -89,20 +89,10 @@ def swapped(
 ) -> Ints:
     """Labels of the vertices after one hierarchy: lines 8 to 15 of Algorithm 1.
 
-    Parameters
-    ----------
-    indptr, peer, weight : ndarray(int64)
-        The application graph, both directions of every edge.
-    bits : ndarray(uint64, shape=(labels, words))
-        The labels, all different, as many as vertices.
-    node : ndarray(int64, shape=(labels,))
-        Their nodes.
-    price : ndarray(int64, shape=(digits,))
-        What a unit of weight costs where the digit differs.
-    label_of : ndarray(int64, shape=(vertices,))
-        Label of each vertex.
-    digits : ndarray(int64, shape=(digits,))
-        The hierarchy.
+    `indptr`, `peer` and `weight` are the application graph, both directions of every edge. The
+    labels `bits`, shape (labels, words), are all different and as many as vertices; `node` holds
+    their nodes, `price` what a unit of weight costs where a digit differs, and `label_of` the label
+    of each vertex. `digits` is the hierarchy.
     """
     vertices = len(label_of)
     order = ordered(bits, digits)
@@ -236,14 +226,9 @@ def printed(bits: Words, wanted: Words, digits: Ints) -> Ints:
 def sent_back(old: Ints, new: Ints, first: Bools, room: Ints) -> Ints:
     """Nodes of the vertices when from full nodes newcomers are back on their old ones.
 
-    Parameters
-    ----------
-    old, new : ndarray(int64, shape=(vertices,))
-        Nodes before, which are full, and those that were chosen.
-    first : ndarray(bool, shape=(vertices,))
-        Who goes back first; equals by number. In which order nodes are looked at does not matter.
-    room : ndarray(int64, shape=(nodes,))
-        Vertices of each node.
+    `old` are the nodes before, which are full, `new` those that were chosen, and `room` the
+    vertices of each node. Vertices with `first` go back first; equals by number. In which order
+    nodes are looked at does not matter.
     """
     at = new.copy()
     load = np.zeros_like(room)
@@ -281,18 +266,9 @@ def assemble(bits: Words, node: Ints, wanted: Words, held: Ints, digits: Ints) -
     Every vertex goes to the node of its `printed` label or stays on its own. There, who has got the
     label that it wants keeps it, then whose old label is left; the rest get what is left.
 
-    Parameters
-    ----------
-    bits : ndarray(uint64, shape=(labels, words))
-        The labels, all different, as many as vertices.
-    node : ndarray(int64, shape=(labels,))
-        Their nodes.
-    wanted : ndarray(uint64, shape=(vertices, words))
-        Digits that the vertices prefer, no two the same.
-    held : ndarray(int64, shape=(vertices,))
-        The old labels.
-    digits : ndarray(int64, shape=(digits,))
-        The hierarchy.
+    The labels `bits`, shape (labels, words), are all different, on `node`, and as many as vertices.
+    `wanted`, shape (vertices, words), are the digits that the vertices prefer, no two the same,
+    `held` their old labels, and `digits` the hierarchy.
     """
     vertices = len(held)
     goal = printed(bits, wanted, digits)

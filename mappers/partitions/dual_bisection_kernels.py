@@ -35,20 +35,11 @@ def split_domains(
 ) -> None:
     """Send the vertices of some domains to their halves, and these to theirs, in place.
 
-    Parameters
-    ----------
-    domain_of : ndarray(int32, shape=(vertices,))
-        Domain of every vertex.
-    domains : ndarray(int64, shape=(2 * blocks - 1, 4))
-        As `bisection_kernels.halve_nodes` returns them, of blocks in the order of the halves.
-    split : ndarray(bool, shape=(2 * blocks - 1,))
-        Which are split.
-    rooms : ndarray(int64, shape=(blocks + 1,))
-        Size that the first so many blocks can take.
-    sums : ndarray(float64, shape=(blocks + 1, blocks + 1))
-        Sum of the distances of the first so many blocks to the first so many.
-    tries : int
-        Bisections of which the best is taken, at every step.
+    `domain_of` is the domain of every vertex. `domains`, shape (2 * blocks - 1, 4), are those of
+    `bisection_kernels.halve_nodes`, of blocks in the order of the halves, and `split` says which
+    are split. `rooms` is the size that the first so many blocks can take, and `sums`, shape (blocks
+    + 1, blocks + 1), the sum of the distances of the first so many to the first so many. At every
+    step the best of `tries` bisections is taken.
     """
     indptr, peer, weight, size = graph
     local = np.full(len(size), -1, dtype=np.int64)

@@ -169,21 +169,10 @@ def balanced_cut(
 ) -> tuple[float, Bools]:
     """Cut that gives both sides no more than their room, and what it cuts; nothing from `most` on.
 
-    Parameters
-    ----------
-    size : ndarray(int64, shape=(vertices,))
-        What a vertex takes.
-    depth : ndarray(int32, shape=(vertices,))
-        How far a vertex is from the cut that there is, positive on the side of the source.
-    load, room : tuple of int
-        What source and sink have for themselves, and what their sides take at most.
-
-    Returns
-    -------
-    value : float
-        Capacity of the cut; infinite if there is none of less than `most`.
-    near : ndarray(bool, shape=(vertices,))
-        Who is on the side of the source.
+    `size` is what a vertex takes, and `depth` how far it is from the cut that there is, positive on
+    the side of the source. `load` is what source and sink have for themselves, `room` what their
+    sides take at most. Returned are the capacity of the cut, infinite if there is none of less than
+    `most`, and who is on the side of the source.
     """
     source, sink = net.source, net.sink
     n = len(size)

@@ -8,7 +8,8 @@ import numpy as np
 
 from hopmap.compilation import njit
 from hopmap.mappers.arrays import Ints
-from hopmap.mappers.basic_kernels import grouped, sort_by
+from hopmap.mappers.basic_kernels import sort_by
+from hopmap.mappers.bisections.halving_kernels import contract
 
 
 class Graph(NamedTuple):
@@ -54,28 +55,7 @@ def induced(graph: Graph, members: Ints, number: Ints) -> Graph:
 @njit
 def contracted(graph: Graph, block: Ints, blocks: int) -> Graph:
     """Graph of the blocks; the edges between two blocks become one with the sum of the weights."""
-    indptr, peer, weight = graph.indptr, graph.peer, graph.weight
-    begin, members = grouped(block, blocks)
-    starts = np.zeros(blocks + 1, dtype=np.int64)
-    peers = np.empty(len(peer), dtype=np.int64)
-    weights = np.empty(len(peer), dtype=np.int64)
-    where = np.full(blocks, -1, dtype=np.int64)
-    count = 0
-    for b in range(blocks):
-        first = count
-        for k in range(begin[b], begin[b + 1]):
-            for i in range(indptr[members[k]], indptr[members[k] + 1]):
-                other = block[peer[i]]
-                if other == b:
-                    continue
-                if where[other] < first:
-                    where[other] = count
-                    peers[count] = other
-                    weights[count] = 0
-                    count += 1
-                weights[where[other]] += weight[i]
-        starts[b + 1] = count
-    return Graph(starts, peers[:count].copy(), weights[:count].copy())
+    return Graph(*contract(graph.indptr, graph.peer, graph.weight, block, blocks))
 
 
 @njit

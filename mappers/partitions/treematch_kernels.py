@@ -6,6 +6,7 @@ import numpy as np
 
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.arrays import Bools, Floats, Ints
+from hopmap.mappers.greedy.greedy_kernels import volumes
 
 from .partition_kernels import Graph
 
@@ -52,15 +53,6 @@ def cost_of(graph: Graph, volume: Ints, group: Ints, inside: Bools) -> int:
 
 
 @subroutine
-def volumes(graph: Graph) -> Ints:
-    """Sum of the weights of each vertex' edges."""
-    volume = np.zeros(len(graph.indptr) - 1, dtype=np.int64)
-    for v in range(len(volume)):
-        volume[v] = graph.weight[graph.indptr[v] : graph.indptr[v + 1]].sum()
-    return volume
-
-
-@subroutine
 def following(at: Ints, total: int) -> bool:
     """Step to the next set of indices below the total, in lexicographic order; False at the end."""
     k = len(at)
@@ -80,7 +72,7 @@ def fast(graph: Graph, arity: int, limit: int) -> Ints:
     """Group after group, the cheapest of the first limit + 1 sets of the vertices left."""
     vertices = len(graph.indptr) - 1
     groups = np.empty((vertices // arity, arity), dtype=np.int64)
-    volume = volumes(graph)
+    volume = volumes(graph.indptr, graph.weight, len(graph.indptr) - 1)
     inside = np.zeros(vertices, dtype=np.bool_)
     taken = np.zeros(vertices, dtype=np.bool_)
     left = np.empty(arity + limit, dtype=np.int64)  # no set among the first has any beyond
@@ -171,7 +163,7 @@ def all_groups(vertices: int, arity: int, sets: int) -> Ints:
 @njit
 def costs(graph: Graph, groups: Ints) -> Floats:
     """Cost of each group, in double precision as in TreeMatch."""
-    volume = volumes(graph)
+    volume = volumes(graph.indptr, graph.weight, len(graph.indptr) - 1)
     inside = np.zeros(len(volume), dtype=np.bool_)
     cost = np.empty(len(groups))
     for g in range(len(groups)):

@@ -91,14 +91,9 @@ def fronts_of(topology: Topology, nodes: Ints, domains: Ints) -> tuple[Ints, ...
 def vcycle(
     graph: Vertices, block: Ints32, machine: Machine, begin: int, end: int, random: Words
 ) -> Ints32:
-    """Take every vertex from its block of one front to one of another, or stay and refine.
+    """Take every vertex from its block of front `begin` to one of front `end`, or stay and refine.
 
-    Parameters
-    ----------
-    block : ndarray(int32, shape=(vertices,))
-        Which domain of front `begin`, by its number there.
-    begin, end : int
-        Fronts.
+    `block` is the domain of every vertex, by its number on front `begin`.
     """
     from hopmap.mappers.bisections.halving_kernels import contract, match
 

@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import OBJECTIVES, map_ranks, objective_value
-from hopmap.mappers.exact.astar import search
-from hopmap.mappers.stop import Stop
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, lu_traffic
 from support.slow import examples
@@ -40,10 +38,9 @@ def cases(draw):
 @given(cases(), st.sampled_from(list(OBJECTIVES)))
 def test_small_cases_are_solved_to_the_optimum(case, objective):
     traffic, topology = case
-    node_of, proved = search(
-        traffic, topology, rng=np.random.default_rng(0), objective=objective, stop=Stop()
-    )
-    assert proved
+    why: list[str] = []
+    node_of = map_ranks(traffic, topology, "astar", objective=objective, stopped=why.append)
+    assert why == ["optimal"]
     assert objective_value(traffic, topology, node_of, objective) == optimum(
         traffic, topology, objective
     )
@@ -54,8 +51,9 @@ def test_a_beam_does_not_claim_to_have_proved_what_it_cut_off():
     src, dst = np.nonzero(rng.random((12, 12)) < 0.5)
     traffic = Traffic.from_pairs(12, src, dst, np.ones_like(src), rng.integers(1, 99, len(src)))
     topology = topology_from_spec("mesh:4x3")
-    node_of, proved = search(traffic, topology, rng=rng, exact=0, beam=2, stop=Stop())
-    assert not proved
+    why: list[str] = []
+    node_of = map_ranks(traffic, topology, "astar(exact=0, beam=2)", stopped=why.append)
+    assert why == []
     assert sorted(node_of.tolist()) == list(range(12))
 
 
