@@ -55,19 +55,20 @@ def along_snake(
 
 def _step(rank: Ints, path: int, cut: Cut) -> tuple[Ints, Ints]:
     """Heights of ranks in the dimension that is cut, and their cells of the path."""
-    sizes, counts = np.array(kinds(cut, path)).T
-    widths = np.repeat(sizes, counts)
-    first = np.cumsum(widths) - widths
-    nth = np.concatenate([np.arange(count) for count in counts])
-    strip = np.searchsorted(np.cumsum(widths) * path, rank, side="right")
-    rank = rank - (first * path)[strip]
-    width = widths[strip]
+    (width_first, count), (width_then, others) = kinds(cut, path)
+    border = count * width_first * path  # where the strips of the other width begin
+    late = rank >= border
+    width = np.where(late, width_then, width_first)
+    rank = np.where(late, rank - border, rank)
+    nth, rank = np.divmod(rank, width * path)  # strip of this width
+    strip = np.where(late, count + nth, nth)
+    first = np.where(late, count * width_first, 0) + nth * width
     cell, height = np.divmod(rank, width)
     to_and_fro = cell
     if path % 2 == 0:
-        partner = ((widths % 2 == 0) & (nth % 2 == 1))[strip]
+        partner = (width % 2 == 0) & (nth % 2 == 1)
         to_and_fro = cell + partner
-        ends = ~partner & (cell >= path - 2) & (strip < len(widths) - 1)
+        ends = ~partner & (cell >= path - 2) & (strip < count + others - 1)
         begins = partner & (cell < 2)
     height = np.where(to_and_fro % 2 == 1, width - 1 - height, height)
     if path % 2 == 0:
@@ -75,7 +76,7 @@ def _step(rank: Ints, path: int, cut: Cut) -> tuple[Ints, Ints]:
             across, second = np.divmod(rank[crosswise] - start * width[crosswise], 2)
             height[crosswise] = across
             cell[crosswise] = start + (second + across + late) % 2
-    return height + first[strip], np.where(strip % 2 == 1, path - 1 - cell, cell)
+    return height + first, np.where(strip % 2 == 1, path - 1 - cell, cell)
 
 
 def narrow_first(cut: Cut, path: int) -> bool:

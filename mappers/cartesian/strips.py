@@ -187,19 +187,19 @@ def in_strips(
     row = np.full(len(rank), prod(dims))  # ranks in the part of the grid that is left
     flip = np.zeros(len(rank), dtype=bool)
     widths, flipped = [], []
-    for d, (width, wide, narrow) in zip(order, cuts, strict=True):
-        size = dims[d]
-        taken = np.repeat((width + 1, width), (wide, narrow))
-        first = np.cumsum(taken) - taken
-        strip_at = np.repeat(np.arange(len(taken)), taken)
+    for d, (width, wide, _) in zip(order, cuts, strict=True):
+        size, border = dims[d], wide * (width + 1)  # where the narrow strips begin
         row //= size
         height = rank // row
-        strip = strip_at[np.where(flip, size - 1 - height, height)]
-        before = np.where(flip, (size - first - taken)[strip], first[strip])
-        rank = rank - row * before
-        row *= taken[strip]
-        coordinates[:, d] = first[strip]
-        widths.append(taken[strip])
+        height = np.where(flip, size - 1 - height, height)
+        narrow = height >= border
+        taken = np.where(narrow, width, width + 1)
+        strip = np.where(narrow, wide + (height - border) // width, height // (width + 1))
+        first = np.where(narrow, border + (strip - wide) * width, strip * taken)
+        rank = rank - row * np.where(flip, size - first - taken, first)
+        row *= taken
+        coordinates[:, d] = first
+        widths.append(taken)
         flipped.append(flip)
         flip = flip ^ (strip % 2 == 1)
     later = np.ones_like(rank)
