@@ -72,10 +72,10 @@ def _step(rank: Ints, path: int, cut: Cut) -> tuple[Ints, Ints]:
         begins = partner & (cell < 2)
     height = np.where(to_and_fro % 2 == 1, width - 1 - height, height)
     if path % 2 == 0:
-        for crosswise, start, late in ((ends, path - 2, 0), (begins, 0, 1)):
+        for crosswise, start, turned in ((ends, path - 2, 0), (begins, 0, 1)):
             across, second = np.divmod(rank[crosswise] - start * width[crosswise], 2)
             height[crosswise] = across
-            cell[crosswise] = start + (second + across + late) % 2
+            cell[crosswise] = start + (second + across + turned) % 2
     return height + first, np.where(strip % 2 == 1, path - 1 - cell, cell)
 
 
