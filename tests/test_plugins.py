@@ -65,7 +65,7 @@ def test_the_variable_alone_names_plugins(plugin, monkeypatch):
     monkeypatch.setenv(VARIABLE, os.pathsep.join(["json", str(plugin)]))
     assert mapper_named("mine").parameters[0].default == 3
     assert topology_from_spec("wheel-mine:5").spec == "wheel-mine:5"
-    assert mapper_source("sweep").endswith("sweep.py")
+    assert mapper_source("sweep").endswith("node_orders.py")
 
 
 def test_a_module_is_a_plugin(plugin, monkeypatch):
