@@ -17,6 +17,7 @@ from hopmap.scenarios.figures.bars import (
     mapping_time,
     runtime_bars,
 )
+from hopmap.scenarios.figures.cartesian import drawable_dims, grid_mappings, off_node
 from hopmap.scenarios.figures.mapping import mapping_view, turnable
 from hopmap.scenarios.figures.network import link_loads
 from hopmap.scenarios.figures.relations import scatter, tau_map, variation
@@ -31,7 +32,7 @@ from hopmap.simulator import HotLink, hot_links
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 
-from .suites import case_grids, count_suite_figures, suite_figures, suites_of
+from .sections import with_figures
 from .summary import excess, measure
 from .tables import topology_of
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 OF_STUDY = ("compare", "lines", "grids")
 SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping", "grids")
 HOT = 3  # links that are numbered
+WORST, SUM = "messages_off_node_max", "messages_off_node_total"
 PICTURED = 12  # cases of which the network and the mapping are drawn
 
 
@@ -63,8 +65,8 @@ class Picture:
 
 def count_figures(study: Study) -> int:
     """Return how many figures `figures` will about make."""
-    if suites_of(study):
-        return 1 + count_suite_figures(study)
+    if (alone := with_figures(study)) is not None:
+        return 1 + alone.count(study)
     pictured = [case for trace in study.traces() for case in study.ends_of(trace)]
     bars = sum(2 if case.replayed else 1 for case in pictured)
     related = len(study.traces()) + len(relations(study.cases))
@@ -98,8 +100,9 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
         caption = "How far the runs of each mapper are behind the best of their case"
         strips = excess_strips(found, title="Mappers compared", what=f"more {words} than the best")
         yield picture("", "compare", "mappers compared", caption, strips)
-    if suites_of(study):
-        for section, words, caption, figure in suite_figures(whole, traffic):
+    alone = with_figures(study)
+    if alone is not None and alone.figures is not None:
+        for section, words, caption, figure in alone.figures(whole, traffic):
             yield picture("", section, words, caption, figure)
         return
     for trace in study.traces():
@@ -240,6 +243,21 @@ def _network(
     crowded = case.best.value("ranks") != len(np.unique(_node_of(case.best)))
     if crowded and (grids := case_grids(case, traffic)) is not None:
         yield "grids", "grids", f"Mappings of {case.trace} on {case.where}, by node", grids
+
+
+def case_grids(case: Case, traffic: Traffic | None) -> Figure | None:
+    """Draw the mappings of all mappers on the grid of a stencil; None if there is no grid."""
+    dims = drawable_dims(traffic) if traffic is not None else None
+    if dims is None:
+        return None
+    mappings = {
+        entry.mapper: (
+            entry.best["node_of"],
+            off_node(int(entry.best[SUM]), int(entry.best[WORST])),
+        )
+        for entry in case.entries
+    }
+    return grid_mappings(dims, mappings, title=f"by node, {case.topology}")
 
 
 def _hottest(hot: list[HotLink], topology: Topology, unit: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -15,6 +16,7 @@ from hopmap.progress import Progress
 from hopmap.scenarios.assumed import in_words
 from hopmap.scenarios.quantities import count
 from hopmap.scenarios.results import store
+from hopmap.scenarios.results.stored_runs import loose_ids, loose_path, part_files
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.studies.ranking import once
 from hopmap.scenarios.studies.study import (
@@ -25,15 +27,19 @@ from hopmap.scenarios.studies.study import (
     load_study,
 )
 from hopmap.simulator.parameters.keys import ASSUMED
+from hopmap.source_files import digest_of, sources_of
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
 from hopmap.version import __version__
 
-from .drawn import digest_of_report, is_drawn
 from .summary import chosen_cases, export_commands, summary, write_cases
 
 PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
 AREA = 40  # of these, around what a tooltip says
+HEAD = 4096  # bytes of a page that hold its digest
+HERE = Path(__file__).parent
+INPUTS = ("plan.json", "scenario.toml", "published.csv")
+TEMPLATES = ("page.html.j2", "page.css", "page.js")
 
 Sections = dict[str, dict[str, list[dict[str, Any]]]]  # pictures by trace and section
 
@@ -66,7 +72,7 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     folder = Path(folder)
     digest = digest_of_report(folder)
     target = folder / "report.html"
-    if is_drawn(folder, digest):
+    if is_up_to_date(folder, digest):
         return target
     # matplotlib takes a while to import
     from hopmap.scenarios.figures.style import panel, svg_text, tips
@@ -105,6 +111,34 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     return target
 
 
+def digest_of_report(folder: Path) -> str:
+    """Return the digest of all that a report is made of: results, by their names, and code.
+
+    A part of a table has a digest of its runs in its name, and these that of their inputs.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for path in part_files(folder, "runs"):
+        digest.update(path.name.encode() + b"\0")
+    for run_id in loose_ids(folder):
+        written = loose_path(folder, "runs", run_id).stat().st_mtime_ns
+        digest.update(f"{run_id} {written}\0".encode())
+    for file in (folder / name for name in INPUTS):
+        digest.update(file.read_bytes() + b"\0" if file.is_file() else b"\0")
+    code = sources_of(HERE / "report.py", HERE / "figures.py", whole=True)
+    return digest_of([*code, *(HERE / name for name in TEMPLATES)], digest.hexdigest())
+
+
+def is_up_to_date(folder: Path, digest: str) -> bool:
+    """Whether the folder has the page of that digest, and what lies beside it."""
+    if not (folder / "figures").is_dir() or not (folder / "cases.csv").is_file():
+        return False
+    try:
+        with (folder / "report.html").open("rb") as page:
+            return f'content="{digest}"'.encode() in page.read(HEAD)
+    except OSError:
+        return False
+
+
 def _traffic(folder: Path, trace: str) -> Traffic | None:
     try:
         return store.load_traffic(folder, trace)
@@ -129,32 +163,27 @@ def _render(
     from jinja2 import Environment, StrictUndefined
 
     from . import tables as tables
-    from .holding import holding
-    from .published import published_tables
-    from .relations import case_findings, relation_section
-    from .suites import suite_section
+    from .comparisons import case_findings, robustness
+    from .sections import TABLE, section
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    here = Path(__file__).parent
     environment.filters["breakable"] = tables.breakable
-    template = environment.from_string((here / "page.html.j2").read_text(encoding="utf-8"))
+    template = environment.from_string((HERE / "page.html.j2").read_text(encoding="utf-8"))
     return template.render(
         study=study,
         digest=digest,
         default=" or ".join(DEFAULTS),
-        css=Markup((here / "page.css").read_text(encoding="utf-8")),
-        script=Markup((here / "page.js").read_text(encoding="utf-8")),
+        css=Markup((HERE / "page.css").read_text(encoding="utf-8")),
+        script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
         facts=_facts(whole),
         cases=len(whole.cases),
         repeated=whole.repeat,
         replayed=any(case.replayed for case in whole.cases),
         once=once(study.runs),
         summary=summary(whole),
-        suites=suite_section(whole),
         pictured=sections[""],
-        relations=relation_section(whole, study.cases),
         headlines=[
             tables.headline(case) for trace in study.traces() for case in study.ends_of(trace)
         ],
@@ -178,14 +207,14 @@ def _render(
                 "trace": trace,
                 "id": f"trace-{place}",
                 "table": tables.main_table(study.cases_of(trace)),
-                "holding": holding(study, trace),
+                "robustness": robustness(study, trace),
                 "findings": case_findings(study, trace),
                 "figures": sections[trace],
             }
             for place, trace in enumerate(study.traces(), 1)
         ],
-        published=published_tables(study),
         failed=tables.failed_rows(study),
+        **{name: section(name).content(whole, study) for name in TABLE},
     )
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hopmap.scenarios.figures.cartesian import drawable_dims, grid_mappings, off_node
 from hopmap.scenarios.figures.suites import Panel, suite_lines
 from hopmap.scenarios.quantities import MISSING, count, data
 from hopmap.scenarios.studies.correlation import LEAST, Tau, distinct, kendall_tau
@@ -27,6 +26,8 @@ from hopmap.scenarios.studies.suites import SUITES, SuiteCase, suite_cases
 from hopmap.traces import Traffic
 from hopmap.units import parse_quantity
 
+from .figures import SUM, WORST, case_grids
+from .sections import Section
 from .tables import Cell
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 RANDOM = "random"
 AS_FAST = 0.01  # times that differ by less are the same
-WORST, SUM, PATH = "messages_off_node_max", "messages_off_node_total", "busiest_path"
+PATH = "busiest_path"
 
 
 class Finding(NamedTuple):
@@ -207,21 +208,6 @@ def panel_words(pair: SuiteCase) -> str:
     return f"{pair.panel} {pair.x:g} {pair.topology}"
 
 
-def case_grids(case: Case, traffic: Traffic | None) -> Figure | None:
-    """Draw the mappings of all mappers on the grid of a stencil; None if there is no grid."""
-    dims = drawable_dims(traffic) if traffic is not None else None
-    if dims is None:
-        return None
-    mappings = {
-        entry.mapper: (
-            entry.best["node_of"],
-            off_node(int(entry.best[SUM]), int(entry.best[WORST])),
-        )
-        for entry in case.entries
-    }
-    return grid_mappings(dims, mappings, title=f"by node, {case.topology}")
-
-
 def _panels(study: Study, pairs: Sequence[SuiteCase]) -> Iterator[Panel]:
     """Both metrics, then the time for each size and variant; in a size sweep, the time."""
     cases = {(case.trace, case.topology, case.variant): case for case in study.cases}
@@ -259,3 +245,6 @@ def _panels(study: Study, pairs: Sequence[SuiteCase]) -> Iterator[Panel]:
             some = [pair for pair in pairs if pair.size == size]
             title = ", ".join(filter(None, (data(size), variant)))
             yield Panel(title, "seconds", lines("makespan", some, variant))
+
+
+SECTION = Section(lambda whole, _: suite_section(whole), suite_figures, count_suite_figures)

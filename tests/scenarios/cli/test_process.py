@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hopmap.scenarios.report import drawn
-from hopmap.scenarios.report.drawn import digest_of_report
+from hopmap.scenarios.report import report
+from hopmap.scenarios.report.report import digest_of_report
 from hopmap.source_files import PACKAGE
 from support.commands import LITTLE, LU, hopmap
 
@@ -125,7 +125,7 @@ def test_a_run_with_nothing_to_do_draws_nothing_and_imports_no_drawing(told, fol
     assert "0 done now, 2 before" in told["again"][1]
     assert not {"matplotlib", "scipy.special", "jinja2"}.intersection(told["undrawn"][0])
     assert "2 done now, 0 before" in told["new"][1]
-    monkeypatch.setattr(drawn, "digest_of", lambda files, _: "\n".join(map(str, files)))
+    monkeypatch.setattr(report, "digest_of", lambda files, _: "\n".join(map(str, files)))
     known = set(map(Path, digest_of_report(folder / "out").split()))
     parts = [PACKAGE / "scenarios" / part for part in ("report", "figures", "studies")]
     used = set(map(Path, told["drawn"][1]))

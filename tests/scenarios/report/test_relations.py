@@ -3,7 +3,7 @@
 import pytest
 
 from hopmap.scenarios.report import figures as report_figures
-from hopmap.scenarios.report.relations import case_findings, relation_section
+from hopmap.scenarios.report.comparisons import case_findings, relation_section
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.studies.study import load_study
 from hopmap.scenarios.sweep.run import run_scenario

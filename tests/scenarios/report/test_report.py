@@ -12,7 +12,7 @@ import pytest
 
 from hopmap.scenarios.quantities import change, compact, count, data, duration, joules, runtime
 from hopmap.scenarios.report import tables as report_tables
-from hopmap.scenarios.report.published import published_tables
+from hopmap.scenarios.report.comparisons import published_tables
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.report.tables import headline, link_rows, main_table
 from hopmap.scenarios.results import store

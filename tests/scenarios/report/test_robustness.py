@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hopmap.scenarios.report.holding import holding
+from hopmap.scenarios.report.comparisons import robustness
 
 
 def table_of(*cases):
-    return holding(SimpleNamespace(varied=lambda trace: [list(cases)]), "trace")
+    return robustness(SimpleNamespace(varied=lambda trace: [list(cases)]), "trace")
 
 
 def shown(table):

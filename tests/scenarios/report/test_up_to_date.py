@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hopmap.scenarios.report.drawn import digest_of_report, is_drawn
-from hopmap.scenarios.report.report import write_report
+from hopmap.scenarios.report.report import digest_of_report, is_up_to_date, write_report
 from hopmap.scenarios.results.gather import gather
 from hopmap.scenarios.results.store import save_run
 from hopmap.scenarios.results.stored_runs import loose_path, part_files
@@ -34,10 +33,10 @@ def test_it_is_out_of_date_when_results_or_what_was_drawn_have_changed(tmp_path:
     (tmp_path / "figures").mkdir()
     (tmp_path / "cases.csv").write_text("")
     (tmp_path / "report.html").write_text(f'<meta name="hopmap" content="{digest}">')
-    assert is_drawn(tmp_path, digest)
+    assert is_up_to_date(tmp_path, digest)
     for name in ("figures", "cases.csv", "report.html"):
         (tmp_path / name).rename(tmp_path / "moved")
-        assert not is_drawn(tmp_path, digest)
+        assert not is_up_to_date(tmp_path, digest)
         (tmp_path / "moved").rename(tmp_path / name)
     found = {digest}
     for name in ("plan.json", "scenario.toml"):

@@ -1,0 +1,182 @@
+"""What a page compares: metrics with runtime, mappings over what varies, published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hopmap.scenarios.quantities import MISSING, change, count
+from hopmap.scenarios.studies.correlation import METRICS, Relation, Tau, relations
+from hopmap.scenarios.studies.findings import gap, of_case, of_variation, overall, percent, signed
+from hopmap.scenarios.studies.published import PARTS, Row, compared
+from hopmap.scenarios.studies.study import Case, Study
+from hopmap.simulator.uncertainty import Standing, sentence, standings
+from hopmap.simulator.uncertainty import percent as regret
+
+from .sections import Section
+from .tables import Cell, whole
+
+
+def relation_section(study: Study, cases: Sequence[Case]) -> dict[str, Any] | None:
+    """Return what holds over all cases of a study and a row for each of the cases that are shown.
+
+    None if too little was replayed.
+    """
+    found = relations(study.cases)
+    if not found:
+        return None
+    energy = any(("hop_bytes", "energy") in each.taus for each in found)
+    shown = [m for m in METRICS if any(each.taus[m, "makespan"].known for each in found)]
+    head = [("Trace", "text"), ("Topology", "text"), ("Mappings", "number")]
+    head += [("Slowest against fastest", "number"), ("Fewest hop-bytes against fastest", "number")]
+    called = [METRICS[metric].replace("collectives", "collec\u00adtives") for metric in shown]
+    head += [(f"τ {name}", "number") for name in called]
+    head += [("τ hop-bytes, better half", "number")]
+    if energy:
+        head += [("Energy: τ hop-bytes", "number"), ("Energy: τ runtime", "number")]
+    rows = [_row(each, shown, energy) for each in relations(cases)]
+    return {"overall": overall(found), "head": head, "rows": rows}
+
+
+def case_findings(study: Study, trace: str) -> list[tuple[str, str]]:
+    """Return where and what was found, for the cases of a trace and for what varies in them."""
+    found = [(each.case.where, of_case(each)) for each in relations(study.cases_of(trace))]
+    return found + [
+        (cases[0].topology, of_variation(cases))
+        for cases in study.varied(trace)
+        if cases[0].replayed and cases[-1].replayed
+    ]
+
+
+def _row(relation: Relation, shown: list[str], energy: bool) -> list[Cell]:
+    case, costs = relation.case, gap(relation)
+    row = [
+        Cell(case.trace, case.trace),
+        Cell(case.topology, case.topology, case.variant),
+        Cell(count(len(relation.runs)), len(relation.runs)),
+        Cell(f"+{percent(costs.spread)}", costs.spread),
+        Cell(
+            f"+{percent(costs.most)}",
+            costs.most,
+            f"from +{percent(costs.least)}" if costs.ties > 1 else costs.mapper,
+        ),
+        *(_tau(relation.taus[metric, "makespan"]) for metric in shown),
+        _tau(relation.better),
+    ]
+    if energy:
+        with_hops = relation.taus.get(("hop_bytes", "energy"))
+        row += [Cell(MISSING) if with_hops is None else _tau(with_hops), _tau(relation.outcomes)]
+    return row
+
+
+def _tau(tau: Tau) -> Cell:
+    if not tau.known:
+        return Cell(MISSING)
+    return Cell(signed(tau.value), tau.value, look="clear" if tau.clear else "chance")
+
+
+VARIED = (
+    ("Mapper", "text"),
+    ("Mean", "number"),
+    ("Worst", "number"),
+    ("Best under", "number"),
+)
+
+
+def robustness(study: Study, trace: str) -> list[dict[str, Any]]:
+    """Return a table and a sentence for each topology on which something varies.
+
+    A mapping is that of a mapper and a seed, the same under all variants; of every mapper the one
+    of least worst regret is shown. What was not replayed under all variants is left out.
+    """
+    found = []
+    for cases in study.varied(trace):
+        best = _best_seeds(cases)
+        if len(best) > 1:
+            found.append({"topology": cases[0].topology, **_table(best, len(cases))})
+    return found
+
+
+def _best_seeds(cases: Sequence[Case]) -> dict[str, Standing]:
+    """Return of every mapper how its mapping of least worst regret fares among all mappings."""
+    rows: dict[tuple[str, bytes], dict[int, float]] = {}
+    for place, case in enumerate(cases):
+        runs = case.runs[case.runs["makespan"].notna()]
+        for mapper, node_of, seconds in zip(
+            runs["mapper"], runs["node_of"], runs["makespan"], strict=True
+        ):
+            key = str(mapper).strip(), np.asarray(node_of).tobytes()
+            rows.setdefault(key, {})[place] = seconds
+    whole = {key: list(row.values()) for key, row in rows.items() if len(row) == len(cases)}
+    best: dict[str, Standing] = {}
+    found = standings(list(whole.values())) if whole else []
+    for (mapper, _), each in zip(whole, found, strict=True):
+        if mapper not in best or each.worst < best[mapper].worst:
+            best[mapper] = each
+    return best
+
+
+def _table(best: dict[str, Standing], variants: int) -> dict[str, Any]:
+    order = sorted(best, key=lambda mapper: (best[mapper].worst, best[mapper].mean))
+    rows = [
+        [
+            Cell(mapper, mapper),
+            Cell(f"+{regret(best[mapper].mean)}", best[mapper].mean),
+            Cell(f"+{regret(best[mapper].worst)}", best[mapper].worst),
+            Cell(count(round(best[mapper].best * variants)), best[mapper].best),
+        ]
+        for mapper in order
+    ]
+    return {
+        "head": VARIED,
+        "rows": rows,
+        "said": sentence(list(best), list(best.values())),
+    }
+
+
+def published_tables(study: Study) -> list[dict[str, Any]]:
+    """Set published IeNPC beside ours in both conventions; one table a trace, same cells marked."""
+    tables = []
+    for trace in study.traces():
+        groups = compared(study, trace)
+        rows = [row for group in groups for row in group.rows]
+        if not rows:
+            continue
+        tables.append(
+            {
+                "trace": trace,
+                "groups": [
+                    {"topology": group.case.where, "rows": [_cells(row) for row in group.rows]}
+                    for group in groups
+                ],
+                "same": sum(sum(row.same) for row in rows),
+                "numbers": sum(value is not None for row in rows for value in row.paper),
+                "mesh": any(group.case.topology.startswith("mesh:") for group in groups),
+                "reasons": any(row.reason for row in rows),
+            }
+        )
+    return tables
+
+
+def _cells(row: Row) -> list[Cell]:
+    """Return the mapper, three cells for each of `PARTS`, and why they differ."""
+    other = row.ours if row.ours.casefold() != row.mapper.casefold() else ""
+    cells = [Cell(row.mapper, row.mapper, other)]
+    for part in range(len(PARTS)):
+        value, maplib = row.paper[part], row.maplib[part]
+        cells.append(Cell(count(value), value))
+        if not row.ours:
+            cells += [Cell("not run"), Cell(MISSING)]
+            continue
+        if row.same[part]:
+            cells.append(Cell(f"✓ {count(maplib)}", maplib, look="same"))
+        else:
+            cells.append(Cell(count(maplib), maplib, change(maplib, value)))
+        cells.append(Cell(whole(row.hopmap[part]), row.hopmap[part]))
+    return [*cells, Cell(row.reason)]
+
+
+RELATIONS = Section(lambda whole, shown: relation_section(whole, shown.cases))
+PUBLISHED = Section(lambda _, shown: published_tables(shown))

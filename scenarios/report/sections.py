@@ -1,0 +1,56 @@
+"""Parts of a page that only some studies have, by name.
+
+The template shows a part where there is something to show. What is behind a name is imported only
+here, so that a part is taken out with its row of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hopmap.scenarios.studies.study import Study
+from hopmap.traces import Traffic
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TABLE = {  # module beside this one, and the `Section` in it
+    "suites": "suites:SECTION",
+    "published": "comparisons:PUBLISHED",
+    "relations": "comparisons:RELATIONS",
+}
+
+
+class Section(NamedTuple):
+    """A part of a page.
+
+    Attributes
+    ----------
+    content : callable
+        ``(study, study with the cases that are shown) -> what the template shows``; None or empty
+        where there is nothing to show.
+    figures : callable, optional
+        ``(study, traffic by trace) -> section of the page, file name, caption, figure``, one after
+        another. They stand instead of those of the traces.
+    count : callable, optional
+        ``(study) -> how many figures these are``; 0 where there are none.
+    """
+
+    content: Callable[[Study, Study], Any]
+    figures: (
+        Callable[[Study, dict[str, Traffic | None]], Iterator[tuple[str, str, str, Figure]]] | None
+    ) = None
+    count: Callable[[Study], int] = lambda _: 0
+
+
+def section(name: str) -> Section:
+    """Return the section of a name in `TABLE`."""
+    found: Section = resolve_name(f"{__package__}.{TABLE[name]}")
+    return found
+
+
+def with_figures(study: Study) -> Section | None:
+    """Return the section whose figures stand instead of those of the traces, if there is one."""
+    return next((found for found in map(section, TABLE) if found.count(study)), None)
