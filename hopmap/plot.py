@@ -1,4 +1,4 @@
-"""Pictures: matplotlib figures of what `given.py` describes."""
+"""Pictures: matplotlib figures of workloads, machines and mappings."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ from hopmap.scenarios.figures.bars import SeedSpread, ienpc_bars, runtime_bars
 from hopmap.scenarios.figures.mapping import mapping_view
 from hopmap.scenarios.figures.network import link_loads
 from hopmap.scenarios.figures.spy import spy_plot
-from hopmap.scenarios.given import (
-    Given,
-    GivenMapping,
-    GivenTopology,
-    configured,
-    mapping_given,
-    name_of,
-    traffic_given,
-)
-from hopmap.scenarios.questions import evaluate
+from hopmap.scenarios.input_kinds import MappingLike
+from hopmap.scenarios.machine import Machine, MachineLike, nodes_of_ranks
+from hopmap.scenarios.workload import Workload, WorkloadLike
+from hopmap.simulator import evaluate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,41 +19,40 @@ if TYPE_CHECKING:
 
 
 def links(
-    given: Given,
-    topology: GivenTopology,
-    mapping: GivenMapping,
+    workload: WorkloadLike,
+    machine: MachineLike,
+    mapping: MappingLike,
     *,
-    collectives: str = "ignore",
     limit: float | None = None,
 ) -> Figure:
     """Draw the network, every directed link coloured by the bytes that it carries.
 
     Parameters
     ----------
-    given, topology, mapping, collectives : see `evaluate`
+    workload, machine, mapping : see `hopmap.evaluate`
     limit : float, optional
         Bytes of the darkest colour, to compare pictures; the busiest link's when left out.
     """
-    network, _ = configured(topology)
-    metrics = evaluate(given, network, mapping, collectives=collectives)
+    workload, network = Workload.of(workload), Machine.of(machine).network
+    traffic = workload.traffic()
+    metrics = evaluate(traffic, network, nodes_of_ranks(mapping, network, traffic.ranks))
     assert metrics.link_bytes is not None
-    title = f"{name_of(given)} on {network.spec}"
+    title = f"{workload.name} on {network.spec}"
     return link_loads(network, metrics.link_bytes, title=title, limit=limit)
 
 
-def mapping(
-    given: Given, topology: GivenTopology, mapping: GivenMapping, *, collectives: str = "ignore"
-) -> Figure:
+def mapping(workload: WorkloadLike, machine: MachineLike, mapping: MappingLike) -> Figure:
     """Draw the ranks on their nodes, long messages standing out."""
-    network, _ = configured(topology)
-    traffic = traffic_given(given, collectives).traffic
-    node_of = mapping_given(mapping, network, traffic.ranks)
-    return mapping_view(network, node_of, traffic, title=f"{name_of(given)} on {network.spec}")
+    workload, network = Workload.of(workload), Machine.of(machine).network
+    traffic = workload.traffic()
+    node_of = nodes_of_ranks(mapping, network, traffic.ranks)
+    return mapping_view(network, node_of, traffic, title=f"{workload.name} on {network.spec}")
 
 
-def spy(given: Given, *, collectives: str = "ignore") -> Figure:
+def spy(workload: WorkloadLike) -> Figure:
     """Draw who sends how much to whom."""
-    return spy_plot(traffic_given(given, collectives).traffic, title=name_of(given))
+    workload = Workload.of(workload)
+    return spy_plot(workload.traffic(), title=workload.name)
 
 
 def bars(runs: pd.DataFrame) -> Figure:

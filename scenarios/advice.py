@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,24 +16,22 @@ from numpy.typing import NDArray
 from hopmap.mappers import parse_pipeline
 from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress, silent
-from hopmap.scenarios.launchers.node_names import on_job
-from hopmap.simulator import DEFAULT_ENGINE, Result, Steady, simulate
+from hopmap.simulator import DEFAULT_ENGINE, Program, Result, Steady, simulate
 from hopmap.simulator.explain.sensitivity import free_makespan
 from hopmap.simulator.main_loop import packet_hops
 from hopmap.simulator.noise import without_noise
 from hopmap.simulator.simulate import prepared
 from hopmap.simulator.uncertainty import Interval, faster, ratio
-from hopmap.topologies import Mapping
 from hopmap.units import show_seconds
 
-from .assumed import assumed
-from .given import Given, GivenSettings, GivenTopology, ReplayInput, replay_given
-from .placement import Placement
-from .replays import expect_engine
+from .machine import Machine, MachineLike
+from .mapping import DEFAULT_ORDER, Placement
+from .provenance import assumed_parameters
+from .simulation import check_engine
+from .workload import Workload, WorkloadLike
 
 Floats: TypeAlias = NDArray[np.float64]
 
-LAUNCHED = "identity"
 MAPPERS = ("auto", "auto(objective=max_link_load)", "recursive_bisection")
 SECONDS = 10.0
 REPEATS = 20
@@ -164,21 +161,14 @@ class Advice:
 
 
 def advise(
-    given: Given,
-    topology: GivenTopology,
+    workload: WorkloadLike,
+    machine: MachineLike,
     mappers: Sequence[str] = MAPPERS,
     *,
     seed: int = 0,
     seconds: float = SECONDS,
     repeat: int = REPEATS,
-    names: str | Path | None = None,
-    hosts: str | Path | None = None,
-    nodelist: str | None = None,
-    spread: bool = False,
     engine: str | None = None,
-    settings: GivenSettings = None,
-    steps: int | None = None,
-    rounds: int | None = None,
     progress: Progress = silent,
 ) -> Advice:
     """Say how ranks should be placed, what that buys, and whether it is worth it.
@@ -187,7 +177,7 @@ def advise(
 
     Parameters
     ----------
-    given, topology, names, hosts, nodelist, spread, settings, steps, rounds
+    workload, machine
         See `simulate` and `map_ranks`.
     mappers : sequence of str
         Pipelines to try besides the order as launched.
@@ -210,59 +200,67 @@ def advise(
     True
     """
     pipelines = list(dict.fromkeys(" | ".join(map(str, parse_pipeline(text))) for text in mappers))
-    expect_engine(engine)
-    run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
-    network = on_job(run.network, names, hosts, nodelist)
-    room = network.evenly(run.program.ranks) if spread else network
-    traffic = run.program.traffic()
+    if engine is not None:
+        check_engine(engine)
+    workload, machine = Workload.of(workload), Machine.of(machine)
+    program = workload.program(machine.parameters.algorithms)
+    room, traffic = machine.usable(program.ranks), program.traffic()
     found: list[Candidate] = []
-    for done, mapper in enumerate((LAUNCHED, *pipelines)):
+    for done, mapper in enumerate((DEFAULT_ORDER, *pipelines)):
         progress(done, len(pipelines) + 3, mapper)
         budget = seconds / max(len(pipelines), 1)
         node_of, took = time_mapping(traffic, room, mapper, seed=seed, seconds=budget)
-        placement = Placement(run.name, node_of, traffic, room, mapper, took)
-        engine = engine or _engine(run, node_of)
-        found.append(Candidate(placement, _replayed(run, placement, engine)))
+        placement = Placement(workload, machine, node_of, traffic, room, mapper, took)
+        engine = engine or _engine(placement)
+        found.append(Candidate(placement, _replayed(placement, engine)))
     launched = found[0]
     tried = sorted(found, key=lambda each: each.result.makespan)  # of equals the first, launched
     best = tried[0]
     progress(len(pipelines) + 1, len(pipelines) + 3, "noise")
     assert engine is not None
-    noisy = {id(each): _with_noise(run, each, engine, repeat) for each in (launched, best)}
+    noisy = {id(each): _with_noise(each, engine, repeat) for each in (launched, best)}
     progress(len(pipelines) + 2, len(pipelines) + 3, "free network")
     others = tuple(each for each in tried if each is not best and each is not launched)
-    free = free_makespan(
-        run.program, run.network, launched.placement.node_of, run.parameters, engine
-    )
-    return Advice(run.name, noisy[id(launched)], noisy[id(best)], others, free, engine)
+    node_of = launched.placement.node_of
+    free = free_makespan(program, machine.network, node_of, machine.parameters, engine)
+    return Advice(workload.name, noisy[id(launched)], noisy[id(best)], others, free, engine)
 
 
-def _engine(run: ReplayInput, launched: Mapping) -> str:
+def _engine(launched: Placement) -> str:
     """Return the engine for dozens of replays."""
-    given = run.parameters  # which only packets know:
-    if given.nic != "fifo" or given.network_buffer or given.network_routing != "deterministic":
+    parameters = launched.machine.parameters  # which only packets know:
+    turns = parameters.nic != "fifo" or parameters.network_buffer
+    if turns or parameters.network_routing != "deterministic":
         return DEFAULT_ENGINE
-    plan = prepared(run.program, run.network, launched, run.parameters, DEFAULT_ENGINE)
+    program, network = _program(launched), launched.machine.network
+    plan = prepared(program, network, launched.node_of, parameters, DEFAULT_ENGINE)
     hops = packet_hops(plan)
     return "flow" if hops > max(MANY, LONG * plan.messages) else DEFAULT_ENGINE
 
 
-def _replayed(run: ReplayInput, placement: Placement, engine: str, repeat: int = 0) -> Result:
+def _program(placement: Placement) -> Program:
+    return placement.workload.program(placement.machine.parameters.algorithms)
+
+
+def _replayed(placement: Placement, engine: str, repeat: int = 0) -> Result:
+    parameters = placement.machine.parameters
     return simulate(
-        run.program,
-        run.network,
+        _program(placement),
+        placement.machine.network,
         placement.node_of,
-        parameters=run.parameters if repeat else without_noise(run.parameters),
+        parameters=parameters if repeat else without_noise(parameters),
         engine=engine,
         steady=Steady(),
         repeat=repeat,
     )
 
 
-def _with_noise(run: ReplayInput, candidate: Candidate, engine: str, repeat: int) -> Candidate:
-    result = _replayed(run, candidate.placement, engine, repeat)
-    rests_on = assumed(result, run.network, run.settings or {}, generated=run.generated)
-    return Candidate(candidate.placement, replace(result, assumed=rests_on))
+def _with_noise(candidate: Candidate, engine: str, repeat: int) -> Candidate:
+    placement = candidate.placement
+    result, machine = _replayed(placement, engine, repeat), placement.machine
+    generated = placement.workload.generated
+    assumed = assumed_parameters(result, machine.network, machine.settings, generated=generated)
+    return Candidate(placement, replace(result, assumed=assumed))
 
 
 def _times(candidate: Candidate) -> Floats:

@@ -12,20 +12,20 @@ import numpy as np
 import tomli_w
 
 from hopmap.progress import Progress
-from hopmap.simulator import DEFAULT_ENGINE
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.spec import FILE
 from hopmap.traces import Traffic, save_traffic
 from hopmap.traces.safety.atomic_files import replacing
 from hopmap.traces.sources import FileSource, Source
 
-from .given import GivenSettings
+from .machine import Machine, MachineLike
 from .results.store import load_runs
 from .sweep import ScenarioError
 from .sweep.run import SweepOutcome
 from .sweep.run import run_scenario as run
 from .sweep.scenario_files import load_scenario, scenario_path
 from .sweep.workers import Workers
+from .workload import Workload, WorkloadLike
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,38 +69,30 @@ def run_scenario(
 
 
 def sweep(
-    traces: str | Path | Source | Traffic | Sequence[str | Path | Source | Traffic],
-    topologies: str | Topology | Sequence[str | Topology],
+    workloads: WorkloadLike | Sequence[WorkloadLike],
+    machines: MachineLike | Sequence[MachineLike],
     mappers: str | Sequence[str],
     *,
     seeds: int | Sequence[int] = 0,
-    engine: str | bool = DEFAULT_ENGINE,
-    steps: int | None = None,
-    rounds: int | None = None,
-    exact: bool = False,
-    repeat: int | None = None,
-    collectives: str = "auto",
-    spread: bool = False,
-    settings: GivenSettings = None,
+    replay: Mapping[str, Any] | bool = True,
     vary: Sequence[Mapping[str, Any]] = (),
     out: str | Path | None = None,
     workers: int = 1,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """Place every trace on every topology with every mapper, measure it and replay it.
+    """Place every workload on every machine with every mapper, measure it and replay it.
 
     Parameters
     ----------
-    traces : one or several of str, Path, Source or Traffic
-    topologies : one or several specs
+    workloads : one or several of Workload, str, Path, Source or Traffic
+        Taken in one way: steps, rounds and collectives are those of all.
+    machines : one or several of Machine or str
+        With the same settings.
     mappers : one or several pipelines
     seeds : one or several
-    engine : str or False
-        Of the replay; False measures only.
-    repeat : int, optional
-        How often to replay every run with noise, for the columns ``makespan_median``, ``_low`` and
-        ``_high``, and ``makespans``.
-    steps, rounds, exact, collectives, spread, settings : see `simulate` and `map_ranks`
+    replay : mapping or bool
+        The table [replay] of a scenario, like ``{"engine": "flow", "repeat": 20}``; False measures
+        only.
     vary : sequence of mapping
         Tables [[vary]] of a scenario: ``[{"parameters": {"link.latency": ["0.1 us", "1 us"]}}]``.
     out : path, optional
@@ -117,24 +109,27 @@ def sweep(
     Raises
     ------
     ScenarioError, TraceError, TopologyError, MappingError, SettingError
-        What is given makes no sense.
+        Something makes no sense, or workloads or machines that differ in more than their names.
     """
-    where = tempfile.TemporaryDirectory() if out is None else nullcontext(str(out))
-    with where as name:
+    what = [Workload.of(each) for each in _listed(workloads)]
+    where = [Machine.of(each) for each in _listed(machines)]
+    if isinstance(replay, bool):
+        replay = {} if replay else {"engine": False}
+    place = tempfile.TemporaryDirectory() if out is None else nullcontext(str(out))
+    with place as name:
         folder = Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        replay = {"engine": engine, "steps": steps, "rounds": rounds, "repeat": repeat}
-        replay["exact"] = exact or None
+        taken = {key: _common(what, key) for key in ("steps", "rounds")}
         table: dict[str, Any] = {
             "name": "sweep",
-            "traces": [_trace(each, place, folder) for place, each in enumerate(_listed(traces))],
-            "topologies": [_spec(each) for each in _listed(topologies)],
+            "traces": [_trace(each, number, folder) for number, each in enumerate(what)],
+            "topologies": [_spec(each) for each in where],
             "mappers": _listed(mappers),
             "seeds": _listed(seeds),
-            "collectives": collectives,
-            "balanced": spread,
-            "replay": {key: value for key, value in replay.items() if value is not None},
-            "parameters": dict(settings or {}),
+            "collectives": _common(what, "collectives"),
+            "balanced": _common(where, "balanced"),
+            "replay": {key: value for key, value in taken.items() if value} | dict(replay),
+            "parameters": dict(_common(where, "settings")),
             "vary": [dict(each) for each in vary],
         }
         path = folder / "sweep.toml"
@@ -149,31 +144,45 @@ def sweep(
         return outcome.to_frame()
 
 
-def _listed(given: Any) -> list[Any]:
-    one = isinstance(given, str | Path | Source | Traffic | Topology | int)
-    return [given] if one else list(given)
+def _listed(value: Any) -> list[Any]:
+    several = isinstance(value, Sequence) and not isinstance(value, str)
+    return list(value) if several else [value]
 
 
-def _trace(given: str | Path | Source | Traffic, place: int, folder: Path) -> str:
+def _common(values: Sequence[Workload] | Sequence[Machine], name: str) -> Any:
+    """Return what all of them have alike, as a scenario says it once."""
+    found = [getattr(each, name) for each in values]
+    if any(each != found[0] for each in found):
+        raise ScenarioError(f"{name}: {found}: expected the same of all, or `vary`")
+    return found[0]
+
+
+def _trace(workload: Workload, number: int, folder: Path) -> str:
     """Return what a scenario in the folder calls it."""
-    if isinstance(given, Traffic):
-        path = folder / f"traffic-{place}.npz"
-        save_traffic(path, given)
+    source = workload.source
+    if isinstance(source, Traffic):
+        path = folder / f"traffic-{number}.npz"
+        save_traffic(path, source)
         return path.name
-    if isinstance(given, Source):
-        given = given.path if isinstance(given, FileSource) else given.name
-    path = Path(given)
-    return str(path.absolute()) if path.exists() else str(given)
+    if isinstance(source, Source):
+        source = source.path if isinstance(source, FileSource) else source.name
+    if not isinstance(source, str | Path):
+        raise ScenarioError(f"{workload.name}: expected a path, a name or traffic")
+    path = Path(source)
+    return str(path.absolute()) if path.exists() else str(source)
 
 
-def _spec(given: str | Topology) -> str:
+def _spec(machine: Machine) -> str:
     """Return the spec of a network that is as its spec says, wherever the scenario lies."""
-    plain = topology_from_spec(given if isinstance(given, str) else given.spec)
-    if isinstance(given, Topology):
-        if plain.kinds != given.kinds:
-            raise ScenarioError(f"{given.spec}: its links were set: expected settings= for that")
-        if not np.array_equal(plain.slots, given.slots):
-            raise ScenarioError(f"{given.spec}: some of its nodes only: expected a whole network")
+    network = machine.topology
+    plain = topology_from_spec(network if isinstance(network, str) else network.spec)
+    if isinstance(network, Topology):
+        if plain.kinds != network.kinds:
+            raise ScenarioError(f"{network.spec}: its links were set: expected settings for that")
+        if not np.array_equal(plain.slots, network.slots):
+            raise ScenarioError(f"{network.spec}: some of its nodes only: expected a whole network")
+    if machine.hosts or machine.nodelist or machine.names:
+        raise ScenarioError(f"{plain.spec}: hosts of a job: expected a spec job:HOSTS@SPEC")
     spec = plain.spec
     return FILE + str(Path(spec.removeprefix(FILE)).absolute()) if spec.startswith(FILE) else spec
 

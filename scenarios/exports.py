@@ -11,24 +11,13 @@ from hopmap.simulator.export import EXPORTS, Placed
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces.safety.atomic_files import replacing
 
-from .given import (
-    Given,
-    GivenMapping,
-    GivenSettings,
-    GivenTopology,
-    ReplayInput,
-    mapping_given,
-    replay_given,
-)
-from .given import (
-    topology as built,
-)
+from .input_kinds import MappingLike
 from .launchers import formats, mapping_files
 from .launchers.coordinates import maplib_text
 from .launchers.launcher import NODES
-from .launchers.node_names import check_names, node_names, on_job
-from .mistaken import MAPPING, expect
-from .placement import Placement
+from .launchers.node_names import check_names, node_names
+from .machine import Machine, MachineLike, nodes_of_ranks, topology_of_mapping
+from .workload import Workload, WorkloadLike
 
 TEXTS = {"csv": mapping_files.mapping_text, "maplib": maplib_text}
 
@@ -70,15 +59,12 @@ class Converted(NamedTuple):
 
 
 def export_mapping(
-    mapping: GivenMapping,
+    mapping: MappingLike,
     to: str,
-    topology: GivenTopology | None = None,
+    machine: MachineLike | None = None,
     *,
     out: str | Path | None = None,
     form: str | None = None,
-    names: str | Path | None = None,
-    hosts: str | Path | None = None,
-    nodelist: str | None = None,
 ) -> Exported:
     """Write a mapping as a launcher reads it, from any format.
 
@@ -87,16 +73,12 @@ def export_mapping(
     mapping : file, array or Placement
     to : str
         A launcher, "csv" or "maplib"; see ``hopmap list formats``.
-    topology : str or Topology, optional
-        If the mapping does not name it.
+    machine : Machine, str or Topology, optional
+        If the mapping does not name it. No rank may leave its hosts.
     out : path, optional
         File to write; only the text is returned when left out.
     form : str, optional
         Launcher whose file `mapping` is, if it does not show that.
-    names : path or str, optional
-        What all nodes of the machine are called; see `map_ranks`.
-    hosts, nodelist : optional
-        The nodes that the job has, which no rank may leave; see `map_ranks`.
 
     Raises
     ------
@@ -105,7 +87,7 @@ def export_mapping(
     OSError
         The file cannot be written.
     """
-    network = _on_job(mapping, topology, names, hosts, nodelist)
+    network = _network(mapping, machine)
     node_of = _read(mapping, network, None if form in TEXTS else form)
     called = str(out or "FILE")
     files: dict[Path, str] = {}
@@ -134,19 +116,13 @@ def export_mapping(
 
 
 def read_mapping(
-    path: str | Path,
-    topology: GivenTopology | None = None,
-    *,
-    form: str | None = None,
-    names: str | Path | None = None,
-    hosts: str | Path | None = None,
-    nodelist: str | None = None,
+    path: str | Path, machine: MachineLike | None = None, *, form: str | None = None
 ) -> Mapping:
     """Read a mapping: hopmap's CSV, MapLib's file, or a launcher's.
 
     Parameters
     ----------
-    topology, form, names, hosts, nodelist : see `export_mapping`
+    machine, form : see `export_mapping`
 
     Returns
     -------
@@ -158,71 +134,53 @@ def read_mapping(
     MappingError
         Unreadable or foreign file, or one that does not fit.
     """
-    return _read(path, _on_job(path, topology, names, hosts, nodelist), form)
+    return _read(path, _network(path, machine), form)
 
 
 def write_mapping(
-    path: str | Path, mapping: GivenMapping, topology: GivenTopology | None = None
+    path: str | Path, mapping: MappingLike, machine: MachineLike | None = None
 ) -> None:
     """Write a mapping as hopmap's CSV ``rank,node``, which names its topology.
 
     Raises
     ------
     MappingError
-        No topology: neither given nor the mapping's own.
+        No machine, and the mapping names none.
     OSError
         The file cannot be written.
     """
-    export_mapping(mapping, "csv", topology, out=path)
+    export_mapping(mapping, "csv", machine, out=path)
 
 
-def _network(mapping: GivenMapping, topology: GivenTopology | None) -> Topology:
-    expect(MAPPING, mapping)
-    if topology is not None:
-        return built(topology)
-    if isinstance(mapping, Placement):
-        return mapping.topology
-    if isinstance(mapping, str | Path):
-        return mapping_files.network_of(mapping, None)
-    raise ExportError("topology: expected one, an array does not name its own")
+def _network(mapping: MappingLike, machine: MachineLike | None) -> Topology:
+    """Return the network, its nodes called as the machine says, else as a file's comment does."""
+    machine = Machine(topology_of_mapping(mapping)) if machine is None else Machine.of(machine)
+    if machine.names is not None or not isinstance(mapping, str | Path):
+        return machine.network
+    commented = mapping_files.named_hosts(mapping)
+    plain = replace(machine, hosts=None, nodelist=None).network
+    if not commented or commented == node_names(plain):
+        return machine.network
+    check_names(commented, plain, f"{mapping!s}: {NODES}")
+    named = replace(plain, names=tuple(commented))
+    return replace(machine, topology=named, settings={}).network
 
 
-def _on_job(
-    mapping: GivenMapping,
-    topology: GivenTopology | None,
-    names: str | Path | None,
-    hosts: str | Path | None,
-    nodelist: str | None,
-) -> Topology:
-    """Return the network, its nodes called as told, else as a file's comment calls them."""
-    network = _network(mapping, topology)
-    commented = None
-    if names is None and isinstance(mapping, str | Path):
-        commented = mapping_files.named_hosts(mapping)
-    if commented and commented != node_names(network):
-        check_names(commented, network, f"{mapping!s}: {NODES}")
-        network = replace(network, names=tuple(commented))
-    return on_job(network, names, hosts, nodelist)
-
-
-def _read(mapping: GivenMapping, network: Topology, form: str | None) -> Mapping:
+def _read(mapping: MappingLike, network: Topology, form: str | None) -> Mapping:
     if isinstance(mapping, str | Path):
         hosts = network.names or None
         return mapping_files.read_mapping(mapping, network, form=form, hosts=hosts)
-    return mapping_given(mapping, network, None)
+    return nodes_of_ranks(mapping, network, None)
 
 
 def convert(
-    given: Given,
+    workload: WorkloadLike,
     to: str,
     out: str | Path,
     *,
-    mapping: GivenMapping | None = None,
-    topology: GivenTopology | None = None,
+    machine: MachineLike | None = None,
+    mapping: MappingLike | None = None,
     zone: str = "routes",
-    settings: GivenSettings = None,
-    steps: int | None = None,
-    rounds: int | None = None,
 ) -> Converted:
     """Write what is replayed as another simulator reads it, collectives as their messages.
 
@@ -230,7 +188,9 @@ def convert(
     ----------
     to : {"simgrid", "goal"}
         SimGrid's time-independent traces, a folder; or GOAL, a file.
-    mapping, topology : optional
+    machine : Machine, str or Topology, optional
+        Of SimGrid; that of the mapping when left out. Its parameters count without a mapping, too.
+    mapping : optional
         Of SimGrid: writes platform and hosts as well.
     zone : {"routes", "torus"}
         Of SimGrid's platform: hopmap's routes, or SimGrid's own torus.
@@ -250,27 +210,29 @@ def convert(
     from hopmap.simulator.run_plan import computed
 
     out = Path(out)
+    workload = Workload.of(workload)
     if to not in EXPORTS:
         raise ExportError(choice("unknown simulator", to, EXPORTS))
     export = EXPORTS[to]
-    if not export.network and (mapping is not None or topology is not None):
-        raise ExportError(f"--mapping, --topology: expected neither, {to} has no network")
-    if export.network and mapping is None and (topology is not None or zone != "routes"):
-        option = "--topology" if topology is not None else "--zone"
-        raise ExportError(f"{option}: expected --mapping FILE as well")
+    if not export.network and mapping is not None:
+        raise ExportError(f"--mapping and --to {to} are mutually exclusive: it has no network")
+    if mapping is None and zone != "routes":
+        raise ExportError("--zone requires --mapping FILE")
     writer = export.load()
     if not writer.may_write(out):
         raise ExportError(f"--out {out}: expected a new folder, or one written by convert")
-    network = "mesh:1" if mapping is None else _network(mapping, topology)
-    run = replay_given(given, network, settings=settings, steps=steps, rounds=rounds)
-    placed = None if mapping is None else _placed(run, mapping, zone)
-    command = writer.write(out, computed(run.program, run.parameters), run.parameters, placed)
-    return Converted(run.program.ranks, command)
+    if mapping is not None and machine is None:
+        machine = topology_of_mapping(mapping)
+    machine = Machine.of("mesh:1" if machine is None else machine)
+    program, parameters = workload.program(machine.parameters.algorithms), machine.parameters
+    placed = None
+    if mapping is not None:
+        placed = _placed(machine.network, machine.mapping(mapping, program.ranks), zone)
+    command = writer.write(out, computed(program, parameters), parameters, placed)
+    return Converted(program.ranks, command)
 
 
-def _placed(run: ReplayInput, mapping: GivenMapping, zone: str) -> Placed:
-    network = run.network
-    node_of = mapping_given(mapping, network, run.program.ranks)
+def _placed(network: Topology, node_of: Mapping, zone: str) -> Placed:
     # The platform's names, not those that the network's file may have.
     names = [f"node{node}" for node in range(network.nodes)]
     return Placed(network, zone, formats.export_mapping("simgrid", node_of, network, names))

@@ -12,7 +12,7 @@ from hopmap.scenarios.figures.style import svg_text
 from hopmap.scenarios.quantities import count, data, duration
 from hopmap.simulator import Explanation, Metrics, Result
 
-from .placement import Placement
+from .mapping import Placement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,21 +6,45 @@ once and replayed at every evaluation.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from hopmap.errors import choice
+from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
 from hopmap.topologies import Mapping, MappingError
+
+from .machine import Machine
+from .workload import Workload
 
 if TYPE_CHECKING:
     from hopmap.simulator import MakespanBound, Program
 
-    from .given import ReplayInput
-
 SIMULATED = ("makespan", "energy")
 BOUND = "makespan_bound"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """The makespan of a mapping in seconds, or its energy in joules, by a replay of it.
+
+    Attributes
+    ----------
+    quantity : {"makespan", "energy"}
+    engine : str
+        See ``hopmap list engines``.
+    """
+
+    quantity: str = "makespan"
+    engine: str = DEFAULT_ENGINE
+
+    def __post_init__(self) -> None:
+        if self.quantity not in SIMULATED:
+            raise ParameterError(choice("unknown objective", self.quantity, SIMULATED))
+        if self.engine not in ENGINES:
+            raise ParameterError(choice("unknown engine", self.engine, ENGINES))
 
 
 class Others(NamedTuple):
@@ -47,46 +71,53 @@ class Simulated:
     """
 
     def __init__(
-        self, name: str, run: ReplayInput, engine: str, others: Others | None = None
+        self,
+        objective: Replayed,
+        workload: Workload,
+        machine: Machine,
+        others: Others | None = None,
     ) -> None:
-        if name == "energy" and not run.parameters.energy:
+        parameters = machine.parameters
+        if objective.quantity == "energy" and not parameters.energy:
             raise MappingError(
                 "objective energy: nothing draws any: expected a setting like "
                 "--set energy.link.per_byte='1 nJ/byte' (see: list parameters)"
             )
-        self.name, self.run, self.engine = name, run, engine
+        self.objective, self.machine = objective, machine
         self.replays = 0
         self._known: dict[bytes, float] = {}
-        self._program, self._parameters = run.program, run.parameters
+        self._alone = workload.program(parameters.algorithms)
+        self._program, self._parameters = self._alone, parameters
         self._fixed = np.zeros(0, dtype=np.int64)
         if others is not None:
             from hopmap.simulator.jobs.merge_programs import add_co_running
 
-            self._program, self._fixed = add_co_running(run.program, others.program), others.node_of
-            self._parameters = replace(run.parameters, algorithms={})
+            self._program = add_co_running(self._alone, others.program)
+            self._fixed = others.node_of
+            self._parameters = replace(parameters, algorithms={})
 
     def __call__(self, node_of: Mapping) -> float:
         """Replay a mapping."""
         key = node_of.tobytes()
         if key not in self._known:
-            value = self._replayed(node_of)
+            value = self._replay(node_of)
             self.replays += 1
             if self._known and value >= min(self._known.values()):
                 return value
             self._known[key] = value
         return self._known[key]
 
-    def _replayed(self, node_of: Mapping) -> float:
+    def _replay(self, node_of: Mapping) -> float:
         from hopmap.simulator import simulate
 
         result = simulate(
             self._program,
-            self.run.network,
+            self.machine.network,
             np.concatenate((node_of, self._fixed)),
             parameters=self._parameters,
-            engine=self.engine,
+            engine=self.objective.engine,
         )
-        if self.name == "makespan":
+        if self.objective.quantity == "makespan":
             return float(result.finish[: len(node_of)].max(initial=0.0))
         assert result.energy is not None
         return result.energy.total
@@ -98,18 +129,24 @@ class SimulatedTime(Simulated):
     @cached_property
     def estimate(self) -> MakespanBound:
         """The function from a mapping to a lower bound of its makespan."""
-        return bound_of(self.run)
+        from hopmap.simulator import MakespanBound
+
+        return MakespanBound(self._alone, self.machine.network, self.machine.parameters)
 
 
-def bound_of(run: ReplayInput) -> MakespanBound:
+def bound_of(workload: Workload, machine: Machine) -> MakespanBound:
     """Return the lower bound of a run's makespan as a function of the mapping."""
     from hopmap.simulator import MakespanBound
 
-    return MakespanBound(run.program, run.network, run.parameters)
+    parameters = machine.parameters
+    return MakespanBound(workload.program(parameters.algorithms), machine.network, parameters)
 
 
-def simulated(name: str, run: ReplayInput, engine: str, others: Others | None = None) -> Simulated:
+def simulated(
+    objective: Replayed, workload: Workload, machine: Machine, others: Others | None = None
+) -> Simulated:
     """Return the function that replays, beside other jobs if there are any."""
     # the bound knows fixed routes only
-    bounded = name == "makespan" and run.parameters.network_routing == "deterministic"
-    return (SimulatedTime if bounded else Simulated)(name, run, engine, others)
+    fixed = machine.parameters.network_routing == "deterministic"
+    bounded = objective.quantity == "makespan" and fixed
+    return (SimulatedTime if bounded else Simulated)(objective, workload, machine, others)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as MappingOf
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from hopmap.notebook import Shown
 from hopmap.simulator.parameters.energy import Energy
-from hopmap.topologies import Topology
+from hopmap.topologies import Mapping, Topology
 from hopmap.traces.omissions import LeftOut
 from hopmap.units import show_seconds
 
@@ -21,6 +22,9 @@ from .uncertainty import Ensemble
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from .parameters.parameters import Parameters
+    from .programs.program import Program
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -174,6 +178,12 @@ class Result(Shown):
     assumed : sequence of str
         Parameters that it used and that nobody has measured or published, by key, as far as who
         asked knows.
+    program : Program or None
+        What was replayed.
+    node_of : ndarray(int64, shape=(ranks,)) or None
+        Where its ranks sat.
+    parameters : Parameters or None
+        Of the model, noise included.
     """
 
     engine: str
@@ -203,11 +213,14 @@ class Result(Shown):
     link_use: LinkUse | None = None
     network: Topology | None = None
     left_out: tuple[LeftOut, ...] = ()
-    notes: Mapping[str, int] = field(default_factory=dict)
+    notes: MappingOf[str, int] = field(default_factory=dict)
     extrapolated: Extrapolated | None = None
     whole: str = ""
     ensemble: Ensemble | None = None
     assumed: Sequence[str] = ()
+    program: Program | None = None
+    node_of: Mapping | None = None
+    parameters: Parameters | None = None
 
     def __repr__(self) -> str:
         how = "" if self.extrapolated is None else f", {self.extrapolated}"
@@ -216,6 +229,14 @@ class Result(Shown):
             f"makespan {show_seconds(self.makespan)}{how}"
             f"{'' if self.ensemble is None else f', {self.ensemble}'}>"
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``simulate --json`` prints of a run."""
+        found = self.summary()
+        if self.program is not None and self.network is not None:
+            found["algorithms"] = self.program.chosen
+            found["link_kinds"] = [kind.to_dict() for kind in self.network.kinds]
+        return found
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each rank: finish, compute, communicate, wait, in seconds."""
@@ -231,8 +252,8 @@ class Result(Shown):
         """Number of ranks."""
         return len(self.finish)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what ``simulate --json`` prints."""
+    def summary(self) -> dict[str, Any]:
+        """Return the figures of the run, apart from what it ran on."""
         return {
             "engine": self.engine,
             "makespan": self.makespan,

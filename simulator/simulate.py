@@ -107,6 +107,7 @@ def simulate(
         (outcome, extrapolated), whole = watch.extended(ready, outcome), ""
     seconds = wall() - begin_running
     compiled = time.perf_counter() - begin - seconds
+    nodes = check_mapping(node_of, topology, ready.program.ranks)
     result = _result(engine, topology, ready, outcome, seconds, record)
     result = replace(
         result,
@@ -116,9 +117,11 @@ def simulate(
         notes=ready.program.notes,
         extrapolated=extrapolated,
         whole=whole,
+        program=ready.program,
+        node_of=nodes,
+        parameters=given,
     )
     if parameters.energy:
-        nodes = check_mapping(node_of, topology, ready.program.ranks)
         energy = energy_of(
             parameters.energy, topology, nodes, result.link_bytes, result.compute, result.makespan
         )

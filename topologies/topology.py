@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from operator import index
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -107,6 +107,13 @@ class LinkKind:
         """Where the two figures are from, in one line."""
         bandwidth, latency = self.sources
         return bandwidth if bandwidth == latency else f"bandwidth: {bandwidth}; latency: {latency}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it, JSON-serialisable; `of` and `share` of degraded links only."""
+        columns = asdict(self)
+        return (
+            columns if self.of else {k: v for k, v in columns.items() if k not in ("of", "share")}
+        )
 
 
 def _nothing() -> NDArray[np.int64]:

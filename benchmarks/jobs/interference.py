@@ -25,7 +25,7 @@ import numpy as np
 
 import hopmap as hm
 from hopmap.errors import HopmapError
-from hopmap.scenarios.jobs.job_spec import Job
+from hopmap.scenarios.job import Job
 from hopmap.scenarios.jobs.run import simulate_jobs
 from hopmap.simulator import Program, program_of
 from hopmap.topologies.readers.hosts import lists_in, nodes_of, read_hosts
@@ -70,7 +70,7 @@ def slowed(
             Job(call, mapping=victims, start=1e-3),
             Job(incast(len(others), times, piece, at_once), mapping=others),
         ]
-        run = simulate_jobs(jobs, network, settings=settings)
+        run = simulate_jobs(jobs, hm.Machine(network, settings=settings))
         victim, aggressor = run.jobs
         if victim.finish <= aggressor.finish:
             return victim.makespan / run.alone[0]

@@ -21,11 +21,10 @@ import pandas as pd
 from hopmap.scenarios.studies.correlation import distinct, kendall_tau
 from hopmap.scenarios.studies.study import load_study
 from hopmap.scenarios.sweep import SHIPPED
+from hopmap.scenarios.workload import Workload
 from hopmap.simulator import MakespanBound, Program
 from hopmap.simulator.parameters.settings import configure
-from hopmap.simulator.programs.from_source import program_of_source
 from hopmap.topologies import topology_from_spec
-from hopmap.traces.sources import open_source
 
 HELD = (
     *("hop_bytes", "replayed_hop_bytes", "bytes_congestion_max"),
@@ -38,7 +37,7 @@ COLUMNS = (*HELD, "path", "makespan_bound")
 def program_of(trace: str) -> Program:
     """Lower a trace of the study, a recorded one from beside its scenario."""
     recorded = SHIPPED["first"].parent / "recorded" / trace
-    return program_of_source(open_source(recorded if recorded.is_dir() else trace))[0]
+    return Workload(recorded if recorded.is_dir() else trace).program()
 
 
 def main(folder: str = "results/ienpc_time_energy") -> None:

@@ -9,30 +9,20 @@ import typer
 
 from hopmap.units import show_seconds
 
-from .arguments import (
-    AsJson,
-    Hosts,
-    Names,
-    Nodelist,
-    Rounds,
-    Sets,
-    Steps,
-    Topology,
-    TraceOrTraffic,
-    replay_settings,
-    settings_given,
-)
 from .console import print_table, say, working
 from .exports import To, answer, file_for
 from .listing import complete_engines, complete_mappers
+from .options import AsJson, Balanced, MachineOptions, ReplayOptions, Seed, Topology, Trace
 
 if TYPE_CHECKING:
     from hopmap.scenarios.advice import Advice
 
 
 def advise(
-    trace: TraceOrTraffic,
+    trace: Trace,
     topology: Topology,
+    replay: ReplayOptions,
+    machine: MachineOptions,
     mapper: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,18 +34,12 @@ def advise(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the best mapping.")] = None,
     to: To = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,
+    seed: Seed = 0,
     seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0,
     repeat: Annotated[
         int, typer.Option(min=6, help="Replays with noise, for the interval of the gain.")
     ] = 20,
-    names: Names = None,
-    hosts: Hosts = None,
-    nodelist: Nodelist = None,
-    spread: Annotated[
-        bool,
-        typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
-    ] = False,
+    spread: Balanced = False,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -63,9 +47,6 @@ def advise(
             autocompletion=complete_engines,
         ),
     ] = None,
-    set_: Sets = None,
-    steps: Steps = None,
-    rounds: Rounds = None,
     as_json: AsJson = False,
 ) -> None:
     """Say which mapping to use, what it buys, and whether that is worth it."""
@@ -73,37 +54,22 @@ def advise(
     from hopmap.scenarios.advice import advise as advised
 
     out = file_for(trace, out, to)
+    place = machine.machine(topology, balanced=spread)
     with working("advising") as progress:
         found = advised(
-            trace,
-            topology,
+            replay.workload(trace),
+            place,
             mapper or MAPPERS,
             seed=seed,
             seconds=seconds,
             repeat=repeat,
-            names=names,
-            hosts=hosts,
-            nodelist=nodelist,
-            spread=spread,
             engine=engine,
-            settings=replay_settings(set_),
-            steps=steps,
-            rounds=rounds,
             progress=progress,
         )
-    fixed = settings_given(set_).get("network.routing", "deterministic") == "deterministic"
+    fixed = place.parameters.network_routing == "deterministic"
     facts = found.to_dict() if as_json else None
-    answer(
-        found.best.placement,
-        out,
-        to,
-        _said(found),
-        facts,
-        lambda: _show(found, fixed),
-        names,
-        hosts,
-        nodelist,
-    )
+    best, told = found.best.placement, machine.told
+    answer(best, out, to, _said(found), facts, lambda: _show(found, fixed), told=told)
 
 
 def _said(found: Advice) -> str:
@@ -115,11 +81,11 @@ def _show(found: Advice, fixed: bool) -> None:
 
     `fixed` says whether the run's routes are those that static figures are of.
     """
-    from hopmap.scenarios.assumed import in_words
+    from hopmap.scenarios.provenance import format_keys
     from hopmap.simulator import DEFAULT_ENGINE
 
     say(_said(found))
-    rests = in_words(found.best.result.assumed)
+    rests = format_keys(found.best.result.assumed)
     share = f"{100 * found.network_share:.1f} % of the run as launched is the network's"
     say(f"{share} ({f'assumed: {rests}' if rests else 'nothing assumed'})")
     say("")

@@ -25,6 +25,7 @@ from .console import say
 from .errors import OneLineGroup
 from .measured import calibrate, validate
 from .mpi import header, record
+from .options import takes_options
 from .traces import generate, reading, scale
 
 app = typer.Typer(
@@ -34,28 +35,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+COMMANDS = (
+    *(sweep.run, results.query, report.report, generate.generate, scale.scale),
+    *(reading.info, reading.matrix, model.model, advise.advise, choose.choose, mappings.map_),
+    *(mappings.evaluate, simulate.simulate, explain.explain, exports.export, header.header),
+    *(exports.convert, calibrate.calibrate, validate.validate, report.list_),
+    precompile.precompile,
+)
 app.command(context_settings={"allow_interspersed_args": False})(record.record)
-app.command()(sweep.run)
-app.command()(results.query)
-app.command()(report.report)
-app.command()(generate.generate)
-app.command()(scale.scale)
-app.command()(reading.info)
-app.command()(reading.matrix)
-app.command()(model.model)
-app.command()(advise.advise)
-app.command()(choose.choose)
-app.command("map")(mappings.map_)
-app.command()(mappings.evaluate)
-app.command()(simulate.simulate)
-app.command()(explain.explain)
-app.command()(exports.export)
-app.command()(header.header)
-app.command()(exports.convert)
-app.command()(calibrate.calibrate)
-app.command()(validate.validate)
-app.command("list")(report.list_)
-app.command()(precompile.precompile)
+for each in COMMANDS:
+    app.command(each.__name__.rstrip("_"))(takes_options(each))
 
 
 @app.callback(invoke_without_command=True)

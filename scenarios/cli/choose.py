@@ -8,30 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import (
-    AsJson,
-    Engine,
-    Hosts,
-    Names,
-    Nodelist,
-    Rounds,
-    Sets,
-    Steps,
-    Topology,
-    TraceOrTraffic,
-    settings_given,
-)
 from .console import print_table, say, working
 from .exports import To, answer, file_for
 from .listing import complete_mappers
+from .options import AsJson, Balanced, Engine, MachineOptions, ReplayOptions, Seed, Topology, Trace
 
 if TYPE_CHECKING:
     from hopmap.scenarios.robust.choose import Choice
 
 
 def choose(
-    trace: TraceOrTraffic,
+    trace: Trace,
     topology: Topology,
+    replay: ReplayOptions,
+    machine: MachineOptions,
     candidates: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,23 +52,14 @@ def choose(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the mapping that is chosen.")] = None,
     to: To = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same mappings and models.")] = 0,
+    seed: Seed = 0,
     seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0,
-    names: Names = None,
-    hosts: Hosts = None,
-    nodelist: Nodelist = None,
-    spread: Annotated[
-        bool,
-        typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
-    ] = False,
-    engine: Engine = None,
-    set_: Sets = None,
-    steps: Steps = None,
-    rounds: Rounds = None,
+    spread: Balanced = False,
+    engine: Engine = "compiled",
     as_json: AsJson = False,
 ) -> None:
     """Choose the mapping that is never far behind the best, whatever the machine is."""
-    from hopmap.scenarios.robust.choose import CANDIDATES
+    from hopmap.scenarios.robust.choose import CANDIDATES, Sampling
     from hopmap.scenarios.robust.choose import choose as chosen
 
     out = file_for(trace, out, to)
@@ -86,26 +67,17 @@ def choose(
     words = [word for each in candidates or [] for word in re.split(r",(?![^(]*\))", each)]
     with working("choosing") as progress:
         found = chosen(
-            trace,
-            topology,
+            replay.workload(trace),
+            machine.machine(topology, balanced=spread),
             [word.strip() for word in words if word.strip()] or CANDIDATES,
-            draws=draws,
-            replays=replays,
-            ranges=ranges,
+            sampling=Sampling(draws, replays, ranges),
             seed=seed,
             seconds=seconds,
-            names=names,
-            hosts=hosts,
-            nodelist=nodelist,
-            spread=spread,
             engine=engine,
-            settings=settings_given(set_),
-            steps=steps,
-            rounds=rounds,
             progress=progress,
         )
     facts = found.to_dict() if as_json else None
-    answer(found.best, out, to, _said(found), facts, lambda: _show(found), names, hosts, nodelist)
+    answer(found.best, out, to, _said(found), facts, lambda: _show(found), told=machine.told)
 
 
 def _said(found: Choice) -> str:

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from hopmap.errors import HopmapError, HopmapWarning, debugging, one_line, printable
 
 from .console import ClosedPipeError, drop_stdout, flush, hold_notes, note, print_json, warn
-from .stdin import forget, readable
+from .options import forget, readable
 
 WRONG_INPUT, INTERRUPTED, OURS = 2, 130, 1
 

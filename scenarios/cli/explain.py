@@ -9,16 +9,6 @@ import typer
 
 from hopmap.units import show_bytes, show_seconds
 
-from .arguments import (
-    AsJson,
-    MappingOrJobs,
-    OfMapping,
-    Rounds,
-    Sets,
-    Steps,
-    TraceOrJobs,
-    replay_settings,
-)
 from .console import (
     left_out_lines,
     link_lines,
@@ -28,10 +18,18 @@ from .console import (
     warn_of,
     working,
 )
-from .jobs import JobOption, JobsOption, one_run, placed_jobs
+from .jobs import JobsOption, ListedJobs, jobs_in, one_run
+from .options import (
+    AsJson,
+    MachineOptions,
+    OptionalMapping,
+    OptionalTrace,
+    ReplayOptions,
+    TopologyOfMapping,
+)
 
 if TYPE_CHECKING:
-    from hopmap.scenarios.given import Given, GivenMapping
+    from hopmap.scenarios.input_kinds import MappingLike
     from hopmap.simulator import Bottleneck, Bound, Composition, Doubling
 
 SEGMENTS = {
@@ -45,53 +43,50 @@ SEGMENTS = {
     "room": "waiting for room",
     "job_start": "before its job starts",
 }
-OF_JOBS = ("job", "jobs", "topology", "settings", "top", "doubled")
+OF_JOBS = ("job", "jobs", "topology", "sets", "failures", "names", "top", "doubled")
 SHOWN_PAIRS = 3  # that fit a line
 
 
 def explain(
     context: typer.Context,
-    trace: TraceOrJobs = None,
-    mapping: MappingOrJobs = None,
-    topology: OfMapping = None,
-    settings: Sets = None,
-    steps: Steps = None,
-    rounds: Rounds = None,
+    replay: ReplayOptions,
+    machine: MachineOptions,
+    trace: OptionalTrace = None,
+    mapping: OptionalMapping = None,
+    topology: TopologyOfMapping = None,
     top: Annotated[int, typer.Option(min=0, help="Servers to list.")] = 5,
     doubled: Annotated[
         bool, typer.Option("--doubled/--no-doubled", help="Also double every parameter.")
     ] = True,
-    job: JobOption = None,
+    job: ListedJobs = None,
     jobs: JobsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Say why a run takes so long: its critical path, bounds, bottlenecks, sensitivity."""
-    from hopmap.scenarios.given import name_of
-    from hopmap.scenarios.replays import explain as why
+    from hopmap.scenarios.jobs.co_running import neighbours
+    from hopmap.scenarios.simulation import explain as explained
+    from hopmap.scenarios.workload import Workload
     from hopmap.simulator import Program
 
     one = one_run(context, trace, mapping, several=bool(job or jobs), has=OF_JOBS)
-    given: Given
-    at: GivenMapping
-    given, at = one or placed_jobs(job or (), jobs, topology, replay_settings(settings))
+    at: MappingLike
+    if one is None:
+        place, several, loads = jobs_in(machine, topology, job, jobs)
+        if loads:
+            raise typer.BadParameter(f"--jobs {jobs}: [[background]]: expected jobs alone")
+        together = neighbours(several, place)
+        workload, at = Workload(together.program), together.node_of
+    else:
+        workload, at = replay.workload(one[0]), one[1]
+        place = machine.machine_of(topology, one[1])
     with working("replaying") as progress:
-        found = why(
-            given,
-            topology,
-            at,
-            settings=replay_settings(settings),
-            steps=steps,
-            rounds=rounds,
-            top=top,
-            doubled=doubled,
-            progress=progress,
-        )
+        found = explained(workload, place, at, top=top, doubled=doubled, progress=progress)
     network = found.result.network
     assert network is not None
     if as_json:
         print_json(found.to_dict())
         return
-    warn_of(name_of(given), found.result.left_out)
+    warn_of(workload.name, found.result.left_out)
     makespan = found.result.makespan
     rows = [("makespan", makespan)]
     for name, bound in found.bounds.items():
@@ -101,9 +96,9 @@ def explain(
     print_table(
         ("", f"{found.result.ranks} ranks", "share"),
         [(label, show_seconds(seconds), share(seconds, makespan)) for label, seconds in rows],
-        title=f"{name_of(given)}{f' by {mapping}' if mapping else ''} on {network.spec}",
+        title=f"{workload.name}{f' by {mapping}' if mapping else ''} on {network.spec}",
     )
-    for each in given.jobs if isinstance(given, Program) else ():
+    for each in workload.source.jobs if isinstance(workload.source, Program) else ():
         say(f"ranks {each.first} to {each.first + each.ranks - 1}: {each.name}")
     _print_path(makespan, found.path)
     _print_servers("most bytes / bandwidth", makespan, found.loaded)

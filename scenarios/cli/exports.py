@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from .arguments import (
-    AsJson,
-    Hosts,
-    MappingArgument,
-    Names,
-    Nodelist,
-    Rounds,
-    Sets,
-    Steps,
-    TraceOrTraffic,
-    check_out,
-    settings_given,
-)
+from .checks import check_out
 from .console import note, print_json, say, working
 from .listing import complete_launchers
+from .options import AsJson, MachineOptions, MappingFile, ReplayOptions, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hopmap.scenarios.exports import Exported
-    from hopmap.scenarios.given import GivenMapping
-    from hopmap.scenarios.placement import Placement
-    from hopmap.topologies import Topology as Network
+    from hopmap.scenarios.input_kinds import MappingLike
+    from hopmap.scenarios.mapping import Placement
 
 To: TypeAlias = Annotated[
     str | None,
@@ -43,7 +32,8 @@ To: TypeAlias = Annotated[
 
 
 def export(
-    mapping: MappingArgument,
+    mapping: MappingFile,
+    machine: MachineOptions,
     to: Annotated[
         str,
         typer.Option(
@@ -68,13 +58,10 @@ def export(
     variant: Annotated[
         str | None, typer.Option(help="Of --best: which of what varies, as the report calls it.")
     ] = None,
-    given: Annotated[
+    form: Annotated[
         str | None,
         typer.Option("--from", help="Launcher whose file MAPPING is, if it does not show that."),
     ] = None,
-    names: Names = None,
-    hosts: Hosts = None,
-    nodelist: Nodelist = None,
     out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -86,26 +73,19 @@ def export(
     out = None if str(out) == "-" else out
     for flag, value in (("--trace", trace), ("--variant", variant)):
         if value is not None and not best:
-            raise typer.BadParameter(f"{flag}: expected --best with it")
+            raise typer.BadParameter(f"{flag} requires --best")
     if (mapping / "plan.json").is_file() and not best:
         raise typer.BadParameter(f"{mapping}: results of many runs: --best takes the fastest")
-    chosen: GivenMapping = mapping
-    network: str | Network | None = topology
+    chosen: MappingLike = mapping
     if best:
-        from hopmap.scenarios.best_run import best_run
+        from hopmap.scenarios.results.best_run import best_run
 
         chosen, network, about = best_run(mapping, trace, topology, variant)
         note(f"best of {about}")
-    done = export_mapping(
-        chosen,
-        to,
-        network,
-        out=out,
-        form=given,
-        names=names,
-        hosts=hosts,
-        nodelist=nodelist,
-    )
+        place = replace(machine.machine(network.spec), topology=network)
+    else:
+        place = machine.machine_of(topology, mapping)
+    done = export_mapping(chosen, to, place, out=out, form=form)
     if done.beside and out is None:
         note(f"--out FILE writes {', '.join(done.beside)} as well, which is needed beside it")
     if as_json:
@@ -117,7 +97,7 @@ def export(
         if done.command and not launcher_named(to).commented:
             note(f"use it: {done.command}")
         say(done.text.rstrip("\n"))
-    say_written(done, names, hosts, nodelist)
+    say_written(done, machine.told)
 
 
 def file_for(trace: str, out: Path | None, to: str | None) -> Path | None:
@@ -139,7 +119,8 @@ def answer(
     verdict: str,
     facts: dict[str, Any] | None,
     show: Callable[[], None],
-    *told: object,
+    *,
+    told: bool,
 ) -> None:
     """Write the mapping, and print the answer: the file alone where it goes to stdout.
 
@@ -151,8 +132,8 @@ def answer(
         What is printed as JSON.
     show : callable
         Prints the answer as text.
-    *told : object
-        Options that may have told what nodes are called.
+    told : bool
+        Whether any option says what nodes are called.
     """
     from hopmap.scenarios.exports import export_mapping
 
@@ -169,21 +150,23 @@ def answer(
     else:
         show()
         if done is not None:
-            say_written(done, *told)
+            say_written(done, told)
 
 
-def say_written(done: Exported, *told: object) -> None:
-    """Say what was written, how it is used, and whether any option told what nodes are called."""
+def say_written(done: Exported, told: bool) -> None:
+    """Say what was written, how it is used, and what would say what nodes are called."""
     for path in done.files:
         say(f"written: {path}")
     if done.files and done.command:
         say(f"use it:  {done.command}")
-    if done.files and done.made_up and not any(told):
+    if done.files and done.made_up and not told:
         say(f"nodes:   {done.made_up} are made up: --nodelist, --hosts or --names tells yours")
 
 
 def convert(
-    trace: TraceOrTraffic,
+    trace: Trace,
+    replay: ReplayOptions,
+    machine: MachineOptions,
     to: Annotated[str, typer.Option(help="Simulator: simgrid, or goal (LogGOPSim, ATLAHS).")],
     out: Annotated[
         Path, typer.Option(help="Folder to write, of goal a file; what is there is replaced.")
@@ -197,27 +180,17 @@ def convert(
     zone: Annotated[
         str, typer.Option(help="Platform: routes (as hopmap's), or torus (SimGrid's own).")
     ] = "routes",
-    settings: Sets = None,
-    steps: Steps = None,
-    rounds: Rounds = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a trace as another simulator reads it, collectives as their messages."""
     from hopmap.scenarios.exports import convert as write
 
     check_out(out, folder=to != "goal")
+    if topology is not None and mapping is None:
+        raise typer.BadParameter("--topology requires --mapping FILE")
+    place = machine.machine_of(topology or (None if mapping else "mesh:1"), mapping or Path())
     with working("writing"):
-        done = write(
-            trace,
-            to,
-            out,
-            mapping=mapping,
-            topology=topology,
-            zone=zone,
-            settings=settings_given(settings),
-            steps=steps,
-            rounds=rounds,
-        )
+        done = write(replay.workload(trace), to, out, machine=place, mapping=mapping, zone=zone)
     if as_json:
         print_json({"out": str(out), "ranks": done.ranks, "command": done.command})
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,23 +11,23 @@ import typer
 
 from hopmap.units import show_bytes, show_seconds
 
-from .arguments import check_options
+from .checks import check_options
 from .console import left_out_lines, link_lines, print_json, print_table, say, working
+from .options import MachineOptions
 
 if TYPE_CHECKING:
-    from hopmap.scenarios.jobs.job_spec import Background, Job
+    from hopmap.scenarios.job import Background, Job
     from hopmap.scenarios.jobs.run import JobsRun
-    from hopmap.scenarios.run_files import RunFiles
-    from hopmap.simulator import Program
-    from hopmap.topologies import Mapping
+    from hopmap.scenarios.machine import Machine
+    from hopmap.scenarios.outputs import Outputs
 
 SHOWN = 5  # pairs of jobs that share links
 OPTIONS = (
-    *("job", "jobs", "background", "alone", "topology", "engine", "settings"),
+    *("job", "jobs", "background", "alone", "topology", "engine", "sets", "failures", "names"),
     *("otf2", "perfetto", "links", "bins"),
 )
 
-JobOption = Annotated[
+ListedJobs = Annotated[
     list[str] | None,
     typer.Option(
         "--job",
@@ -40,20 +41,32 @@ JobsOption = Annotated[
     Path | None,
     typer.Option("--jobs", help=r"TOML file with tables [\[jobs]] and [\[background]], likewise."),
 ]
-BackgroundOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--background",
-        metavar="PATTERN:RATE",
-        help="Traffic of others beside the jobs, like uniform:5GB/s or incast:20GB/s of every free "
-        "node; may be repeated. Behind it size=64KiB, duration=2ms (else until the jobs end), "
-        "hosts=FILE, seed=N.",
-    ),
-]
-AloneOption = Annotated[
-    bool,
-    typer.Option("--alone/--no-alone", help="Replay each job of several alone, too, or not."),
-]
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """Several jobs at once."""
+
+    job: ListedJobs = None
+    jobs: JobsOption = None
+    background: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN:RATE",
+            help="Traffic of others beside the jobs, like uniform:5GB/s or incast:20GB/s of every "
+            "free node; may be repeated. Behind it size=64KiB, duration=2ms (else until the jobs "
+            "end), hosts=FILE, seed=N.",
+        ),
+    ] = None
+    alone: Annotated[
+        bool,
+        typer.Option("--alone/--no-alone", help="Replay each job of several alone, too, or not."),
+    ] = True
+
+    @property
+    def several(self) -> bool:
+        """Whether there are any."""
+        return bool(self.job or self.jobs or self.background)
 
 
 def one_run(
@@ -62,7 +75,7 @@ def one_run(
     mapping: Path | None,
     *,
     several: bool,
-    has: Sequence[str],
+    has: Sequence[str] = OPTIONS,
 ) -> tuple[str, Path] | None:
     """Return trace and mapping of a run, or None where there are several jobs instead.
 
@@ -88,87 +101,56 @@ def one_run(
 
 
 def simulate_several(
-    job: Sequence[str],
-    jobs: Path | None,
-    background: Sequence[str],
+    options: JobOptions,
+    machine: MachineOptions,
     topology: str | None,
     *,
-    engine: str | None,
-    settings: dict[str, str | int | float],
-    alone: bool,
-    files: RunFiles,
-    bins: int | None,
+    engine: str,
+    outputs: Outputs,
     as_json: bool,
 ) -> None:
     """Replay jobs at once, and print what each of them has of it."""
-    import numpy as np
-
     from hopmap.scenarios.jobs.job_spec import background_of
     from hopmap.scenarios.jobs.run import simulate_jobs
-    from hopmap.scenarios.replays import BINS
 
-    topology, asked, loads = _asked(job, jobs, topology)
+    place, several, loads = jobs_in(machine, topology, options.job, options.jobs)
     with working("replaying") as progress:
         run = simulate_jobs(
-            asked,
-            topology,
-            background=[*loads, *map(background_of, background)],
+            several,
+            place,
+            background=[*loads, *map(background_of, options.background or ())],
             engine=engine,
-            settings=settings,
-            alone=alone,
-            record_operations=files.operations,
-            record_links=(bins or BINS) if files.links else 0,
-            look_at=files.expect_writable,
+            alone=options.alone,
+            outputs=outputs,
             progress=progress,
         )
-        result, network = run.result, run.result.network
-        assert network is not None
-        title = f"{run.program.name} on {network.spec}, engine {result.engine}"
-        files.write(None, run.program, result, network, np.concatenate(run.nodes), title)
     if as_json:
-        print_json(run.to_dict() | {"algorithms": run.program.chosen})
+        print_json(run.to_dict())
         return
     _print(run)
-    for path in files.paths:
+    for path in outputs.paths:
         say(f"written: {path}")
 
 
-def placed_jobs(
-    job: Sequence[str],
-    jobs: Path | None,
-    topology: str | None,
-    settings: dict[str, str | int | float],
-) -> tuple[Program, Mapping]:
-    """Return all jobs as one program, and the node of every rank."""
-    from hopmap.scenarios.given import configured
-    from hopmap.scenarios.jobs.co_running import neighbours
-
-    topology, asked, loads = _asked(job, jobs, topology)
-    if loads:
-        raise typer.BadParameter(f"--jobs {jobs}: [[background]]: expected jobs alone")
-    network, _ = configured(topology, settings)
-    return neighbours(asked, network, settings)
-
-
-def _asked(
-    job: Sequence[str], jobs: Path | None, topology: str | None
-) -> tuple[str, list[Job], list[Background]]:
+def jobs_in(
+    machine: MachineOptions, topology: str | None, listed: Sequence[str] | None, file: Path | None
+) -> tuple[Machine, list[Job], list[Background]]:
     """Return the machine, the jobs, and the traffic of others that stands in their file."""
     from hopmap.scenarios.jobs.job_spec import job_of, read_jobs
 
     if topology is None:
         raise typer.BadParameter("--topology: expected the machine of the jobs")
-    listed, loads = read_jobs(jobs) if jobs is not None else ([], [])
-    return topology, [*listed, *map(job_of, job)], loads
+    jobs, loads = read_jobs(file) if file is not None else ([], [])
+    return machine.machine(topology), [*jobs, *map(job_of, listed or ())], loads
 
 
 def _print(run: JobsRun) -> None:
-    from hopmap.scenarios.assumed import in_words
+    from hopmap.scenarios.provenance import format_keys
     from hopmap.simulator.run_plan import server_name
 
     result, network = run.result, run.result.network
     assert network is not None
-    rests = f"assumed: {in_words(result.assumed)}" if result.assumed else "nothing assumed"
+    rests = f"assumed: {format_keys(result.assumed)}" if result.assumed else "nothing assumed"
     print_table(
         ("job", "ranks", "start", "makespan", "alone", "slow-down", "communicating", "waiting"),
         [

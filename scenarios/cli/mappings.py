@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,35 +11,24 @@ import typer
 from hopmap.scenarios.quantities import joules
 from hopmap.units import show_seconds
 
-from .arguments import (
-    Algorithms,
-    AsJson,
-    Collectives,
-    CollectivesOption,
-    Failures,
-    Hosts,
-    MappingArgument,
-    MapSets,
-    Names,
-    Nodelist,
-    OfMapping,
-    Rma,
-    RmaOption,
-    Rounds,
-    Steps,
-    Topology,
-    TrafficArgument,
-    check_out,
-    check_picture,
-    failing,
-    settings_given,
-)
+from .checks import check_out, check_picture
 from .console import note, print_json, print_table, say, working
 from .errors import INTERRUPTED
 from .listing import complete_engines, complete_mappers
+from .options import (
+    AsJson,
+    Balanced,
+    MachineOptions,
+    MappingFile,
+    Seed,
+    Topology,
+    TopologyOfMapping,
+    Trace,
+    TrafficOptions,
+)
 
 if TYPE_CHECKING:
-    from hopmap.scenarios.placement import Placement
+    from hopmap.scenarios.mapping import Objective, Placement
     from hopmap.simulator.metrics.metrics import HotLink
     from hopmap.topologies import Topology as Network
 
@@ -50,10 +39,10 @@ STOPPED = {
 }
 
 
-def map_(
-    traffic: TrafficArgument,
-    topology: Topology,
-    failures: Failures = None,
+@dataclass(frozen=True)
+class SearchOptions:
+    """How a mapping is looked for."""
+
     mapper: Annotated[
         str,
         typer.Option(
@@ -62,27 +51,27 @@ def map_(
             help='Pipeline, like "minmd | bokhari(jumps=8)"; see: list mappers.',
             autocompletion=complete_mappers,
         ),
-    ] = "auto",
-    out: Annotated[Path | None, typer.Option(help="Mapping file to write; - is stdout.")] = None,
-    plot: Annotated[
-        Path | None,
+    ] = "auto"
+    objective: Annotated[
+        str | None,
         typer.Option(
-            help="Figure to write (.svg, .png, .pdf): ranks on the network; of a Cartesian grid "
-            "whose ranks share nodes, the grid coloured by node."
+            help="hop_bytes, hop_messages, cardinality, max_link_load, makespan_bound; or, "
+            "replayed at every evaluation, makespan or energy. When left out, each mapper's own."
         ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same mapping.")] = 0,
-    seconds: Annotated[float | None, typer.Option(min=0, help="Time budget of searches.")] = None,
+    ] = None
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Of makespan and energy: compiled, or see: list engines.",
+            autocompletion=complete_engines,
+        ),
+    ] = None
+    seconds: Annotated[float | None, typer.Option(min=0, help="Time budget of searches.")] = None
+    seed: Seed = 0
     initial: Annotated[
         Path | None, typer.Option(help="Mapping file that the first mapper starts from.")
-    ] = None,
-    names: Names = None,
-    hosts: Hosts = None,
-    nodelist: Nodelist = None,
-    spread: Annotated[
-        bool,
-        typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
-    ] = False,
+    ] = None
+    spread: Balanced = False
     imbalance: Annotated[
         float | None,
         typer.Option(
@@ -90,21 +79,7 @@ def map_(
             help="A graph of more vertices than slots: how far above its share a node may get, "
             "0.03 is 3 %.",
         ),
-    ] = None,
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            help="hop_bytes, hop_messages, cardinality, max_link_load, makespan_bound; or, "
-            "replayed at every evaluation, makespan or energy. When left out, each mapper's own."
-        ),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            help="Of makespan and energy: compiled, or see: list engines.",
-            autocompletion=complete_engines,
-        ),
-    ] = None,
+    ] = None
     beside: Annotated[
         list[str] | None,
         typer.Option(
@@ -113,12 +88,44 @@ def map_(
             "not free; max_link_load (then the objective of auto) and makespan count it. May be "
             "repeated.",
         ),
+    ] = None
+
+    def goal(self, machine: MachineOptions) -> Objective:
+        """Return the objective; nothing that only replays use may be set without one of these."""
+        from hopmap.scenarios.simulated_objective import BOUND, SIMULATED, Replayed
+
+        if self.objective in SIMULATED:
+            return Replayed(self.objective, self.engine or Replayed.engine)
+        if self.engine is not None:
+            raise typer.BadParameter(f"--engine {self.engine} requires --objective makespan")
+        if self.objective != BOUND:
+            expect_algorithms(machine, "it takes --objective makespan or energy")
+        return self.objective
+
+
+def expect_algorithms(machine: MachineOptions, why: str) -> None:
+    """Raise `typer.BadParameter` for a setting that no traffic depends on."""
+    from hopmap.simulator.parameters.keys import names_algorithm
+
+    for key in machine.settings:
+        if not names_algorithm(key):
+            raise typer.BadParameter(f"--set {key} changes nothing here: {why}")
+
+
+def map_(
+    trace: Trace,
+    topology: Topology,
+    traffic: TrafficOptions,
+    machine: MachineOptions,
+    search: SearchOptions,
+    out: Annotated[Path | None, typer.Option(help="Mapping file to write; - is stdout.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Figure to write (.svg, .png, .pdf): ranks on the network; of a Cartesian grid "
+            "whose ranks share nodes, the grid coloured by node."
+        ),
     ] = None,
-    collectives: CollectivesOption = Collectives.AUTO,
-    rma: RmaOption = Rma.INCLUDE,
-    settings: MapSets = None,
-    steps: Steps = None,
-    rounds: Rounds = None,
     as_json: AsJson = False,
 ) -> None:
     """Place ranks on nodes; beside the result stands the order as launched.
@@ -127,31 +134,24 @@ def map_(
     """
     from hopmap.scenarios.jobs.job_spec import job_of
     from hopmap.scenarios.launchers.mapping_files import mapping_text, write_mapping
-    from hopmap.scenarios.questions import map_ranks
+    from hopmap.scenarios.mapping import map_ranks
 
     check_picture(plot)
     check_out(out, plot)
     with working("mapping") as progress:
         placed = map_ranks(
-            traffic,
-            failing(topology, failures),
-            mapper,
-            seed=seed,
-            seconds=seconds,
-            initial=initial,
-            objective=objective,
-            engine=engine,
-            names=names,
-            hosts=hosts,
-            nodelist=nodelist,
-            spread=spread,
-            imbalance=imbalance,
-            beside=[job_of(text) for text in beside or ()],
-            collectives=collectives,
-            rma=rma,
-            settings=settings_given(settings),
-            steps=steps,
-            rounds=rounds,
+            traffic.workload(trace),
+            machine.machine(
+                topology,
+                balanced=search.spread,
+                imbalance=search.imbalance,
+                co_running=tuple(job_of(text) for text in search.beside or ()),
+            ),
+            search.mapper,
+            objective=search.goal(machine),
+            seconds=search.seconds,
+            seed=search.seed,
+            initial=search.initial,
             keep_interrupted=True,
             progress=progress,
         )
@@ -163,13 +163,13 @@ def map_(
     elif out is not None:
         write_mapping(out, placed.node_of, network)
     if plot is not None:
-        _plot(plot, placed, mapper)
+        _plot(plot, placed, search.mapper)
     if str(out) == "-":
         pass
     elif as_json:
         print_json(placed.to_dict())
     else:
-        _print_placed(placed, "nodes in order" if initial is None else str(initial))
+        _print_placed(placed, str(search.initial or "nodes in order"))
         for written in filter(None, (out, plot)):
             say(f"written: {written}")
     if placed.interrupted:
@@ -210,10 +210,11 @@ def _figures(side: Any) -> tuple[object, ...]:
 
 
 def evaluate(
-    traffic: TrafficArgument,
-    mapping: MappingArgument,
-    topology: OfMapping = None,
-    failures: Failures = None,
+    trace: Trace,
+    mapping: MappingFile,
+    traffic: TrafficOptions,
+    machine: MachineOptions,
+    topology: TopologyOfMapping = None,
     seeds: Annotated[
         int | None,
         typer.Option(min=1, help="Of --failures that are drawn: what so many draws cost."),
@@ -222,51 +223,40 @@ def evaluate(
         str, typer.Option(help="hopmap (correct) or maplib (as the HAEC thesis published).")
     ] = "hopmap",
     top: Annotated[int, typer.Option(min=0, help="Busiest links to list.")] = 5,
-    collectives: CollectivesOption = Collectives.AUTO,
-    rma: RmaOption = Rma.INCLUDE,
-    settings: Algorithms = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a mapping: what stays on nodes, what crosses links, which links are hot."""
-    from hopmap.scenarios.given import (
-        algorithms_of,
-        configured,
-        mapping_given,
-        name_of,
-        on_network,
-        traffic_given,
-    )
-    from hopmap.scenarios.losses import losses_of
-    from hopmap.scenarios.questions import evaluate as measure
-    from hopmap.simulator import hot_links
+    from hopmap.scenarios.evaluation import evaluate as measure
 
-    if seeds is not None and failures is None:
-        raise typer.BadParameter("--seeds: expected --failures with it, like links=3")
-    name = name_of(traffic)
-    whole, _ = configured(on_network(topology, mapping)[0])
-    network, _ = configured(failing(whole.spec, failures)) if failures else (whole, None)
-    mapping_given(mapping, network, None)
-    algorithms = algorithms_of(settings_given(settings))
+    if seeds is not None and machine.failures is None:
+        raise typer.BadParameter("--seeds requires --failures, like links=3")
+    expect_algorithms(machine, "evaluate replays nothing")
+    workload = traffic.workload(trace)
     with working("measuring"):
-        pairs = traffic_given(traffic, collectives, algorithms, rma).traffic
-        node_of = mapping_given(mapping, network, pairs.ranks)
-        metrics = measure(pairs, network, node_of, convention=convention).to_dict()
-        hot = hot_links(pairs, network, node_of, top=top) if convention == "hopmap" else []
-        lost = losses_of(pairs, whole, node_of, failures, seeds) if failures else None
+        metrics = measure(
+            workload,
+            replace(machine, failures=None).machine_of(topology, mapping),
+            mapping,
+            convention=convention,
+            top=top,
+            failures=machine.failures,
+            draws=seeds,
+        )
     if as_json:
-        beside = {} if lost is None else {"losses": lost.to_dict()}
-        print_json(metrics | {"hot_links": [asdict(link) for link in hot]} | beside)
+        print_json(metrics.to_dict())
         return
-    _print_metrics(f"{name} by {mapping} on {network.spec}", metrics)
-    if lost is not None:
+    network = metrics.network
+    assert network is not None
+    _print_metrics(f"{workload.name} by {mapping} on {network.spec}", metrics.to_dict())
+    if metrics.failure_impact is not None:
         say()
         print_table(
             ("what failures cost", "without", "with, mean", "worst", "loss, mean", "worst"),
-            lost.rows(),
+            metrics.failure_impact.rows(),
         )
-    if hot:
+    if metrics.hot_links:
         say()
-        _print_hot(hot, network)
+        _print_hot(metrics.hot_links, network)
 
 
 def _plot(path: Path, placed: Placement, mapper: str) -> None:

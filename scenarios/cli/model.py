@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from .arguments import AsJson, TrafficArgument, check_out
+from .checks import check_out
 from .console import print_json, print_table, say, warn, working
+from .options import AsJson, Trace
 
 
 class Way(StrEnum):
@@ -30,7 +31,7 @@ class Preset(StrEnum):
 
 
 def model(
-    graph: TrafficArgument,
+    graph: Trace,
     nodes: Annotated[
         str,
         typer.Option(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hopmap.errors import HopmapError
 
-from .arguments import AsJson
 from .console import print_json, say, working
+from .options import AsJson
 
 MAPPING = "rank,node\n" + "".join(f"{rank},{rank}\n" for rank in range(16))
 NETWORKS = ("torus:4x2x2", "tree:4:4", "cluster:4*4", "fattree:4x4", "dragonfly:2x4x2")

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .arguments import AsJson
 from .console import print_json, say, working
+from .options import AsJson
 
 
 class Listed(StrEnum):

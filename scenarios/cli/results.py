@@ -9,8 +9,8 @@ import typer
 
 from hopmap.units import show_seconds
 
-from .arguments import AsJson
 from .console import print_csv, print_json, print_table, say
+from .options import AsJson
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,21 +12,7 @@ import typer
 from hopmap.scenarios.quantities import joules
 from hopmap.units import show_seconds
 
-from .arguments import (
-    AsJson,
-    Engine,
-    Failures,
-    MappingOrJobs,
-    OfMapping,
-    Repeat,
-    Rounds,
-    Sets,
-    Steps,
-    TraceOrJobs,
-    check_out,
-    failing_of,
-    replay_settings,
-)
+from .checks import check_out
 from .console import (
     chosen_rows,
     left_out_lines,
@@ -38,31 +24,70 @@ from .console import (
     working,
 )
 from .explain import bound_label
-from .jobs import (
-    OPTIONS,
-    AloneOption,
-    BackgroundOption,
-    JobOption,
-    JobsOption,
-    one_run,
-    simulate_several,
+from .jobs import JobOptions, one_run, simulate_several
+from .options import (
+    AsJson,
+    Engine,
+    MachineOptions,
+    OptionalMapping,
+    OptionalTrace,
+    ReplayOptions,
+    TopologyOfMapping,
 )
 
 if TYPE_CHECKING:
+    from hopmap.scenarios.outputs import Outputs
     from hopmap.simulator import Bound, Parameters, Result
-    from hopmap.topologies import LinkKind
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Files to write of a run."""
+
+    otf2: Annotated[
+        Path | None, typer.Option(help="OTF2 archive to write: the run, for Vampir.")
+    ] = None
+    perfetto: Annotated[
+        Path | None, typer.Option(help="JSON to write: the run, for ui.perfetto.dev.")
+    ] = None
+    links: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Use of links over time: a table (.parquet) or a figure (.svg, .png, .pdf) to "
+            "write; may be repeated."
+        ),
+    ] = None
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Most time steps of --links, 256 when left out; more than half are used."
+        ),
+    ] = None
+
+    def files(self) -> Outputs:
+        """Return what is to be written, where it can be."""
+        from hopmap.scenarios.outputs import Outputs
+
+        if self.bins is not None and not self.links:
+            raise typer.BadParameter("--bins requires --links")
+        found = Outputs(
+            self.otf2, self.perfetto, tuple(self.links or ()), self.bins or Outputs.bins
+        )
+        check_out(self.otf2, folder=True)
+        check_out(self.perfetto, *(self.links or ()))
+        return found
 
 
 def simulate(
     context: typer.Context,
-    trace: TraceOrJobs = None,
-    mapping: MappingOrJobs = None,
-    topology: OfMapping = None,
-    failures: Failures = None,
-    engine: Engine = None,
-    settings: Sets = None,
-    steps: Steps = None,
-    rounds: Rounds = None,
+    outputs: OutputOptions,
+    replay: ReplayOptions,
+    machine: MachineOptions,
+    jobs: JobOptions,
+    trace: OptionalTrace = None,
+    mapping: OptionalMapping = None,
+    topology: TopologyOfMapping = None,
+    engine: Engine = "compiled",
     exact: Annotated[
         bool,
         typer.Option(
@@ -71,101 +96,60 @@ def simulate(
             "loop has settled, and the other steps are extrapolated, with an error bound.",
         ),
     ] = False,
-    repeat: Repeat = 0,
-    otf2: Annotated[
-        Path | None, typer.Option(help="OTF2 archive to write: the run, for Vampir.")
-    ] = None,
-    perfetto: Annotated[
-        Path | None, typer.Option(help="JSON to write: the run, for ui.perfetto.dev.")
-    ] = None,
-    links: Annotated[
-        list[Path] | None,
+    repeat: Annotated[
+        int,
         typer.Option(
-            help="Use of links over time: a table (.parquet) or a figure (.svg, .png, .pdf) to "
-            "write; may be repeated."
+            min=0,
+            metavar="N",
+            help="Replay N times with noise besides, 6 at least, for a median and its interval of "
+            "95 %; see --set noise.compute, noise.overhead, noise.start, noise.seed.",
         ),
-    ] = None,
-    bins: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Most time steps of --links, 256 when left out; more than half are used."
-        ),
-    ] = None,
-    job: JobOption = None,
-    jobs: JobsOption = None,
-    background: BackgroundOption = None,
-    alone: AloneOption = True,
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Replay a trace, or traffic in rounds, over the network under a mapping; or several jobs."""
-    from hopmap.scenarios.given import configured, mapping_given, name_of, on_network, replay_given
-    from hopmap.scenarios.replays import BINS, expect_engine, replayed
-    from hopmap.scenarios.run_files import RunFiles
-    from hopmap.simulator import DEFAULT_ENGINE, ENGINES, lower_bounds
+    from hopmap.scenarios.simulation import check_engine
+    from hopmap.scenarios.simulation import simulate as simulated
+    from hopmap.simulator import ENGINES, lower_bounds
     from hopmap.simulator.noise import without_noise
 
-    engine = engine or DEFAULT_ENGINE
-    files = RunFiles(otf2, perfetto, tuple(links or ()))
-    files.check()
-    if bins is not None and not links:
-        raise typer.BadParameter("--bins: expected --links with it")
-    check_out(otf2, folder=True)
-    check_out(perfetto, *files.links)
-    expect_engine(engine)
-    several = bool(job or jobs or background)
-    if (one := one_run(context, trace, mapping, several=several, has=OPTIONS)) is None:
-        simulate_several(
-            *(job or (), jobs, background or (), topology),
-            engine=engine,
-            settings=replay_settings(settings),
-            alone=alone,
-            files=files,
-            bins=bins,
-            as_json=as_json,
-        )
+    files = outputs.files()
+    check_engine(engine)
+    if (one := one_run(context, trace, mapping, several=jobs.several)) is None:
+        simulate_several(jobs, machine, topology, engine=engine, outputs=files, as_json=as_json)
         return
     trace, mapping = one
-    name_of(trace)
-    network, _ = on_network(failing_of(topology, mapping, failures), mapping)
-    mapping_given(mapping, configured(network)[0], None)
+    workload, place = replay.workload(trace), machine.machine_of(topology, mapping)
     with working("replaying") as progress:
-        given = replay_given(
-            trace,
-            network,
-            settings=replay_settings(settings),
-            steps=steps,
-            rounds=rounds,
-            written_out=files.written_out,
-        )
-        node_of = mapping_given(mapping, given.network, given.program.ranks)
-        title = f"{given.name} by {mapping} on {given.network.spec}, engine {engine}"
-        result = replayed(
-            *(given, node_of, engine, files, bins or BINS),
+        result = simulated(
+            workload,
+            place,
+            mapping,
+            engine=engine,
             exact=exact,
             repeat=repeat,
-            title=title,
+            outputs=files,
             progress=progress,
         )
-    summary = result.to_dict()
     if as_json:
-        kinds = [_described(kind) for kind in given.network.kinds]
-        print_json(summary | {"algorithms": given.program.chosen, "link_kinds": kinds})
+        print_json(result.to_dict())
         return
-    warn_of(given.name, result.left_out)
-    quiet = without_noise(given.parameters)
-    bounded = bool(repeat) or quiet == given.parameters
-    bounds = (
-        lower_bounds(given.program, given.network, node_of, parameters=quiet) if bounded else {}
-    )
+    network, program, node_of = place.network, result.program, result.node_of
+    assert program is not None and node_of is not None
+    warn_of(workload.name, result.left_out)
+    quiet = without_noise(place.parameters)
+    bounded = bool(repeat) or quiet == place.parameters
+    bounds = lower_bounds(program, network, node_of, parameters=quiet) if bounded else {}
+    summary = result.summary()
     rows: list[tuple[str, object]] = [
         *_extrapolation_rows(result),
-        *_bound_rows(bounds, shared=_shares(engine, given.parameters)),
+        *_bound_rows(bounds, shared=_shares(engine, place.parameters)),
         ("computing, mean over ranks", show_seconds(float(result.compute.mean()))),
         ("communicating", show_seconds(float(result.communicate.mean()))),
         ("waiting", show_seconds(float(result.wait.mean()))),
         ("messages", summary["messages"]),
         ("bytes", summary["bytes"]),
-        *((f"  {name}", calls) for name, calls in chosen_rows(given.program.chosen)),
+        *((f"  {name}", calls) for name, calls in chosen_rows(program.chosen)),
         ("busiest link", show_seconds(summary["links"]["max_busy"])),
         ("  its share of the makespan", _share(summary)),
     ]
@@ -174,10 +158,11 @@ def simulate(
     rows.append(("replayed in", show_seconds(summary["wall_seconds"])))
     if result.energy is not None:
         rows.insert(-2, ("energy", joules(result.energy.total)))
-    seed = None if bounded else given.parameters.noise_seed
-    headline = f"{_headline(result, seed)}{_validated(settings, given.network.spec)}"
+    seed = None if bounded else place.parameters.noise_seed
+    headline = f"{_headline(result, seed)}{_validated(machine.sets, network.spec)}"
+    title = f"{workload.name} by {mapping} on {network.spec}, engine {engine}"
     print_table(("", f"{result.ranks} ranks"), rows, title=f"{title}\n{headline}")
-    for line in (*left_out_lines(result.left_out, result.notes), *link_lines(given.network.kinds)):
+    for line in (*left_out_lines(result.left_out, result.notes), *link_lines(network.kinds)):
         say(line)
     for path in files.paths:
         say(f"written: {path}")
@@ -185,11 +170,11 @@ def simulate(
 
 def _headline(result: Result, seed: int | None) -> str:
     """Say how long the run took, how sure that is, and what it rests on; `seed` is of its noise."""
-    from hopmap.scenarios.assumed import in_words
+    from hopmap.scenarios.provenance import format_keys
 
     repeats = "" if seed is None else f", one with noise, of seed {seed}"
     repeats = repeats if result.ensemble is None else f", {result.ensemble}"
-    rests = f"assumed: {in_words(result.assumed)}" if result.assumed else "nothing assumed"
+    rests = f"assumed: {format_keys(result.assumed)}" if result.assumed else "nothing assumed"
     return f"makespan {show_seconds(result.makespan)}{repeats} ({rests})"
 
 
@@ -233,9 +218,3 @@ def _share(summary: dict[str, Any]) -> str:
     if not summary["makespan"]:
         return "-"
     return f"{100 * summary['links']['max_busy'] / summary['makespan']:.1f} %"
-
-
-def _described(kind: LinkKind) -> dict[str, Any]:
-    """Columns of a kind of links; of what it is a share only where links are degraded."""
-    columns = asdict(kind)
-    return columns if kind.of else {k: v for k, v in columns.items() if k not in ("of", "share")}

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import AsJson, expect_folder
+from .checks import check_folder
 from .compiling import announce_compilation
 from .console import print_json, say, warn, warn_of, working
 from .errors import INTERRUPTED
 from .listing import complete_scenarios
+from .options import AsJson
 from .report import write_report_of
 from .results import print_published, print_runs
 
@@ -131,7 +132,7 @@ def run(
         raise typer.BadParameter("--slurm-array: expected neither --scheduler nor --share with it")
     if scheduler is not None and workers > 1:
         raise typer.BadParameter("--workers: expected no --scheduler with it, which has its own")
-    expect_folder("--out", out)
+    check_folder("--out", out)
     path = scenario_path(scenario)
     changes = sets or []
     loaded = load_scenario(path, changes)

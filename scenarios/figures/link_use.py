@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from hopmap.scenarios.quantities import time_unit
 from hopmap.simulator import LinkUse
 from hopmap.topologies import Topology
+from hopmap.traces.safety.atomic_files import replacing
 
 from .style import (
     CYCLE,
@@ -22,10 +25,23 @@ from .style import (
     new_figure,
     sequential,
     style,
+    svg_text,
 )
 
 ROWS = 256  # of the picture; more links share rows
 KINDS = 4  # that get a line of their own
+
+
+def write_link_use_plot(
+    path: Path, use: LinkUse, topology: Topology, *, makespan: float, title: str
+) -> None:
+    """Draw the use of links of a run into a file, see `link_use_plot`."""
+    figure = link_use_plot(use, topology, makespan=makespan, title=title)
+    with replacing(path) as partial:
+        if path.suffix == ".svg":
+            partial.write_text(svg_text(figure), encoding="utf-8")
+        else:
+            figure.savefig(partial)
 
 
 def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: str) -> Figure:

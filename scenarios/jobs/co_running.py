@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from typing import Any
 
 import numpy as np
 
-from hopmap.scenarios.given import GivenSettings, replay_given
+from hopmap.scenarios.job import Background, Job
+from hopmap.scenarios.machine import Machine
 from hopmap.scenarios.simulated_objective import Others
 from hopmap.simulator import Program, Result
 from hopmap.simulator.jobs.by_job import loads_by_job
@@ -17,21 +17,17 @@ from hopmap.simulator.jobs.merge_programs import merge_programs, numbered_names
 from hopmap.topologies import Mapping, MappingError, Topology
 
 from .job_allocation import allocate_jobs, free_nodes
-from .job_spec import Background, Job, read_jobs
+from .job_spec import read_jobs
 from .run import simulate_jobs
 
 
-def neighbours(jobs: Sequence[Job], network: Topology, settings: GivenSettings) -> Others:
-    """Place jobs on a network, and return what they do there."""
-    inputs = [
-        replay_given(job.trace, network, settings=settings, steps=job.steps, rounds=job.rounds)
-        for job in jobs
-    ]
-    names = numbered_names([job.name or run.name for job, run in zip(jobs, inputs, strict=True)])
+def neighbours(jobs: Sequence[Job], machine: Machine) -> Others:
+    """Place jobs on a machine, and return what they do there."""
+    programs = [job.workload.program(machine.parameters.algorithms) for job in jobs]
+    names = numbered_names([job.name or job.workload.name for job in jobs])
     starts = [job.begins for job in jobs]
-    programs = [run.program for run in inputs]
     whole = merge_programs(programs, starts, [job.repeat for job in jobs], names)
-    nodes = allocate_jobs(jobs, names, [job.ranks for job in whole.jobs], network)
+    nodes = allocate_jobs(jobs, names, [job.ranks for job in whole.jobs], machine.network)
     return Others(whole, np.concatenate(nodes))
 
 
@@ -45,7 +41,7 @@ def exclude_used_nodes(others: Others, network: Topology) -> Topology:
 
 
 def simulate_beside(
-    program: Program, node_of: Mapping, topology: Topology, file: str, **how: Any
+    program: Program, node_of: Mapping, machine: Machine, file: str, engine: str
 ) -> Result:
     """Replay a program beside the jobs of a file.
 
@@ -53,17 +49,19 @@ def simulate_beside(
     ----------
     node_of : ndarray(int64, shape=(ranks,))
         On nodes that are free, see `room_beside`.
-    how
-        Engine and settings, see `simulate_jobs`.
+    file : str
+        With the jobs, see `read_jobs`.
+    engine : str
+        See `simulate_jobs`.
 
     Returns
     -------
     Result
         Of this program's ranks; links and servers as all jobs used them.
     """
-    jobs, background = _in_place(file, topology, how["settings"])
+    jobs, background = _in_place(file, machine)
     ours = Job(program, mapping=node_of)
-    run = simulate_jobs([ours, *jobs], topology, background=background, alone=False, **how)
+    run = simulate_jobs([ours, *jobs], machine, background=background, alone=False, engine=engine)
     own = {
         name: getattr(run.result, name)[: program.ranks]
         for name in ("finish", "compute", "communicate", "wait")
@@ -72,12 +70,10 @@ def simulate_beside(
     return replace(run.result, makespan=run.jobs[0].makespan, energy=None, **own)
 
 
-def _in_place(
-    file: str, topology: Topology, settings: dict[str, Any]
-) -> tuple[list[Job], list[Background]]:
+def _in_place(file: str, machine: Machine) -> tuple[list[Job], list[Background]]:
     """Return the jobs of a file on the nodes that they got before anybody else, and background."""
     jobs, background = read_jobs(file)
-    others = neighbours(jobs, topology, settings)
+    others = neighbours(jobs, machine)
     bounds = pairwise(accumulate((job.ranks for job in others.program.jobs), initial=0))
     nodes = [others.node_of[begin:end] for begin, end in bounds]
     placed = [

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.scenarios.given import mapping_given
+from hopmap.scenarios.job import Background, Job
 from hopmap.scenarios.launchers.node_names import expand, read_hosts
+from hopmap.scenarios.machine import nodes_of_ranks
 from hopmap.topologies import Mapping, MappingError, Topology, TopologyError, did_you_mean
 from hopmap.topologies.allocation import POLICIES, allocated
 from hopmap.topologies.readers.hosts import nodes_of
-
-from .job_spec import Background, Job
 
 Bools = NDArray[np.bool_]
 
@@ -58,7 +57,7 @@ def _given(job: Job, ranks: int, network: Topology) -> Mapping:
             f"{job.mapping}: no such file or policy{did_you_mean(job.mapping, POLICIES)}: expected "
             f"a mapping's file, or one of {', '.join(POLICIES)}"
         )
-    return mapping_given(job.mapping, network, ranks)
+    return nodes_of_ranks(job.mapping, network, ranks)
 
 
 def nodes_named(asked: Job | Background, network: Topology) -> NDArray[np.int64]:

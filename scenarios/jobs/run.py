@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hopmap.errors import choice
 from hopmap.notebook import Shown
 from hopmap.progress import Progress, silent
-from hopmap.scenarios.assumed import assumed
-from hopmap.scenarios.given import GivenSettings, GivenTopology, configured, replay_given
-from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError, Parameters, Program, Result
+from hopmap.scenarios.job import Background, Job, JobsError, quantity
+from hopmap.scenarios.machine import Machine, MachineLike
+from hopmap.scenarios.outputs import Outputs
+from hopmap.scenarios.provenance import assumed_parameters
+from hopmap.scenarios.simulation import check_engine
+from hopmap.simulator import DEFAULT_ENGINE, Parameters, Program, Result
 from hopmap.simulator import simulate as replay
 from hopmap.simulator.jobs.background import background as others_send
 from hopmap.simulator.jobs.by_job import JobResult, SharedLinks, by_job, loads_by_job, shared_links
@@ -23,7 +25,6 @@ from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.units import show_seconds
 
 from .job_allocation import allocate_jobs, expect_room, free_nodes, nodes_named
-from .job_spec import Background, Job, JobsError, quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,6 +96,7 @@ class JobsRun(Shown):
             "makespan": self.makespan,
             "jobs": jobs,
             "shared": shared,
+            "algorithms": self.program.chosen,
         }
 
     def _row(self, k: int) -> dict[str, Any]:
@@ -104,15 +106,12 @@ class JobsRun(Shown):
 
 def simulate_jobs(
     jobs: Sequence[Job],
-    topology: GivenTopology,
+    machine: MachineLike,
     *,
     background: Sequence[Background] = (),
-    engine: str | None = None,
-    settings: GivenSettings = None,
+    engine: str = DEFAULT_ENGINE,
     alone: bool = True,
-    record_operations: bool = False,
-    record_links: int = 0,
-    look_at: Callable[[Program], None] | None = None,
+    outputs: Outputs | None = None,
     progress: Progress | None = None,
 ) -> JobsRun:
     """Replay several jobs at once on one machine, and each of them alone.
@@ -120,16 +119,12 @@ def simulate_jobs(
     Parameters
     ----------
     jobs : sequence of Job
-    topology : str or Topology
-        The machine.
+    machine : Machine, str or Topology
     background : sequence of Background
         What others send meanwhile.
-    engine, settings : see `hopmap.simulate`
+    engine, outputs : see `hopmap.simulate`
     alone : bool
         Whether to replay each job alone, too, for its slow-down.
-    record_operations, record_links : see `hopmap.simulate`
-    look_at : callable, optional
-        Is shown the program of all jobs before it is replayed, and may refuse it.
 
     Examples
     --------
@@ -139,25 +134,22 @@ def simulate_jobs(
     >>> [round(each, 2) for each in run.slowdowns]
     [1.51, 1.0]
     """
-    engine = engine or DEFAULT_ENGINE
-    if engine not in ENGINES:
-        raise ParameterError(choice("unknown engine", engine, ENGINES))
+    check_engine(engine)
     if not jobs:
         raise JobsError("jobs: expected at least one")
-    report = progress or silent
-    network, parameters = configured(topology, settings)
-    inputs = [
-        replay_given(job.trace, network, settings=settings, steps=job.steps, rounds=job.rounds)
-        for job in jobs
-    ]
+    report, outputs = progress or silent, outputs or Outputs()
+    machine = Machine.of(machine)
+    network, parameters = machine.network, machine.parameters
+    workloads = [job.workload for job in jobs]
+    lowered = [each.program(parameters.algorithms) for each in workloads]
     # What collectives become is decided by now, and may be different things in different jobs.
     parameters = replace(parameters, algorithms={})
-    names = numbered_names([job.name or run.name for job, run in zip(jobs, inputs, strict=True)])
+    names = numbered_names([job.name or job.workload.name for job in jobs])
     starts, repeats = [job.begins for job in jobs], [job.repeat for job in jobs]
     # One by one first, so that what is wrong with one is said of it.
     ready = [
-        merge_programs([run.program], [start], [times], [name])
-        for run, start, times, name in zip(inputs, starts, repeats, names, strict=True)
+        merge_programs([program], [start], [times], [name])
+        for program, start, times, name in zip(lowered, starts, repeats, names, strict=True)
     ]
     nodes = allocate_jobs(jobs, names, [program.ranks for program in ready], network)
     programs = [replace(program, jobs=()) for program in ready]
@@ -186,16 +178,15 @@ def simulate_jobs(
             names=numbered_names([*names, *(each.name for each in sending)]),
             background=[False] * len(programs) + [True] * len(sending),
         )
-        if look_at is not None:
-            look_at(program)
+        outputs.check_size(program)
         return program, replay(
             program,
             network,
             np.concatenate([*nodes, *loads]),
             parameters=parameters,
             engine=engine,
-            record_operations=record_operations,
-            record_links=record_links,
+            record_operations=outputs.operations,
+            record_links=outputs.bins if outputs.links else 0,
         )
 
     seconds = 2 * ends if ends > 0 else 1e-3
@@ -213,12 +204,10 @@ def simulate_jobs(
             "or a duration"
         )
     everywhere = np.concatenate([*nodes, *loads])
-    result = replace(
-        result,
-        assumed=assumed(
-            result, network, settings or {}, generated=any(each.generated for each in inputs)
-        ),
-    )
+    generated = any(each.generated for each in workloads)
+    assumed = assumed_parameters(result, network, machine.settings, generated=generated)
+    result = replace(result, assumed=assumed)
+    outputs.write(result, f"{program.name} on {network.spec}, engine {engine}")
     parts = by_job(result, program)
     shares = shared_links([job.name for job in parts], loads_by_job(program, network, everywhere))
     return JobsRun(

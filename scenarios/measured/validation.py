@@ -11,7 +11,7 @@ import numpy as np
 
 from hopmap.errors import HopmapError
 from hopmap.progress import Progress, silent
-from hopmap.scenarios.given import GivenSettings, GivenTopology, configured
+from hopmap.scenarios.machine import Machine, Settings
 from hopmap.scenarios.report.validation import write_validation
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
 from hopmap.simulator.measured.errors import agreement_of, facts, unknown
@@ -23,7 +23,7 @@ from hopmap.topologies.readers.hosts import hosts_of_ranks, nodes_of, read_hosts
 from .stencil_calls import with_stencils
 
 GivenMeasured: TypeAlias = str | Path | Measured | Sequence[str | Path]
-GivenNetworks: TypeAlias = GivenTopology | Sequence[GivenTopology]
+GivenNetworks: TypeAlias = str | Topology | Sequence[str | Topology]
 GivenAllocations: TypeAlias = str | Path | Sequence[str | Path] | None
 
 
@@ -68,7 +68,7 @@ def validate(
     measured: GivenMeasured,
     topology: GivenNetworks,
     *,
-    settings: GivenSettings = None,
+    settings: Settings | None = None,
     alloc: GivenAllocations = None,
     ranks: int = 0,
     limit: int = MOST,
@@ -94,10 +94,9 @@ def validate(
         Packets of a call that is simulated at most; larger ones are listed.
     """
     table, notes = _placed(_read(measured), alloc)
-    networks, parameters = zip(
-        *(configured(network, settings) for network in _networks(table, topology, alloc)),
-        strict=True,
-    )
+    machines = [Machine(each, settings or {}) for each in _networks(table, topology, alloc)]
+    networks = tuple(machine.network for machine in machines)
+    parameters = tuple(machine.parameters for machine in machines)
     prediction = predict(table, networks, parameters, ranks=ranks, limit=limit, progress=progress)
     prediction = with_stencils(prediction, table, networks, parameters)
     if all(prediction.why):
@@ -115,7 +114,7 @@ def calibrate_collectives(
     topology: GivenNetworks,
     *,
     keys: Sequence[str] = (),
-    settings: GivenSettings = None,
+    settings: Settings | None = None,
     alloc: GivenAllocations = None,
     ranks: int = 0,
     progress: Progress = silent,
@@ -131,7 +130,7 @@ def calibrate_collectives(
         Others that differ from their defaults; and where to begin with those that are fitted.
     """
     table, _ = _placed(_read(measured), alloc)
-    networks = [configured(spec)[0] for spec in _networks(table, topology, alloc)]
+    networks = [Machine(spec).network for spec in _networks(table, topology, alloc)]
     return fit_collectives(
         table, networks, dict(settings or {}), keys, ranks=ranks, progress=progress
     )
@@ -165,7 +164,7 @@ def _placed(table: Measured, alloc: GivenAllocations) -> tuple[Measured, tuple[s
 
 def _networks(
     table: Measured, topology: GivenNetworks, alloc: GivenAllocations
-) -> list[GivenTopology]:
+) -> list[str | Topology]:
     """Return the network of each file, with the hosts of its job."""
     count = len(table.files)
     pairs = zip(
@@ -185,7 +184,7 @@ def _of_each(given: Any, count: int, what: str) -> list[Any]:
     return (many * count)[:count]
 
 
-def _job(spec: GivenTopology, hosts: str | Path) -> Topology:
+def _job(spec: str | Topology, hosts: str | Path) -> Topology:
     if isinstance(spec, Topology):
         order = np.array(nodes_of(spec, read_hosts(str(hosts)), str(hosts)), dtype=np.int64)
         return replace(spec.only(order.tolist()), order=order)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from hopmap.progress import Progress
-from hopmap.scenarios.assumed import in_words
+from hopmap.scenarios.provenance import format_keys
 from hopmap.scenarios.quantities import count
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.stored_runs import loose_ids, loose_path, part_files
@@ -280,5 +280,5 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     facts.append(("Parameters", values_of))
     if engines:
         default = [key for key in ASSUMED if key not in given]
-        facts += [("Assumed besides", in_words(default)), ("Validated", _validated(study))]
+        facts += [("Assumed besides", format_keys(default)), ("Validated", _validated(study))]
     return [*[(k, v) for k, v in facts if v], ("Made by", f"hopmap {__version__}")]

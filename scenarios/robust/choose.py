@@ -27,36 +27,58 @@ from numpy.typing import NDArray
 
 from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress, silent
-from hopmap.scenarios.given import (
-    Given,
-    GivenMapping,
-    GivenSettings,
-    GivenTopology,
-    ReplayInput,
-    mapping_given,
-    replay_given,
-)
-from hopmap.scenarios.launchers.node_names import on_job
-from hopmap.scenarios.placement import Placement
-from hopmap.scenarios.replays import expect_engine
+from hopmap.scenarios.input_kinds import MappingLike
+from hopmap.scenarios.machine import Machine, MachineLike, nodes_of_ranks
+from hopmap.scenarios.mapping import Placement
+from hopmap.scenarios.simulation import check_engine
 from hopmap.scenarios.sweep.named_files import (
     canonical_mapper,
     initial_mapping,
     split_mapper,
 )
+from hopmap.scenarios.workload import Workload, WorkloadLike
 from hopmap.simulator import DEFAULT_ENGINE, DeadlockError, ParameterError, Steady, simulate
 from hopmap.simulator.parameters.settings import SettingError, configure
 from hopmap.simulator.uncertainty import Standing, least_regret, regrets, sentence, standings
-from hopmap.topologies import Topology
 from hopmap.topologies.spec import FILE
 
 from .ranges import GivenRanges, Settings, draw_models, ranges_given
 
 Floats: TypeAlias = NDArray[np.float64]
-Candidate: TypeAlias = str | GivenMapping
+Candidate: TypeAlias = str | MappingLike
 
 CANDIDATES = ("identity", "rcm", "recursive_bisection", "auto", "auto(objective=max_link_load)")
 SECONDS, DRAWS = 10.0, 100
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Models to draw, and how many replays they may take.
+
+    Attributes
+    ----------
+    draws : int
+        Models.
+    replays : int, optional
+        How many at most, one of each candidate at least. When left out, so many that the last two
+        candidates have every model; candidates times draws replay everything.
+    ranges : path or mapping, optional
+        A TOML file with a table [ranges], or its contents: ``{"network.buffer": [0, 1, 4],
+        "link.*.bandwidth": {"factor": [0.5, 2]}}``; see `scenarios/robust/ranges.py`.
+
+    Raises
+    ------
+    SettingError
+        No draws.
+    """
+
+    draws: int = DRAWS
+    replays: int | None = None
+    ranges: GivenRanges = None
+
+    def __post_init__(self) -> None:
+        if self.draws < 1:
+            raise SettingError(f"draws {self.draws}: expected at least 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,23 +159,14 @@ class Choice:
 
 
 def choose(
-    given: Given,
-    topology: GivenTopology,
+    workload: WorkloadLike,
+    machine: MachineLike,
     candidates: Sequence[Candidate] = CANDIDATES,
     *,
-    draws: int = DRAWS,
-    replays: int | None = None,
-    ranges: GivenRanges = None,
+    sampling: Sampling | None = None,
     seed: int = 0,
     seconds: float = SECONDS,
-    names: str | Path | None = None,
-    hosts: str | Path | None = None,
-    nodelist: str | None = None,
-    spread: bool = False,
-    engine: str | None = None,
-    settings: GivenSettings = None,
-    steps: int | None = None,
-    rounds: int | None = None,
+    engine: str = DEFAULT_ENGINE,
     progress: Progress = silent,
 ) -> Choice:
     """Choose the mapping that is never far behind the best, whatever the model.
@@ -163,65 +176,57 @@ def choose(
 
     Parameters
     ----------
-    given, topology, names, hosts, nodelist, spread, settings, steps, rounds
+    workload, machine
         See `simulate` and `map_ranks`. What is set stays as it is set; factors are drawn of it.
     candidates : sequence
         Pipelines, files ("file:today.csv", or a path), or mappings.
-    draws : int
-        Models.
-    replays : int, optional
-        How many at most, one of each candidate at least. When left out, so many that the last two
-        candidates have every model; candidates times draws replay everything.
-    ranges : path or mapping, optional
-        A TOML file with a table [ranges], or its contents: ``{"network.buffer": [0, 1, 4],
-        "link.*.bandwidth": {"factor": [0.5, 2]}}``; see `scenarios/robust/ranges.py`.
+    sampling : Sampling, optional
+        Models to draw, and how many replays they may take.
     seed : int
         Of mappers and models.
     seconds : float
         Time budget of all searches together.
-    engine : str, optional
-        Of the replays, "compiled" when left out.
+    engine : str
+        Of the replays.
 
     Examples
     --------
-    >>> found = choose("stencil:4x4,5pt,bytes=1e5", "torus:4x4", ["identity", "random"], draws=8)
+    >>> few = Sampling(draws=8)
+    >>> grid = "stencil:4x4,5pt,bytes=1e5"
+    >>> found = choose(grid, "torus:4x4", ["identity", "random"], sampling=few)
     >>> found.best.mapper
     'identity'
     """
-    if draws < 1:
-        raise SettingError(f"draws {draws}: expected at least 1")
-    expect_engine(engine)
+    sampling = sampling or Sampling()
+    draws, replays = sampling.draws, sampling.replays
+    check_engine(engine)
     asked = [_canonical(each) for each in candidates]
     if len(asked) < 2:
         raise SettingError(f"candidates: {len(asked)}: expected two or more to choose from")
-    run = replay_given(given, topology, settings=settings, steps=steps, rounds=rounds)
-    network = on_job(run.network, names, hosts, nodelist)
-    found = draw_models(ranges_given(ranges), network, settings or {}, draws, seed)
-    placements = _placements(run, network, asked, seed, seconds, spread, progress)
+    workload, machine = Workload.of(workload), Machine.of(machine)
+    network, settings = machine.network, machine.settings
+    workload.program(machine.parameters.algorithms)  # read before anything takes long
+    found = draw_models(ranges_given(sampling.ranges), network, settings, draws, seed)
+    placements = _placements(workload, machine, asked, seed, seconds, progress)
     if replays is None:
         replays = budget(len(placements), draws)
     if replays < len(placements):
         raise SettingError(f"replays {replays}: expected {len(placements)}, one of each mapping")
-    programs = {tuple(sorted(run.parameters.algorithms.items())): run.program}
     made, refused = 0, list[str]()
 
     def replay(candidate: int, model: int) -> float:
         nonlocal made
-        changed = {**(settings or {}), **found[model]}
+        changed = {**settings, **found[model]}
         progress(made, replays, f"{made} of {replays} replays")
         made += 1
         try:
             here, parameters = configure(network, tuple(changed.items()))
-            chosen = tuple(sorted(parameters.algorithms.items()))
-            if chosen not in programs:
-                again = replay_given(given, topology, settings=changed, steps=steps, rounds=rounds)
-                programs[chosen] = again.program
             return simulate(
-                programs[chosen],
+                workload.program(parameters.algorithms),
                 here,
                 placements[candidate].node_of,
                 parameters=parameters,
-                engine=engine or DEFAULT_ENGINE,
+                engine=engine,
                 steady=Steady(),
             ).makespan
         except (ParameterError, DeadlockError) as error:
@@ -231,7 +236,7 @@ def choose(
     times = halving(len(placements), draws, replay, replays)
     if np.isnan(times).all():
         raise ParameterError(f"ranges: no model can be replayed: {refused[0]}")
-    return Choice(run.name, placements, tuple(found), times, made, tuple(refused))
+    return Choice(workload.name, placements, tuple(found), times, made, tuple(refused))
 
 
 def _canonical(candidate: Candidate) -> Candidate:
@@ -242,17 +247,17 @@ def _canonical(candidate: Candidate) -> Candidate:
 
 
 def _placements(
-    run: ReplayInput,
-    network: Topology,
+    workload: Workload,
+    machine: Machine,
     candidates: Sequence[Candidate],
     seed: int,
     seconds: float,
-    spread: bool,
     progress: Progress,
 ) -> tuple[Placement, ...]:
     """Make the mappings; those that are equal become one of several names."""
-    ranks, traffic = run.program.ranks, run.program.traffic()
-    room = network.evenly(ranks) if spread else network
+    program, network = workload.program(machine.parameters.algorithms), machine.network
+    ranks, traffic = program.ranks, program.traffic()
+    room = machine.usable(ranks)
     found: dict[bytes, Placement] = {}
     for done, each in enumerate(candidates):
         name = each if isinstance(each, str) else getattr(each, "mapper", f"mapping {done + 1}")
@@ -268,13 +273,13 @@ def _placements(
                     seconds=seconds / len(candidates),
                     initial=start,
                 )
-        node_of = mapping_given(each if start is None else start, network, ranks)
+        node_of = nodes_of_ranks(each if start is None else start, network, ranks)
         key = node_of.tobytes()
         if key in found:
             if name not in found[key].mapper.split(" = "):
                 found[key] = replace(found[key], mapper=f"{found[key].mapper} = {name}")
         else:
-            found[key] = Placement(run.name, node_of, traffic, network, name, took)
+            found[key] = Placement(workload, machine, node_of, traffic, network, name, took)
     return tuple(found.values())
 
 

@@ -11,12 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
+from hopmap.scenarios.workload import Workload
 from hopmap.simulator import Program
-from hopmap.simulator.programs.from_source import (
-    messages_of_source,
-    program_of_source,
-    traffic_of_source,
-)
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.job import OVER, split
 from hopmap.topologies.readers.files import file_and_name
@@ -61,7 +57,7 @@ def planned_traffic(
 
     def read() -> Traffic:
         collectives = "ignore" if algorithms is None else "expand"
-        return traffic_of_source(source, collectives, algorithms).traffic
+        return Workload(source, collectives=collectives).sent(algorithms).traffic
 
     return unchanged(source.name, read, source.digest, digest)
 
@@ -76,7 +72,7 @@ def counts_collectives(source: Source, _digest: str, collectives: str) -> bool:
         "auto" reads what is sent.
     """
     if collectives == "auto" and source.has_collectives:
-        return bool(messages_of_source(source).outweighed)
+        return bool(Workload(source).messages.outweighed)
     return collectives == "expand" and source.has_collectives
 
 
@@ -91,8 +87,7 @@ def planned_program(
     """Return what is replayed of the source that had this digest; see `planned_traffic`."""
 
     def read() -> Program:
-        chosen = dict(algorithms)
-        return program_of_source(source, steps=steps, rounds=rounds, algorithms=chosen).program
+        return Workload(source, steps, rounds).program(dict(algorithms))
 
     return unchanged(source.name, read, source.digest, digest)
 

@@ -13,6 +13,7 @@ import numpy as np
 from hopmap.mappers.pipeline import time_mapping
 from hopmap.scenarios.jobs.co_running import exclude_used_nodes, neighbours, simulate_beside
 from hopmap.scenarios.jobs.job_spec import jobs_digest, read_jobs
+from hopmap.scenarios.machine import Machine
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
 from hopmap.simulator import Metrics, MetricsError, Program, Result, Steady, evaluate, simulate
@@ -102,12 +103,12 @@ def usable_network(run: Run) -> Topology:
 
 @lru_cache(maxsize=8)
 def _usable(topology: str, network: str, settings: Settings, others: str, digest: str) -> Topology:
-    built, _ = configure(planned_network(topology, network), settings)
+    machine = Machine(planned_network(topology, network), dict(settings))
     if not others:
-        return built
+        return machine.network
 
     def read() -> Topology:
-        return exclude_used_nodes(neighbours(read_jobs(others)[0], built, dict(settings)), built)
+        return exclude_used_nodes(neighbours(read_jobs(others)[0], machine), machine.network)
 
     return unchanged(others, read, lambda: jobs_digest(others), digest)
 
@@ -127,10 +128,10 @@ def _placed(run: Run, traffic: Traffic, topology: Topology) -> tuple[Mapping, fl
 @lru_cache(maxsize=32)
 def _among(run: Run, nodes: bytes) -> Result:
     """Replay a mapping beside the other jobs."""
-    topology = planned_network(run.topology, run.network)
+    machine = Machine(planned_network(run.topology, run.network), dict(run.settings))
     node_of = np.frombuffer(nodes, dtype=np.int64)
-    how = {"engine": run.engine, "settings": dict(run.settings)}
-    return simulate_beside(_program(run), node_of, topology, run.others, **how)
+    assert run.engine is not None
+    return simulate_beside(_program(run), node_of, machine, run.others, run.engine)
 
 
 def _left_out(result: Result) -> str | None:

@@ -32,6 +32,8 @@ from hopmap.units import show_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .failure_impact import FailureImpact
+
 CONVENTIONS = ("hopmap", "maplib")
 
 
@@ -131,6 +133,10 @@ class Metrics(Shown):
         What each link carries; only by the convention "hopmap".
     network : Topology, optional
         What was measured on.
+    hot_links : list of HotLink
+        The busiest links, if they were asked for.
+    failure_impact : FailureImpact, optional
+        What failures cost, if that was asked for.
     """
 
     convention: str
@@ -143,6 +149,8 @@ class Metrics(Shown):
     link_messages: NDArray[np.int64] | None = field(default=None, compare=False)
     link_bytes: NDArray[np.int64] | None = field(default=None, compare=False)
     network: Topology | None = field(default=None, compare=False)
+    hot_links: list[HotLink] = field(default_factory=list, compare=False)
+    failure_impact: FailureImpact | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         sizes = self.bytes
@@ -154,7 +162,7 @@ class Metrics(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics with the keys of ``evaluate --json``."""
-        return {
+        found = {
             "convention": self.convention,
             "ranks": self.ranks,
             "nodes": self.nodes,
@@ -162,7 +170,11 @@ class Metrics(Shown):
             "pairs": self.pairs,
             "messages": asdict(self.messages),
             "bytes": asdict(self.bytes),
+            "hot_links": [asdict(link) for link in self.hot_links],
         }
+        if self.failure_impact is not None:
+            found["losses"] = self.failure_impact.to_dict()
+        return found
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each figure, like ``ienpc_total``, and columns messages and bytes."""

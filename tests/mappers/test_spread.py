@@ -45,7 +45,7 @@ def test_a_network_with_too_few_slots_stays_as_it_is_and_is_refused():
 def test_spread_ranks_take_every_node(mapper):
     """lu.S.8 on mesh:2x2x2*4 fills two nodes of eight, by all of these, or one rank a node."""
     packed = hm.map_ranks("lu.S.8", "mesh:2x2x2*4", mapper)
-    spread = hm.map_ranks("lu.S.8", "mesh:2x2x2*4", mapper, spread=True)
+    spread = hm.map_ranks("lu.S.8", hm.Machine("mesh:2x2x2*4", balanced=True), mapper)
     assert len(set(packed.node_of.tolist())) == 2
     assert sorted(spread.node_of.tolist()) == list(range(8))
     assert spread.topology.slots.tolist() == [4] * 8
@@ -53,10 +53,8 @@ def test_spread_ranks_take_every_node(mapper):
 
 def test_a_start_that_is_not_spread_is_refused():
     with pytest.raises(MappingError, match="initial mapping: ranks 0, 1, 2, 3 on node 0: expected"):
-        hm.map_ranks(
-            lu_traffic("S", 8), "mesh:2x2x2*4", "local_search", initial=[0] * 4 + [1] * 4,
-            spread=True,
-        )  # fmt: skip
+        machine = hm.Machine("mesh:2x2x2*4", balanced=True)
+        hm.map_ranks(lu_traffic("S", 8), machine, "local_search", initial=[0] * 4 + [1] * 4)
 
 
 def test_the_command_and_the_nodes_of_a_job(tmp_path):

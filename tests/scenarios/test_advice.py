@@ -22,11 +22,11 @@ RING = {"link.bandwidth": 1e9, "link.latency": 1e-6, "noise.start": 1e-9}
 
 def test_partners_far_apart_are_brought_together():
     """On a ring of 8, partners 4 apart: one link instead of four, without sharing any."""
-    found = hm.advise(PAIRS, "torus:8", ["auto"], settings=RING)
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["auto"])
     assert found.worth_it
     assert found.best.placement.mapper == "auto"
     assert found.best.placement.metrics().bytes.dilation.max == 1
-    direct = hm.simulate(PAIRS, "torus:8", found.best.placement, settings=RING)
+    direct = hm.simulate(PAIRS, hm.Machine("torus:8", settings=RING), found.best.placement)
     assert found.best.result.makespan == pytest.approx(direct.makespan, rel=1e-4)
     gain = found.gain
     assert 0 < gain.low <= gain.median <= gain.high < 1
@@ -36,7 +36,9 @@ def test_partners_far_apart_are_brought_together():
 
 
 def test_a_run_that_only_computes_needs_no_mapping():
-    found = hm.advise("lu.S.4", "torus:2x2", ["random"], settings={"compute.scale": 1000})
+    found = hm.advise(
+        "lu.S.4", hm.Machine("torus:2x2", settings={"compute.scale": 1000}), ["random"]
+    )
     assert found.network_share < 0.01
     assert not found.worth_it
     assert "placement does not matter here: more than 99.9 % of the run" in found.verdict
@@ -45,7 +47,7 @@ def test_a_run_that_only_computes_needs_no_mapping():
 def test_the_share_of_the_network_is_what_a_network_without_time_saves():
     """One message of 1 MB over one link: only overheads are left."""
     one = hm.Traffic.from_pairs(2, [0], [1], [1], [10**6])
-    found = hm.advise(one, "mesh:2", ["random"], settings={"link.bandwidth": 1e9})
+    found = hm.advise(one, hm.Machine("mesh:2", settings={"link.bandwidth": 1e9}), ["random"])
     parameters = hm.Parameters()
     least = parameters.overhead_send + parameters.overhead_recv
     assert found.free == pytest.approx(least, rel=1e-6)
@@ -55,7 +57,7 @@ def test_the_share_of_the_network_is_what_a_network_without_time_saves():
 def test_the_share_is_that_of_the_order_as_launched(monkeypatch):
     seen = []
     monkeypatch.setattr(advice, "free_makespan", lambda *asked: seen.append(asked[2]) or 0.0)
-    found = hm.advise(PAIRS, "torus:8", ["auto(moves=100)"], repeat=6, settings=RING)
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["auto(moves=100)"], repeat=6)
     assert [node_of.tolist() for node_of in seen] == [list(range(8))]
     assert found.best is not found.launched
 
@@ -63,7 +65,7 @@ def test_the_share_is_that_of_the_order_as_launched(monkeypatch):
 def test_neighbours_are_left_where_they_are():
     """Pairs side by side already have one link of their own."""
     good = hm.Traffic.from_pairs(8, [0, 1, 2, 3], [1, 0, 3, 2], [1] * 4, [10**6] * 4)
-    found = hm.advise(good, "torus:8", ["auto", "random"], settings=RING)
+    found = hm.advise(good, hm.Machine("torus:8", settings=RING), ["auto", "random"])
     assert found.best is found.launched
     assert found.gain == (0, 0, 0)
     assert found.verdict == "keep the order as launched: no mapper found a faster one"
@@ -71,7 +73,7 @@ def test_neighbours_are_left_where_they_are():
 
 def test_what_noise_hides_is_not_advised():
     """Half of the seeds say the one, half the other."""
-    found = hm.advise(PAIRS, "torus:8", ["auto"], settings=RING)
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["auto"])
     ensemble = found.launched.result.ensemble
     mixed = ensemble.makespans * np.tile([0.8, 1.1], 10)
     result = replace(found.best.result, ensemble=replace(ensemble, makespans=mixed))
@@ -83,7 +85,7 @@ def test_what_noise_hides_is_not_advised():
 
 def test_late_starts_that_outweigh_the_gain_are_not_worth_it():
     """Milliseconds of a run of seconds, the same seeds for both: sure, and hardly worth it."""
-    found = hm.advise(PAIRS, "torus:8", ["auto"], settings=RING | {"noise.start": 1.0})
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING | {"noise.start": 1.0}), ["auto"])
     assert found.sure
     assert not found.worth_it
     assert found.verdict.startswith("hardly worth it: 0.")
@@ -187,16 +189,16 @@ def test_the_gain_is_said_in_time_and_in_per_cent_with_its_interval(pairs):
 
 def test_long_messages_are_replayed_as_flows(monkeypatch):
     """As soon as packets are many, of one message or of all; packets in turns need their engine."""
-    found = hm.advise(PAIRS, "torus:8", ["random"], settings=RING)
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["random"])
     assert found.engine == found.best.result.engine == "compiled"
     monkeypatch.setattr(advice, "MANY", 1000)
-    found = hm.advise(PAIRS, "torus:8", ["random"], settings=RING)
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["random"])
     assert found.engine == found.best.result.engine == found.to_dict()["engine"] == "flow"
     assert hm.advise(PAIRS, "torus:8", ["random"], engine="analytic").engine == "analytic"
     replayed = advice._replayed
 
-    def by_simpy(run, placement, _, repeat=0):  # what the engine has for turns compiles for long
-        return replayed(run, placement, "simpy", repeat)
+    def by_simpy(placement, _, repeat=0):  # what the engine has for turns compiles for long
+        return replayed(placement, "simpy", repeat)
 
     monkeypatch.setattr(advice, "_replayed", by_simpy)
     for most, settings in (
@@ -205,5 +207,5 @@ def test_long_messages_are_replayed_as_flows(monkeypatch):
         (1, {"packet_size": 10**6}),
     ):
         monkeypatch.setattr(advice, "MANY", most)
-        found = hm.advise(PAIRS, "torus:8", ["random"], settings=settings)
+        found = hm.advise(PAIRS, hm.Machine("torus:8", settings=settings), ["random"])
         assert found.engine == "compiled", settings

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hopmap.scenarios.simulated_objective import Simulated
+from hopmap.scenarios.simulated_objective import Replayed, Simulated
 from support import DATA, about
 from support.commands import invoke
 
@@ -128,14 +128,14 @@ def test_what_makes_no_sense_is_one_line():
         ("--objective makespam", "'makespam' (did you mean makespan?): expected one of card"),
         ("--objective energy", "nothing draws any: expected a setting like --set energy.link"),
         ("--objective makespan -m minmd", "minmd: does not work for a function as objective"),
-        ("--objective makespan --rounds 2", "rounds 2: only for traffic, mg.S.16 is a trace"),
+        ("--objective makespan --rounds 2", "rounds 2: mg.S.16 is no traffic, it has an order"),
         ("--objective makespan --engine flaw", "unknown engine 'flaw' (did you mean flow?)"),
         ("--objective makespan --set link.speed=1", "unknown parameter 'link.speed'"),
-        ("--objective max_link_load --engine flow", "engine flow: expected objective makespan"),
-        ("--steps 2", "steps 2: expected objective makespan with it"),
+        ("--objective max_link_load --engine flow", "--engine flow requires --objective makespan"),
+        ("--steps 2", "steps 2: mg.S.16 is no benchmark"),
         (
             "--objective makespan_bound --engine flow",
-            "engine flow: expected objective makespan with it",
+            "--engine flow requires --objective makespan",
         ),
     ]:
         with about(words, line):
@@ -161,8 +161,10 @@ def test_the_first_mapping_and_the_best_are_replayed_once(monkeypatch):
         asked.append(node_of.tolist())
         return float(node_of[0])
 
-    monkeypatch.setattr(Simulated, "_replayed", replayed)
-    value = Simulated("makespan", SimpleNamespace(program=None, parameters=None), "compiled")
+    monkeypatch.setattr(Simulated, "_replay", replayed)
+    workload = SimpleNamespace(program=lambda _: None)
+    machine = SimpleNamespace(parameters=SimpleNamespace(algorithms={}))
+    value = Simulated(Replayed(), workload, machine)
     first, worse, best, equal = (np.array(m) for m in ([3, 0], [5, 0], [1, 0], [1, 2]))
     assert [value(m) for m in (first, worse, best, equal, first, best)] == [3, 5, 1, 1, 3, 1]
     assert [value(m) for m in (worse, equal)] == [5, 1]  # not kept: there may be millions of them

@@ -33,7 +33,7 @@ def test_an_exchange_is_the_stencil_replayed_under_the_mapper(tmp_path, algorith
     made = predicted(tmp_path, [row("stencil:4x4,star", algorithm, 20_000)], "cluster:4*4")
     grid = "stencil:4x4,star,bytes=20000"
     mapped = hm.map_ranks(grid, "cluster:4*4", "row_major" if algorithm == "mpi" else algorithm)
-    replay = hm.simulate(grid, "cluster:4*4", mapped.node_of, settings=SETTINGS)
+    replay = hm.simulate(grid, hm.Machine("cluster:4*4", settings=SETTINGS), mapped.node_of)
     assert made.time.tolist() == [replay.makespan]
     assert made.why == ("",)
 

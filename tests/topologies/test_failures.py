@@ -146,7 +146,8 @@ def test_nothing_that_failed_is_the_same_network():
     mapping = list(range(16))
     for engine in ("compiled", "simpy", "flow"):
         runs = [
-            hm.simulate("cg.S.16", net, mapping, engine=engine, steps=1) for net in (plain, none)
+            hm.simulate(hm.Workload("cg.S.16", steps=1), net, mapping, engine=engine)
+            for net in (plain, none)
         ]
         assert runs[0].makespan == runs[1].makespan
         assert (runs[0].link_busy == runs[1].link_busy).all()
@@ -219,13 +220,22 @@ def test_finite_buffers_get_classes_without_a_ring_or_are_refused():
         [9000] * 240,
     )
     runs = [
-        hm.simulate(every, network, range(16), settings=settings_, engine=e, rounds=1)
+        hm.simulate(
+            hm.Workload(every, rounds=1),
+            hm.Machine(network, settings=settings_),
+            range(16),
+            engine=e,
+        )
         for e in ("simpy", "compiled")
     ]
     assert runs[0].makespan == runs[1].makespan
     if most > 1:
         with pytest.raises(hm.HopmapError, match="in a ring of"):
-            hm.simulate(every, network, range(16), settings={"network.buffer": 1}, rounds=1)
+            hm.simulate(
+                hm.Workload(every, rounds=1),
+                hm.Machine(network, settings={"network.buffer": 1}),
+                range(16),
+            )
 
 
 @given(st.integers(0, 50))

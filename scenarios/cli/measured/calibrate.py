@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import AsJson, Sets, check_options, check_out, settings_given
+from ..checks import check_options, check_out
+from ..options import AsJson, Sets, settings_of
 from .arguments import Allocations, Ranks
 from .collectives import calibrate_to_collectives
 from .pingpong import calibrate_to_pingpong
@@ -63,7 +64,7 @@ def calibrate(
         )
         if not topology:
             raise typer.BadParameter("--topology: a fit to collectives needs one: expected SPEC")
-        settings = settings_given(set_)
+        settings = settings_of(set_)
         calibrate_to_collectives(
             measured, topology, fit or [], alloc, ranks, settings, out, as_json
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hopmap.units import show_seconds
 
-from ..arguments import check_picture
+from ..checks import check_picture
 from ..console import print_json, print_table, say, working
 from .arguments import show_parameter
 

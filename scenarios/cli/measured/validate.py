@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..arguments import AsJson, Sets, expect_folder, settings_given
+from ..checks import check_folder
 from ..console import print_json, print_table, say, working
+from ..options import AsJson, Sets, settings_of
 from .arguments import Allocations, Ranks
 
 if TYPE_CHECKING:
@@ -52,12 +53,12 @@ def validate(
     """Hold the model against measured collectives: errors by algorithm and size, choices."""
     from hopmap.scenarios.measured.validation import validate as held
 
-    expect_folder("--out", out)
+    check_folder("--out", out)
     with working("simulating") as progress:
         found = held(
             measured,
             topology,
-            settings=settings_given([*(set_ or []), *([str(parameters)] if parameters else [])]),
+            settings=settings_of([*(set_ or []), *([str(parameters)] if parameters else [])]),
             alloc=alloc,
             ranks=ranks,
             limit=int(limit),

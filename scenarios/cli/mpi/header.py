@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from hopmap.scenarios.cli.arguments import AsJson, check_out, expect_folder
+from hopmap.scenarios.cli.checks import check_folder, check_out
 from hopmap.scenarios.cli.console import print_json, say
+from hopmap.scenarios.cli.options import AsJson
 
 
 def header(
@@ -29,7 +30,7 @@ def header(
 
     check_out(out)
     check_out(folder, folder=True)
-    expect_folder("--dir", folder)
+    check_folder("--dir", folder)
     if out is not None and folder is not None:
         raise typer.BadParameter(f"--out {out} and --dir {folder}: expected one of them")
     texts = {} if out is None else {out: header_text()}

@@ -14,8 +14,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hopmap.scenarios.cli.arguments import AsJson, check_out
+from hopmap.scenarios.cli.checks import check_out
 from hopmap.scenarios.cli.console import print_json, print_table, say, warn, working
+from hopmap.scenarios.cli.options import AsJson
 
 BUFFER = "HOPMAP_RECORD_BUFFER"  # bytes of a process that wait to be written
 _SIGNAL = 128  # what shells add to the number of the signal that ended a program

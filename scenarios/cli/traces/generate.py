@@ -12,8 +12,9 @@ import typer
 
 from hopmap.errors import choice
 
-from ..arguments import AsJson, check_options, check_out
+from ..checks import check_options, check_out
 from ..console import warn, working
+from ..options import AsJson
 from .reading import print_facts, put_traffic, traffic_facts
 
 # What each kind of traffic is generated from, beside --out and --json.
@@ -233,7 +234,7 @@ def _generate_spmv(
 
 
 def _generate_training(sizes: str, out: Path, as_json: bool) -> None:
-    from hopmap.simulator.programs.from_source import traffic_of_source
+    from hopmap.scenarios.workload import Workload
     from hopmap.traces import traffic_of
     from hopmap.traces.otf2.write import write_trace
     from hopmap.traces.sources import open_source
@@ -246,7 +247,7 @@ def _generate_training(sizes: str, out: Path, as_json: bool) -> None:
             traffic = traffic_of(trace)
             write_trace(trace, out)
         else:
-            traffic = traffic_of_source(source, "expand").traffic
+            traffic = Workload(source, collectives="expand").sent().traffic
             put_traffic(out, traffic)
         facts = traffic_facts(traffic) | {"wall_seconds": time.perf_counter() - begin}
     print_facts(source.name, facts | {"out": str(out)}, as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,18 +11,7 @@ import typer
 
 from hopmap.units import show_bytes, show_seconds
 
-from ..arguments import (
-    Algorithms,
-    AsJson,
-    Collectives,
-    CollectivesOption,
-    Rma,
-    RmaOption,
-    TraceOrTraffic,
-    check_out,
-    check_picture,
-    settings_given,
-)
+from ..checks import check_out, check_picture
 from ..console import (
     chosen_rows,
     left_out_lines,
@@ -31,12 +21,12 @@ from ..console import (
     warn_of,
     working,
 )
+from ..options import AsJson, Collectives, Sets, Trace, TrafficOptions, settings_of
 
 if TYPE_CHECKING:
     from hopmap.progress import Progress
-    from hopmap.simulator.programs.from_source import SourceTraffic
+    from hopmap.scenarios.workload import Workload
     from hopmap.traces import Traffic
-    from hopmap.traces.sources import Source
 
 
 Workers = Annotated[
@@ -49,25 +39,33 @@ Workers = Annotated[
 ]
 
 
-def info(trace: TraceOrTraffic, workers: Workers = None, as_json: AsJson = False) -> None:
+@dataclass(frozen=True)
+class MatrixOptions(TrafficOptions):
+    """The same, of point-to-point messages alone unless told otherwise."""
+
+    collectives: Collectives = Collectives.IGNORE
+
+
+def info(trace: Trace, workers: Workers = None, as_json: AsJson = False) -> None:
     """Say what is in a trace or a traffic file."""
-    source = _opened(trace)
-    with working(f"reading {source.name}", compiles=not source.needs_rounds) as progress:
-        facts, *_ = _read(source, progress, workers=workers)
-    print_facts(source.name, facts, as_json)
+    from hopmap.scenarios.workload import Workload
+
+    workload = Workload(trace)
+    with working(f"reading {workload.name}", compiles=workload.has_order) as progress:
+        facts = _read(workload, progress, workers)
+    print_facts(workload.name, facts, as_json)
 
 
 def matrix(
-    trace: TraceOrTraffic,
+    trace: Trace,
+    options: MatrixOptions,
     out: Annotated[
         Path | None, typer.Option(help="Traffic: .npz .mtx .csv .graph .grf; - is stdout, as .csv.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Picture of the matrix: .svg .png .pdf.")
     ] = None,
-    collectives: CollectivesOption = Collectives.IGNORE,
-    rma: RmaOption = Rma.INCLUDE,
-    settings: Algorithms = None,
+    sets: Sets = None,
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
@@ -76,96 +74,57 @@ def matrix(
         raise typer.BadParameter("expected --out FILE, --plot FILE or --json")
     check_picture(plot)
     check_out(out, plot)
-    from hopmap.scenarios.given import algorithms_of, tell_of_traffic
-    from hopmap.simulator.programs.from_source import check_collectives, traffic_of_source
+    from hopmap.simulator.parameters.settings import algorithms_from
 
-    algorithms = algorithms_of(settings_given(settings))
-    check_collectives(collectives, algorithms)
-    source = _opened(trace)
-    with working(f"reading {source.name}") as progress:
-        facts, messages = _read(source, progress, str(rma), workers)
+    algorithms = algorithms_from(tuple(settings_of(sets).items()))
+    workload = options.workload(trace)
+    with working(f"reading {workload.name}") as progress:
+        facts = _read(workload, progress, workers)
         begin = time.perf_counter()
-        found = traffic_of_source(source, collectives, algorithms, str(rma), messages)
+        found = workload.sent(algorithms)
         facts["wall_seconds"] += time.perf_counter() - begin
-        traffic = found.traffic
         if found.one_sided:
-            facts["rma"] = str(rma)
+            facts["rma"] = str(workload.rma)
         if found.expanded:
             facts |= {"algorithms": found.chosen, "notes": found.notes}
         if found.expanded or found.one_sided:
-            facts |= traffic_facts(traffic)
+            facts |= traffic_facts(found.traffic)
         if out is not None:
-            put_traffic(out, traffic)
+            put_traffic(out, found.traffic)
             facts["out"] = str(out)
         if plot is not None:
-            _plot(traffic, plot, source.name)
+            _plot(found.traffic, plot, workload.name)
             facts["plot"] = str(plot)
-    tell_of_traffic(source.name, found, rma)
-    print_facts(source.name, facts, as_json)
+    workload.warn_about(found)
+    print_facts(workload.name, facts, as_json)
 
 
-def _opened(trace: str) -> Source:
-    """Say what a trace argument means; see `open_source`."""
-    from hopmap.scenarios.mistaken import TRACE, expect
-    from hopmap.traces.sources import open_source
+def _read(workload: Workload, progress: Progress, workers: int | None = None) -> dict[str, Any]:
+    """Read a workload's traffic without collectives; return what else is known of it."""
+    from hopmap.traces.otf2.files import companion_of, find_archive
 
-    expect(TRACE, trace)
-    return open_source(trace)
-
-
-def _read(
-    source: Source, progress: Progress, rma: str = "include", workers: int | None = None
-) -> tuple[dict[str, Any], SourceTraffic]:
-    """Read a source's traffic without collectives, with what else is known of it."""
-    from hopmap.simulator.programs.computation import omissions
-    from hopmap.simulator.programs.from_source import (
-        SourceTraffic,
-        left_out_of_archive,
-        left_out_of_recording,
-        of_summary,
-        program_of_source,
-        traffic_of_source,
-        weighed,
-    )
-    from hopmap.traces.summary import summarize
-
-    if workers is not None and source.archive is None:
-        raise typer.BadParameter(f"--workers: {source.name} is no OTF2 archive: expected without")
-    if source.archive is not None:
+    archive = workload.archive
+    if workers is not None and archive is None:
+        raise typer.BadParameter(f"--workers: {workload.name} is no OTF2 archive: expected without")
+    beside: dict[str, Any] = {}
+    if archive is not None:
         from hopmap.traces.otf2 import read_kernels
-        from hopmap.traces.otf2.files import companion_of, find_archive
-        from hopmap.traces.otf2.totals import read_summary
 
         read_kernels.time_callbacks(), read_kernels.total_callbacks()  # compiled here, untimed
-        begin = time.perf_counter()
-        read = read_summary(source.archive, progress=progress, workers=workers)
-        seconds = time.perf_counter() - begin
-        counts = companion_of(find_archive(source.archive))
-        beside: dict[str, Any] = {"counts": str(counts)} if counts.is_file() else {}
-        beside["left_out"] = left_out_of_archive(source.archive, read)
-        return read.to_dict() | beside | {"wall_seconds": seconds}, of_summary(source, read, rma)
+        counts = companion_of(find_archive(archive))
+        beside = {"counts": str(counts)} if counts.is_file() else {}
     begin = time.perf_counter()
-    if source.is_recorded:
-        trace = source.trace()
-        summary = summarize(trace)
-        seconds = time.perf_counter() - begin
-        told: dict[str, Any] = {"left_out": left_out_of_recording(trace)}
-        facts = summary.to_dict() | told | {"wall_seconds": seconds}
-        return facts, of_summary(source, summary, rma)
-    if source.has_program and not source.has_calls:
-        program = program_of_source(source).program
-        traffic = program.traffic()
-        seconds = time.perf_counter() - begin
-        told = {"events": source.schedule().operations, "collectives": {}, "ignored": {}}
-        told |= {"left_out": omissions(program), "collective_bytes": None, "duration": None}
-        return traffic_facts(traffic) | told | {"wall_seconds": seconds}, weighed(
-            source, SourceTraffic(traffic, {})
-        )
-    messages = traffic_of_source(source, rma=rma)
+    summary = workload.read_summary(progress, workers)
+    traffic = workload.messages.traffic
     seconds = time.perf_counter() - begin
-    unknown: dict[str, Any] = dict.fromkeys(("events", "collective_bytes", "duration"))
-    unknown |= {"collectives": {}, "ignored": {}, "left_out": []}
-    return traffic_facts(messages.traffic) | unknown | {"wall_seconds": seconds}, messages
+    if summary is None:
+        facts = traffic_facts(traffic) | dict.fromkeys(("events", "collective_bytes", "duration"))
+        facts |= {"collectives": {}, "ignored": {}}
+        if workload.schedule is not None:
+            facts["events"] = workload.schedule.operations
+    else:
+        facts = summary.to_dict()
+    return facts | beside | {"left_out": workload.omissions(), "wall_seconds": seconds}
 
 
 def traffic_facts(traffic: Traffic) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import AsJson, check_out
+from ..checks import check_out
 from ..console import say, working
+from ..options import AsJson
 from .reading import print_facts, traffic_facts
 
 
@@ -32,7 +33,7 @@ def scale(
 
     scaled:RANKS,TRACE,... is the same program wherever a trace is asked for, loops kept.
     """
-    from hopmap.scenarios.mistaken import TRACE, expect
+    from hopmap.scenarios.input_kinds import TRACE, check_kind
     from hopmap.traces.extrapolation.extrapolate import open_scaled
     from hopmap.traces.folded import traffic_of_folded, unfolded
     from hopmap.traces.formats.files import save_traffic
@@ -40,7 +41,7 @@ def scale(
 
     check_out(out, folder=out.suffix == ".otf2")
     for trace in traces:
-        expect(TRACE, trace)
+        check_kind(TRACE, trace)
     source = open_scaled(f"{ranks},{','.join(traces)}", None)
     with working(f"extrapolating to {ranks} ranks"):
         begin = time.perf_counter()

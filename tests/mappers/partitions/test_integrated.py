@@ -94,7 +94,7 @@ def test_a_grid_of_blocks_on_its_hierarchy_is_cut_along_the_blocks(seed):
     traffic = Traffic.from_pairs(1024, pairs.src, pairs.dst, pairs.messages, weight)
     mapper = "integrated(starts=40,cycles=20)"
     placed = hm.map_ranks(
-        shuffled(traffic, seed), "tree:4:4@1:10", mapper, seed=seed, imbalance=0.03
+        shuffled(traffic, seed), hm.Machine("tree:4:4@1:10", imbalance=0.03), mapper, seed=seed
     )
     assert placed.metrics().bytes.dilation.sum == 64 * 10 + 4 * 32 * 10
     assert (np.bincount(placed.node_of) == 64).all()
@@ -104,7 +104,7 @@ def test_a_ring_of_vertices_goes_round_a_ring_of_nodes():
     """Eight cuts, each between neighbours: what the mapping costs at least on eight nodes."""
     around = np.arange(800)
     ring = Traffic.from_pairs(800, around, (around + 1) % 800, around * 0 + 1, around * 0 + 1)
-    placed = hm.map_ranks(shuffled(ring, 1), "torus:8", "integrated", imbalance=0.03)
+    placed = hm.map_ranks(shuffled(ring, 1), hm.Machine("torus:8", imbalance=0.03), "integrated")
     assert placed.metrics().bytes.dilation.sum == 8
 
 
@@ -141,16 +141,20 @@ def test_too_many_nodes_are_refused():
 
 def test_auto_is_integrated_where_there_are_many_vertices_and_slack():
     traffic = shuffled(grid(128, 128), 0)
-    placed = hm.map_ranks(traffic, "torus:2x2", imbalance=0.03)
+    placed = hm.map_ranks(traffic, hm.Machine("torus:2x2", imbalance=0.03))
     assert placed.mapper == "integrated"
     assert placed.topology.spec == "torus:2x2*4218"
     assert (
-        hm.map_ranks("lu.S.16", "torus:2x2", "auto(moves=0)", imbalance=0.5).mapper != "integrated"
+        hm.map_ranks("lu.S.16", hm.Machine("torus:2x2", imbalance=0.5), "auto(moves=0)").mapper
+        != "integrated"
     )
 
 
 def test_imbalance_changes_nothing_where_there_is_a_slot_for_every_rank():
-    one, same = (hm.map_ranks("lu.S.16", "torus:4x4", "kd_tree", imbalance=i) for i in (None, 0.03))
+    one, same = (
+        hm.map_ranks("lu.S.16", hm.Machine("torus:4x4", imbalance=i), "kd_tree")
+        for i in (None, 0.03)
+    )
     assert (one.node_of == same.node_of).all()
     assert one.topology.spec == same.topology.spec == "torus:4x4"
 

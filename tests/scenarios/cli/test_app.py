@@ -165,8 +165,8 @@ def test_the_best_mapping_of_results_is_exported(study, tmp_path):
         ("--best",): "2 cases (lu.S.4 on mesh:2x2; lu.S.4 on mesh:4): expected one, as -t tells",
         ("--best", "-t", "mesh:3"): "no such run has finished: expected one of lu.S.4 on mesh:2x2",
         (): "results of many runs: --best takes the fastest",
-        ("--trace", "x"): "--trace: expected --best with it",
-        ("--variant", "x"): "--variant: expected --best with it",
+        ("--trace", "x"): "--trace requires --best",
+        ("--variant", "x"): "--variant requires --best",
     }.items():
         assert message in failed("export", out, "--to", "slurm", *refused)
 

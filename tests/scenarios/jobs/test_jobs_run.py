@@ -9,17 +9,11 @@ import pytest
 
 import hopmap as hm
 from hopmap.mappers.objectives import objective_value
+from hopmap.scenarios.job import Background, Job, JobsError
 from hopmap.scenarios.jobs import run as jobs_run
 from hopmap.scenarios.jobs.co_running import exclude_used_nodes, neighbours
 from hopmap.scenarios.jobs.job_allocation import allocate_jobs
-from hopmap.scenarios.jobs.job_spec import (
-    Background,
-    Job,
-    JobsError,
-    background_of,
-    job_of,
-    read_jobs,
-)
+from hopmap.scenarios.jobs.job_spec import background_of, job_of, read_jobs
 from hopmap.scenarios.jobs.run import simulate_jobs
 from hopmap.simulator import program_of
 from support import about
@@ -48,8 +42,7 @@ def test_two_messages_over_one_link_slow_each_other_down_as_known():
     """The second is at its first link at once, and all of it is there before the first's rest."""
     run = simulate_jobs(
         [Job(message(), mapping=[0, 2]), Job(message(), mapping=[1, 3])],
-        "mesh:4",
-        settings=SETTINGS,
+        hm.Machine("mesh:4", settings=SETTINGS),
     )
     assert run.alone == pytest.approx([1e-3, 1e-3])
     assert run.slowdowns == pytest.approx([2.0, 1.0], rel=0.02)
@@ -62,7 +55,9 @@ def test_two_messages_over_one_link_slow_each_other_down_as_known():
 
 def test_a_job_is_measured_from_its_own_start_and_over_all_of_its_runs():
     late = Job(message(), mapping=[1, 3], start="5 ms", repeat=3)
-    run = simulate_jobs([Job(message(), mapping=[0, 2]), late], "mesh:4", settings=SETTINGS)
+    run = simulate_jobs(
+        [Job(message(), mapping=[0, 2]), late], hm.Machine("mesh:4", settings=SETTINGS)
+    )
     first, second = run.jobs
     assert (first.makespan, second.start) == (pytest.approx(1e-3), 5e-3)
     assert second.makespan == pytest.approx(3e-3)
@@ -282,12 +277,12 @@ def test_a_mapping_beside_others_takes_free_nodes_and_keeps_off_their_links():
     """
     network = hm.topology("torus:8")
     other = Job(program_of("far", [[("send", 1, 10**6)], [("recv", 0, 10**6)]]), mapping=[0, 2])
-    found = hm.map_ranks(message(10**5), network, beside=[other], seed=1)
+    found = hm.map_ranks(message(10**5), hm.Machine(network, co_running=(other,)), seed=1)
     assert found.objective[0] == "max_link_load"
     assert not {0, 2} & set(found.node_of.tolist())
     assert found.objective[2] == 10**6  # theirs: ours is on other links
     traffic = hm.open("stencil:2x3,5pt").traffic()
-    room = exclude_used_nodes(neighbours([other], network, None), network)
+    room = exclude_used_nodes(neighbours([other], hm.Machine(network)), network)
     for nodes in ([1, 3, 4, 5, 6, 7], [7, 6, 5, 4, 3, 1]):
         own = network.loads(
             np.array(nodes)[traffic.src], np.array(nodes)[traffic.dst], traffic.bytes
@@ -298,7 +293,7 @@ def test_a_mapping_beside_others_takes_free_nodes_and_keeps_off_their_links():
 def test_all_that_others_send_in_all_of_their_runs_is_on_their_links():
     network = hm.topology("mesh:8")
     others = [Job(message(), mapping=[0, 2]), Job(message(), mapping=[5, 4], repeat=3)]
-    carried = exclude_used_nodes(neighbours(others, network, None), network).carried
+    carried = exclude_used_nodes(neighbours(others, hm.Machine(network)), network).carried
     ends = zip(network.link_from.tolist(), network.link_to.tolist(), strict=True)
     there = {end: load for end, load in zip(ends, carried.tolist(), strict=True) if load}
     assert there == {(0, 1): SIZE, (1, 2): SIZE, (5, 4): 3 * SIZE}
@@ -307,23 +302,22 @@ def test_all_that_others_send_in_all_of_their_runs_is_on_their_links():
 def test_a_makespan_beside_others_is_that_of_the_replay_with_them():
     network = hm.topology("mesh:6", {"link.bandwidth": 1e9})
     other = Job("collective:alltoall=pairwise,3,3MiB", mapping=[0, 2, 4], repeat=2, start="1 ms")
-    found = hm.map_ranks(
-        "lu.S.2", network, "auto(evaluations=3)", beside=[other], objective="makespan", steps=1,
-    )  # fmt: skip
+    lu, machine = hm.Workload("lu.S.2", steps=1), hm.Machine(network, co_running=(other,))
+    found = hm.map_ranks(lu, machine, "auto(evaluations=3)", objective="makespan")
     run = simulate_jobs(
         [Job("lu.S.2", mapping=found.node_of, steps=1), other], network, alone=False
     )
     assert found.objective[2] == run.jobs[0].makespan
-    alone = hm.simulate("lu.S.2", network, found.node_of, steps=1).makespan
+    alone = hm.simulate(hm.Workload("lu.S.2", steps=1), network, found.node_of).makespan
     assert found.objective[2] > alone
 
 
 def test_an_objective_that_does_not_see_the_others_says_so():
     other = Job(message(), mapping=[0, 1])
     with pytest.warns(hm.HopmapWarning, match="counts nothing of the jobs beside but the nodes"):
-        hm.map_ranks(message(), "mesh:4", beside=[other], objective="hop_bytes")
+        hm.map_ranks(message(), hm.Machine("mesh:4", co_running=(other,)), objective="hop_bytes")
     with pytest.raises(hm.HopmapError, match="no node of mesh:2 is free"):
-        hm.map_ranks(message(), "mesh:2", beside=[other])
+        hm.map_ranks(message(), hm.Machine("mesh:2", co_running=(other,)))
 
 
 def test_map_takes_jobs_beside_as_words():

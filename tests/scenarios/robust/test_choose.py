@@ -19,8 +19,11 @@ SET = {"network.virtual_channels": 2}
 
 
 def chosen(candidates=(APART, BESIDE), **options):
-    given = {"draws": 6, "ranges": RANGES, "settings": SET, "engine": "simpy"} | options
-    return hm.choose(PAIRS, "torus:8", candidates, **given)
+    given = {"draws": 6, "ranges": RANGES} | options
+    machine = hm.Machine("torus:8", given.pop("settings", SET))
+    seed = given.pop("seed", 0)
+    sampling = hm.Sampling(**given)
+    return hm.choose(PAIRS, machine, candidates, sampling=sampling, seed=seed, engine="simpy")
 
 
 def test_every_time_is_that_of_a_replay_under_its_model():
@@ -28,7 +31,9 @@ def test_every_time_is_that_of_a_replay_under_its_model():
     assert found.replays == 12
     for place, mapping in enumerate((APART, BESIDE)):
         for number, model in enumerate(found.models):
-            run = hm.simulate(PAIRS, "torus:8", mapping, settings=SET | model, engine="simpy")
+            run = hm.simulate(
+                PAIRS, hm.Machine("torus:8", settings=SET | model), mapping, engine="simpy"
+            )
             assert found.times[place, number] == run.makespan
     assert found.best.node_of.tolist() == BESIDE
     assert found.verdict == "mapping 2, under every model as fast as the best"
@@ -41,7 +46,9 @@ def test_another_seed_draws_other_models_and_factors_are_of_what_is_set():
     assert one.models != other.models
     for place, model in enumerate(one.models):
         assert 1e7 <= model["link.bandwidth"] <= 1e9
-        run = hm.simulate(PAIRS, "torus:8", APART, settings=slow | model, engine="simpy")
+        run = hm.simulate(
+            PAIRS, hm.Machine("torus:8", settings=slow | model), APART, engine="simpy"
+        )
         assert one.times[0, place] == run.makespan
     assert len(set(one.times[0])) == 6
 
@@ -70,11 +77,10 @@ def test_algorithms_of_collectives_may_be_drawn():
         "is.S.4",
         "mesh:4",
         ["identity", "random"],
-        draws=2,
-        ranges={"collective.alltoallv": ["linear", "pairwise"]},
+        sampling=hm.Sampling(draws=2, ranges={"collective.alltoallv": ["linear", "pairwise"]}),
     )
     for number, model in enumerate(found.models):
-        run = hm.simulate("is.S.4", "mesh:4", range(4), settings=model)
+        run = hm.simulate("is.S.4", hm.Machine("mesh:4", settings=model), range(4))
         assert found.times[0, number] == run.makespan
     assert {model["collective.alltoallv"] for model in found.models} == {"linear", "pairwise"}
 
@@ -83,16 +89,26 @@ def test_models_that_cannot_be_replayed_are_left_out_and_said():
     """One virtual channel on a ring: packets could wait for each other."""
     around = [0, 3, 6, 1, 4, 7, 2, 5]
     ring = hm.Traffic.from_pairs(8, range(8), [*range(1, 8), 0], [1] * 8, [10**5] * 8)
-    given = {"draws": 6, "engine": "simpy"}
+    models, given = {"draws": 6}, {"engine": "simpy"}
     found = hm.choose(
-        ring, "torus:8", [around, APART], ranges={"network.buffer": [0, 4]}, replays=12, **given
+        ring,
+        "torus:8",
+        [around, APART],
+        **given,
+        sampling=hm.Sampling(ranges={"network.buffer": [0, 4]}, replays=12, **models),
     )
     buffered = [bool(model["network.buffer"]) for model in found.models]
     assert (np.isnan(found.times).all(axis=0) == buffered).all()
     assert len(found.refused) == 3
     assert "network.virtual_channels 1: on torus:8 packets can wait" in found.refused[0]
     with pytest.raises(hm.HopmapError, match="no model can be replayed: network"):
-        hm.choose(ring, "torus:8", [around, APART], ranges={"network.buffer": [4]}, **given)
+        hm.choose(
+            ring,
+            "torus:8",
+            [around, APART],
+            **given,
+            sampling=hm.Sampling(ranges={"network.buffer": [4]}, **models),
+        )
 
 
 def test_the_command_says_the_sentence_first_and_writes_the_file(tmp_path):

@@ -5,15 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import hopmap as hm
+from hopmap.scenarios.job import Job, JobsError
 from hopmap.scenarios.jobs.co_running import neighbours
-from hopmap.scenarios.jobs.job_spec import Job, JobsError, jobs_digest, read_jobs
+from hopmap.scenarios.jobs.job_spec import jobs_digest, read_jobs
 from hopmap.scenarios.jobs.run import simulate_jobs
 from hopmap.scenarios.report.report import write_report
 from hopmap.scenarios.results import store
 from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.scenario_files import load_scenario
-from hopmap.topologies import topology_from_spec
 from support.commands import failed
 
 from .studies import LU, sweep
@@ -55,7 +56,7 @@ def test_runs_are_on_free_nodes_and_take_what_all_at_once_take(file):
     for row in runs.itertuples():
         assert not set(row.node_of) & {0, 1, 7, 8}
         jobs = [Job(str(LU), mapping=np.array(row.node_of)), *others]
-        run = simulate_jobs(jobs, "mesh:9", engine="simpy", settings=settings)
+        run = simulate_jobs(jobs, hm.Machine("mesh:9", settings=settings), engine="simpy")
         assert row.makespan == run.jobs[0].makespan
         assert row.slowdown == run.slowdowns[0] > 1.01
         assert row.wait == pytest.approx(run.jobs[0].wait)
@@ -76,11 +77,11 @@ def test_random_places_are_the_same_for_mapping_and_replay(file):
     sweep(file, file.parent / "out")
     settings = {"link.bandwidth": "1 GB/s", "compute.scale": 0}
     (other,), _ = read_jobs(file.parent / "others.toml")
-    there = neighbours([other], topology_from_spec("mesh:9"), settings).node_of
+    there = neighbours([other], hm.Machine("mesh:9", settings)).node_of
     for row in store.load_runs(file.parent / "out").itertuples():
         assert not set(row.node_of) & set(there)
         jobs = [Job(str(LU), mapping=row.node_of), replace(other, mapping=there)]
-        run = simulate_jobs(jobs, "mesh:9", engine="simpy", settings=settings)
+        run = simulate_jobs(jobs, hm.Machine("mesh:9", settings=settings), engine="simpy")
         assert row.slowdown == run.slowdowns[0] > 1.001
 
 
@@ -97,7 +98,7 @@ def test_what_others_send_at_a_rate_is_beside_every_run_too(file):
     ours = [Job(str(LU), mapping=np.array(row.node_of)), *jobs]
     with_it, without = (
         simulate_jobs(
-            *(ours, "mesh:11"), background=loads, engine="simpy", settings=settings, alone=False
+            *(ours, hm.Machine("mesh:11", settings)), background=loads, engine="simpy", alone=False
         )
         for loads in (background, [])
     )

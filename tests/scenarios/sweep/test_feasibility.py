@@ -85,7 +85,7 @@ def test_a_dry_run_of_what_fits_is_a_list(study, tmp_path):
 
 def test_ranks_of_a_scenario_are_spread_where_it_says_so():
     packed, spread = (
-        hm.sweep("lu.S.8", "mesh:2x2x2*4", "sweep", engine=False, spread=each)
+        hm.sweep("lu.S.8", hm.Machine("mesh:2x2x2*4", balanced=each), "sweep", replay=False)
         for each in (False, True)
     )
     assert packed["node_of"][0].tolist() == [0] * 4 + [1] * 4

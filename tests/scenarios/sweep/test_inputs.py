@@ -18,8 +18,8 @@ from hopmap.scenarios.sweep.prepare import save_inputs
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.scenarios.sweep.workers import LIST, share_of
+from hopmap.scenarios.workload import COLLECTIVES, Workload
 from hopmap.simulator import program_of_traffic, simulate
-from hopmap.simulator.programs.from_source import COLLECTIVES, traffic_of_source
 from hopmap.topologies import mesh
 from hopmap.traces import Traffic, load_traffic, save_traffic
 from hopmap.traces.sources import open_source
@@ -176,7 +176,7 @@ def test_expanded_collectives_are_mapped_and_measured(tmp_path):
     ids = {}
     for how in COLLECTIVES:
         sweep(write(tmp_path, "is.S.4", more=f'collectives = "{how}"\n'), how)
-        traffic = traffic_of_source(open_source("is.S.4"), how).traffic
+        traffic = Workload("is.S.4", collectives=how).sent().traffic
         assert store.load_traffic(tmp_path / how, "is.S.4").same_as(traffic)
         ids[how] = store.load_runs(tmp_path / how)["run_id"][0]
         assert read_plan(tmp_path / how).expanded == ([] if how == "ignore" else ["is.S.4"])
@@ -191,7 +191,7 @@ def test_a_trace_is_asked_once_whether_its_collectives_outweigh_its_messages(tmp
     assert sweep(write(tmp_path, "is.S.4")).done == 1  # the answer to "ignore" is none to "auto"
     inputs.counts_collectives.cache_clear()  # as in a new process
     with monkeypatch.context() as patch:
-        patch.setattr(inputs, "messages_of_source", None)
+        patch.setattr(inputs, "Workload", None)
         assert sweep(write(tmp_path, "is.S.4")).skipped == 1
     assert read_plan(tmp_path / "out").expanded == ["is.S.4"]
     shutil.copytree(DATA / "lu.S.4", tmp_path / "lu.S.4")
@@ -203,7 +203,7 @@ def test_where_algorithms_vary_messages_are_mapped(tmp_path):
     """What is mapped must not vary with what is replayed."""
     more = '[[vary]]\nparameters."collective.alltoallv" = ["linear", "pairwise"]\n'
     assert sweep(write(tmp_path, "is.S.4", more=more)).done == 2
-    plain = traffic_of_source(open_source("is.S.4"), "ignore").traffic
+    plain = Workload("is.S.4", collectives="ignore").sent().traffic
     assert store.load_traffic(tmp_path / "out", "is.S.4").same_as(plain)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hopmap.scenarios.workload import Workload
 from hopmap.simulator import ALGORITHMS, Op, Parameters, simulate
 from hopmap.simulator.collectives.schedules import AlgorithmError
 from hopmap.simulator.measured import prediction
@@ -28,7 +29,6 @@ from hopmap.simulator.measured.prediction import (
     nodes_of_ranks,
     predict,
 )
-from hopmap.simulator.programs.from_source import program_of_source
 from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.topologies import mesh, topology_from_spec, torus
 from hopmap.traces.patterns.collectives import OPERATIONS
@@ -59,7 +59,7 @@ def test_a_call_is_the_program_that_a_trace_of_it_becomes(operation, members):
             continue
         call = call_program(operation, algorithm, members, size)
         source = open_source(f"collective:{operation}={algorithm},{members},{size}")
-        lowered = program_of_source(source).program
+        lowered = Workload(source).program()
         for column in COLUMNS:
             same = np.array_equal(getattr(call, column), getattr(lowered, column))
             assert same, (algorithm, column)

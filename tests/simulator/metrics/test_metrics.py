@@ -258,7 +258,8 @@ def test_correct_pair_hops_of_the_curves(curve, mesh, torus, haec):
 def test_json_has_the_documented_keys():
     metrics = evaluate(lu_traffic("S", 4), topology_from_spec("mesh:2x2"), [0, 1, 2, 3]).to_dict()
     assert list(metrics) == [
-        *("convention", "ranks", "nodes", "cardinality", "pairs", "messages", "bytes")
+        *("convention", "ranks", "nodes", "cardinality", "pairs", "messages", "bytes"),
+        "hot_links",
     ]
     measure = metrics["messages"]
     summary = {"total", "avg", "min", "max"}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hopmap.scenarios.workload import Workload
 from hopmap.simulator import lower
 from hopmap.simulator.programs.from_collectives import (
     BYTES_MADE_UP,
@@ -16,9 +17,7 @@ from hopmap.simulator.programs.from_collectives import (
     PAIRS_MADE_UP,
     SUMS_ONLY,
 )
-from hopmap.simulator.programs.from_source import program_of_source
 from hopmap.traces import PairCounts, TraceError, read_trace, write_pair_counts, write_trace
-from hopmap.traces.sources import open_source
 from support.collective_calls import collective, trace_of_calls
 
 
@@ -69,7 +68,7 @@ def test_with_counts_eight_pairs_stay_eight(tmp_path, algorithm):
     archive = tmp_path / "ring.otf2"
     write_trace(exchanges(RING, RING), archive)
     write_pair_counts(archive / "traces.counts", counts_of(RING, RING))
-    program = program_of_source(open_source(archive), algorithms={"alltoallv": algorithm}).program
+    program = Workload(archive).program({"alltoallv": algorithm})
     assert program.traffic().pairs == 8
     assert np.array_equal(moved(program), 2 * RING)
     assert program.notes == {PAIRS_COUNTED: 2}

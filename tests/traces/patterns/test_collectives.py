@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from hopmap.scenarios.workload import Workload
 from hopmap.simulator import ParameterError
-from hopmap.simulator.programs.from_source import program_of_source, traffic_of_source
 from hopmap.traces import TraceError
 from hopmap.traces.sources import open_source
 
 
 def moved(text):
     """Messages and bytes of a collective, and who sends to whom."""
-    traffic = traffic_of_source(open_source(f"collective:{text}", Path())).traffic
+    traffic = Workload(open_source(f"collective:{text}", Path())).sent().traffic
     pairs = set(zip(traffic.src.tolist(), traffic.dst.tolist(), strict=True))
     return int(traffic.messages.sum()), int(traffic.bytes.sum()), pairs
 
@@ -46,7 +46,7 @@ def test_its_program_has_the_algorithm_that_it_names():
     source = open_source("collective:allreduce=ring,4,4096", Path())
     assert source.has_program
     for algorithms in (None, {"allreduce": "recursive_doubling"}):
-        program = program_of_source(source, algorithms=algorithms).program
+        program = Workload(source).program(algorithms)
         assert program.chosen == {"allreduce": {"ring": 1}}
 
 
@@ -81,7 +81,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(text, message):
 @pytest.mark.parametrize("algorithm", ["rings", "ring(segment=4)"])
 def test_an_algorithm_that_does_not_exist_is_refused_in_one_line(algorithm):
     source = open_source(f"collective:allreduce={algorithm},4,4096", Path())
-    for read in (program_of_source, traffic_of_source):
+    for read in (Workload.program, Workload.sent):
         with pytest.raises(ParameterError, match=r"collective.allreduce.*ring.*expected") as caught:
-            read(source)
+            read(Workload(source))
         assert "\n" not in str(caught.value)

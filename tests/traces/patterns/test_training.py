@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from hopmap.scenarios.workload import Workload
 from hopmap.simulator import lower, simulate
 from hopmap.simulator.parameters.parameters import Parameters
-from hopmap.simulator.programs.from_source import traffic_of_source
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import TraceError
 from hopmap.traces.patterns.training import (
@@ -112,9 +112,9 @@ def test_gradients_are_added_up_among_those_that_have_the_same():
 
 
 def test_it_is_mapped_with_what_its_collectives_send():
-    found = traffic_of_source(open_source(f"training:{SMALL},tp=2,pp=2"), "auto")
+    found = Workload(f"training:{SMALL},tp=2,pp=2").sent()
     assert found.expanded and "in collectives" in found.outweighed
-    assert not traffic_of_source(open_source(f"training:{SMALL},pp=4"), "ignore").expanded
+    assert not Workload(f"training:{SMALL},pp=4", collectives="ignore").sent().expanded
 
 
 def test_what_makes_no_sense_is_refused():

@@ -2,9 +2,8 @@
 
 import pytest
 
-from hopmap.simulator.programs.from_source import traffic_of_source
+from hopmap.scenarios.workload import Workload
 from hopmap.traces import load_traffic, nas_traffic, stencil_traffic, synthetic_traffic
-from hopmap.traces.sources import open_source
 from support import DATA
 from support.commands import as_json, failed, hopmap
 
@@ -91,8 +90,8 @@ def test_a_step_of_training_is_a_trace_or_what_it_sends(tmp_path):
     archive = as_json(*words, "--out", tmp_path / "step.otf2")
     traffic = as_json(*words, "--out", tmp_path / "step.npz")
     assert (archive["ranks"], archive["messages"]) == (8, 4 * 2 * 3)
-    read = traffic_of_source(open_source(tmp_path / "step.otf2"), "expand").traffic
-    named = traffic_of_source(open_source(spec), "expand").traffic
+    read = Workload(tmp_path / "step.otf2", collectives="expand").sent().traffic
+    named = Workload(spec, collectives="expand").sent().traffic
     assert read.same_as(named) and load_traffic(tmp_path / "step.npz").same_as(named)
     assert traffic["bytes"] == named.bytes.sum() > archive["bytes"]
     assert "multiple of pp 3" in failed(*words, "--pp", 3, "--out", tmp_path / "no.npz")

@@ -213,7 +213,7 @@ def test_what_cannot_be_or_is_not_looked_through_is_said(ring, monkeypatch):
     why = "rank 1, call 0: 0 bytes in all: expected 800"
     assert said().startswith(f"hopmap: cannot be replayed: {counts}: {why}")
     counts.unlink()
-    monkeypatch.setattr("hopmap.simulator.programs.from_source.LOOKED_THROUGH", 10)
+    monkeypatch.setattr("hopmap.scenarios.workload.LOOKED_THROUGH", 10)
     assert said() == (
         "hopmap: ring: 24 events, more than 10: what a replay leaves out is not looked for, "
         "but for ignored records: hopmap simulate says it\n"

@@ -4,12 +4,12 @@ import networkx as nx
 import pytest
 
 import hopmap as hm
-from hopmap.scenarios.best_run import best_run
+from hopmap.scenarios.results.best_run import best_run
 from hopmap.scenarios.results.tables import StoreError
 
 
 def test_without_a_replay_it_is_the_one_of_least_hop_bytes(tmp_path):
-    runs = hm.sweep("lu.S.4", "mesh:4", ["random"], seeds=6, engine=False, out=tmp_path)
+    runs = hm.sweep("lu.S.4", "mesh:4", ["random"], seeds=6, replay=False, out=tmp_path)
     least = runs.loc[runs["hop_bytes"].idxmin()]
     best = best_run(tmp_path)
     assert best.node_of.tolist() == least["node_of"].tolist()
@@ -20,7 +20,7 @@ def test_without_a_replay_it_is_the_one_of_least_hop_bytes(tmp_path):
 
 def test_of_several_traces_one_is_chosen(tmp_path):
     grid = "stencil:2x2,5pt"
-    hm.sweep(["lu.S.4", grid], "mesh:4", "sweep", engine=False, out=tmp_path)
+    hm.sweep(["lu.S.4", grid], "mesh:4", "sweep", replay=False, out=tmp_path)
     for trace in ("lu.S.4", grid):
         assert best_run(tmp_path, trace).about.startswith(f"{trace} on mesh:4: sweep")
     with pytest.raises(StoreError, match=r"2 cases .*expected one, as --trace tells them apart"):
@@ -29,7 +29,7 @@ def test_of_several_traces_one_is_chosen(tmp_path):
 
 def test_runs_that_have_failed_are_no_case(tmp_path):
     networks = ["fattree:4x4", "mesh:4"]  # the first has no sides
-    hm.sweep("lu.S.4", networks, "bokhari(jumps=side)", engine=False, out=tmp_path)
+    hm.sweep("lu.S.4", networks, "bokhari(jumps=side)", replay=False, out=tmp_path)
     assert best_run(tmp_path).topology.spec == "mesh:4"
 
 

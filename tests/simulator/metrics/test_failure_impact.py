@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import hopmap as hm
-from hopmap.scenarios.losses import losses_of
+from hopmap.simulator.metrics.failure_impact import failure_impact
 from support.commands import as_json, failed, hopmap
 
 # Each of 6 nodes of a ring sends 100 bytes to the next: one hop each; without 0-1, that is five.
@@ -13,7 +13,7 @@ RING = hm.Traffic.from_pairs(6, range(6), [1, 2, 3, 4, 5, 0], [1] * 6, [100] * 6
 
 
 def test_the_loss_of_one_cable_of_a_ring():
-    found = losses_of(RING, hm.topology("torus:6"), range(6), "link=0-1")
+    found = failure_impact(RING, hm.topology("torus:6"), range(6), "link=0-1")
     assert found.without.tolist() == [600, 100]
     assert found.failed.tolist() == [[500 + 5 * 100, 100]]
     assert found.loss.tolist() == [[pytest.approx(2 / 3), 0]]
@@ -22,9 +22,9 @@ def test_the_loss_of_one_cable_of_a_ring():
 def test_seeds_are_the_draws_one_by_one():
     network = hm.topology("torus:4x4")
     traffic = hm.open("cg.S.16").traffic()
-    several = losses_of(traffic, network, range(16), "links=2", seeds=3)
+    several = failure_impact(traffic, network, range(16), "links=2", draws=3)
     for seed in range(3):
-        one = losses_of(traffic, network, range(16), f"links=2,seed={seed}")
+        one = failure_impact(traffic, network, range(16), f"links=2,seed={seed}")
         assert one.failed.tolist() == [several.failed[seed].tolist()]
     facts = several.to_dict()["hop_bytes"]
     assert facts["worst_loss"] == max(facts["with"]) / facts["without"] - 1
@@ -48,6 +48,6 @@ def test_commands_take_failures(tmp_path):
 def test_draws_of_nothing_are_refused(tmp_path):
     file = tmp_path / "m.csv"
     hm.write_mapping(file, hm.map_ranks("lu.S.4", "mesh:4", "identity"))
-    assert "--seeds: expected --failures" in failed("evaluate", "lu.S.4", file, "--seeds", 2)
+    assert "--seeds requires --failures" in failed("evaluate", "lu.S.4", file, "--seeds", 2)
     assert "cut off" in failed("simulate", "lu.S.4", file, "--failures", "link=0-1")
     assert "node 1" in failed("evaluate", "lu.S.4", file, "--failures", "node=1")

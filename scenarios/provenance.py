@@ -1,4 +1,4 @@
-"""What a replay rests on that nobody has measured or published: parameters that were assumed."""
+"""Parameters that a replay used and that are assumed: neither measured nor published."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from hopmap.simulator import Result
 
 
-def assumed(
-    result: Result, network: Topology, given: Collection[str], *, generated: bool = False
+def assumed_parameters(
+    result: Result, network: Topology, settings: Collection[str], *, generated: bool = False
 ) -> list[str]:
     """Return the parameters that a run used and that are assumed, by key.
 
     Parameters
     ----------
-    given : collection of str
+    settings : collection of str
         Keys that the user has set.
     generated : bool
         Whether the rate of computation is assumed, which is "compute.scale" then.
     """
-    computes = generated and bool(result.compute.any()) and "compute.scale" not in given
+    computes = generated and bool(result.compute.any()) and "compute.scale" not in settings
     return [
         *(["compute.scale"] if computes else []),
         *_links(result, network),
-        *(key for key in _ends(result, network) if key not in given),
-        *(() if result.ensemble is None else _noise(given)),
+        *(key for key in _ends(result, network) if key not in settings),
+        *(() if result.ensemble is None else _noise(settings)),
     ]
 
 
@@ -58,13 +58,13 @@ def _ends(result: Result, network: Topology) -> Iterator[str]:
             yield key
 
 
-def _noise(given: Collection[str]) -> tuple[str, ...]:
+def _noise(settings: Collection[str]) -> tuple[str, ...]:
     """Return levels of an ensemble that are the usual ones, apart from what has a source."""
     keys = [key.replace("_", ".") for key in USUAL]
-    return () if set(keys) & set(given) else ("noise.overhead", "noise.start")
+    return () if set(keys) & set(settings) else ("noise.overhead", "noise.start")
 
 
-def in_words(keys: Sequence[str]) -> str:
+def format_keys(keys: Sequence[str]) -> str:
     """Write keys in one line: "link.*, memory.latency" where both of a link are among them."""
     groups: dict[str, list[str]] = {}
     for key in keys:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hopmap as hm
-from hopmap.scenarios.mistaken import MAPPING, NETWORK, TRACE, sort_of
+from hopmap.scenarios.input_kinds import MAPPING, NETWORK, TRACE, kind_of
 from support import DATA, about
 
 RING = hm.Traffic.from_pairs(2, [0], [1], [1], [1])
@@ -30,7 +30,7 @@ def test_names_and_objects():
         (None, None),
     ]:
         with about(given, sort):
-            assert sort_of(given) == sort
+            assert kind_of(given) == sort
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_names_and_objects():
 )
 def test_files(tmp_path, name, text, sort):
     (tmp_path / name).write_bytes(text)
-    assert sort_of(tmp_path / name) == sort
+    assert kind_of(tmp_path / name) == sort

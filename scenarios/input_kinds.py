@@ -1,13 +1,19 @@
-"""What stands where something else is expected: a mapping for a trace, a trace for a network."""
+"""Tell traces, networks and mappings apart, to name the argument that is in the wrong place."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
+
+from numpy.typing import ArrayLike
+
+MappingLike: TypeAlias = str | Path | ArrayLike
 
 TRACE, NETWORK, MAPPING = "trace or traffic", "network", "mapping"
-KINDS = dict.fromkeys(("Source", "Trace", "Folded", "Program", "Traffic"), TRACE)
-KINDS["Topology"] = NETWORK  # by the names of classes, most of which nobody has imported
+# By the names of classes, most of which nobody has imported.
+KINDS = dict.fromkeys(("Workload", "Source", "Trace", "Folded", "Program", "Traffic"), TRACE)
+KINDS |= dict.fromkeys(("Machine", "Topology"), NETWORK)
 LIKE = {
     TRACE: "a path or lu.C.64",
     NETWORK: "torus:4x4x4",
@@ -15,35 +21,35 @@ LIKE = {
 }
 
 
-def expect(sort: str, given: object) -> None:
-    """Raise the error of a sort for what is plainly of another, or of none.
+def check_kind(kind: str, value: object) -> None:
+    """Raise the error of a kind for what is plainly of another kind, or of none.
 
     Parameters
     ----------
-    sort : {TRACE, NETWORK, MAPPING}
+    kind : {TRACE, NETWORK, MAPPING}
     """
-    found = sort_of(given)
-    if found == sort or (found is None and isinstance(given, str | Path)):
+    found = kind_of(value)
+    if found == kind or (found is None and isinstance(value, str | Path)):
         return
     from hopmap.topologies import MappingError, TopologyError
     from hopmap.traces import TraceError
 
     errors = {TRACE: TraceError, NETWORK: TopologyError, MAPPING: MappingError}
-    shown = given if isinstance(given, str | Path) else getattr(given, "spec", None)
+    shown = value if isinstance(value, str | Path) else getattr(value, "spec", None)
     what = "" if found is None else f"a {found}, "
-    raise errors[sort](
-        f"{shown or type(given).__name__}: {what}where a {sort} is expected, like {LIKE[sort]}"
+    raise errors[kind](
+        f"{shown or type(value).__name__}: {what}where a {kind} is expected, like {LIKE[kind]}"
     )
 
 
-def sort_of(given: object) -> str | None:
-    """Return which of the three something is, None where it may be any, or is none."""
-    if isinstance(given, str | Path):
-        return _sort_of_file(Path(given)) if _is_there(given) else _sort_of_name(str(given))
-    for each in type(given).__mro__:
+def kind_of(value: object) -> str | None:
+    """Return which of the three a value is, None where it may be any, or is none."""
+    if isinstance(value, str | Path):
+        return _kind_of_file(Path(value)) if _is_there(value) else _kind_of_name(str(value))
+    for each in type(value).__mro__:
         if each.__name__ in KINDS and each.__module__.startswith("hopmap."):
             return KINDS[each.__name__]
-    placed = isinstance(given, Sequence) or hasattr(given, "__array__")
+    placed = isinstance(value, Sequence) or hasattr(value, "__array__")
     return MAPPING if placed else None
 
 
@@ -54,7 +60,7 @@ def _is_there(name: str | Path) -> bool:
         return False
 
 
-def _sort_of_name(name: str) -> str | None:
+def _kind_of_name(name: str) -> str | None:
     from hopmap.topologies import FAMILIES
     from hopmap.traces.sources import is_source_name
 
@@ -64,7 +70,7 @@ def _sort_of_name(name: str) -> str | None:
     return NETWORK if colon and family in FAMILIES else None
 
 
-def _sort_of_file(path: Path) -> str | None:
+def _kind_of_file(path: Path) -> str | None:
     from hopmap.scenarios.launchers.launcher import MAPPING as COMMENT
 
     if path.is_dir() or path.suffix == ".otf2":

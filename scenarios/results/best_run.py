@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hopmap.scenarios.results.plan_file import read_plan
-from hopmap.scenarios.results.store import load_runs
-from hopmap.scenarios.results.tables import StoreError
 from hopmap.topologies import Mapping, Topology, topology_from_spec
 from hopmap.units import show_seconds
+
+from .plan_file import read_plan
+from .store import load_runs
+from .tables import StoreError
 
 CASE = {"trace": "--trace", "topology": "-t", "variant": "--variant"}
 """What makes a case, and the option that chooses it."""

@@ -1,4 +1,4 @@
-"""What a mapping loses where links fail: its metrics beside those on the whole network."""
+"""What a mapping loses where links fail: its metrics with and without failures."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator import evaluate
 from hopmap.topologies import Mapping, Topology, with_failures
 from hopmap.traces import Traffic
+
+from .metrics import evaluate
 
 NAMES = ("hop_bytes", "busiest_link_bytes")
 
 
-class Losses(NamedTuple):
-    """Hop-bytes and bytes of the busiest link, without failures and with each draw of them.
+class FailureImpact(NamedTuple):
+    """Hop-bytes and bytes of the busiest link, without failures and with each sample of them.
 
     Attributes
     ----------
@@ -58,16 +59,16 @@ class Losses(NamedTuple):
         ]
 
 
-def losses_of(
-    traffic: Traffic, topology: Topology, node_of: Mapping, failures: str, seeds: int | None = None
-) -> Losses:
+def failure_impact(
+    traffic: Traffic, topology: Topology, node_of: Mapping, failures: str, draws: int | None = None
+) -> FailureImpact:
     """Measure a mapping on a network and on the same with failures.
 
     Parameters
     ----------
     failures : str
         See `with_failures`.
-    seeds : int, optional
+    draws : int, optional
         How often to draw, with the seeds 0, 1, ...; once, as `failures` says, when left out.
 
     Raises
@@ -75,10 +76,10 @@ def losses_of(
     TopologyError, MappingError
         Failures that cannot be; a rank on a node that failed.
     """
-    drawn = [failures] if seeds is None else [f"{failures},seed={seed}" for seed in range(seeds)]
+    drawn = [failures] if draws is None else [f"{failures},seed={seed}" for seed in range(draws)]
     networks = [topology, *(with_failures(topology, each) for each in drawn)]
     found = [_figures(traffic, network, node_of) for network in networks]
-    return Losses(np.array(found[0]), np.array(found[1:]))
+    return FailureImpact(np.array(found[0]), np.array(found[1:]))
 
 
 def _figures(traffic: Traffic, network: Topology, node_of: Mapping) -> tuple[int, int]:

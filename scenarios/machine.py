@@ -1,0 +1,212 @@
+"""Where it runs: a network, the nodes of the job, parameters, and jobs that run beside it.
+
+The one place where specs, names of nodes and settings become a network and its parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingOf
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+from hopmap.scenarios.launchers.mapping_files import network_of, read_mapping
+from hopmap.scenarios.launchers.node_names import on_job
+from hopmap.simulator import Parameters
+from hopmap.simulator.parameters.keys import names_algorithm
+from hopmap.simulator.parameters.settings import (
+    SettingError,
+    Value,
+    algorithms_from,
+    check_settings,
+    configure,
+)
+from hopmap.topologies import (
+    Mapping,
+    MappingError,
+    Topology,
+    check_mapping,
+    topology_from_spec,
+    with_room,
+)
+
+from .input_kinds import MAPPING, NETWORK, MappingLike, check_kind, kind_of
+from .job import Job
+
+MachineLike: TypeAlias = "str | Topology | Machine"
+Settings: TypeAlias = MappingOf[str, Value]
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """Where a workload runs.
+
+    Attributes
+    ----------
+    topology : str or Topology
+        Like "torus:4x4x4", "dragonfly:2x4x2", "preset:NAME", "file:PATH".
+    settings : mapping of str to str or float
+        Parameters, like ``{"link.bandwidth": "25 Gbit/s"}``; see ``hopmap list parameters``.
+    names : path or str, optional
+        What all nodes are called, in order of their numbers: a file, one a line, or Slurm's list.
+    hosts, nodelist : optional
+        The nodes that the job has: a file, one host a line; or Slurm's list of them. On a network
+        without names, as many as it has nodes, they are what these are called.
+    balanced : bool
+        Whether every node takes as many ranks as any other that has room, one more at most. Mappers
+        fill nodes otherwise, or as few as their objective wants.
+    imbalance : float, optional
+        For a graph of more vertices than slots: every node takes (1 + imbalance) times its share of
+        the vertices at most, 0.03 is 3 %.
+    co_running : sequence of Job
+        Jobs that are on the machine already. Their nodes are not free, and what they send is on the
+        links.
+
+    Raises
+    ------
+    TopologyError, SettingError, MappingError
+        The spec makes no network; an unknown key or quantity; names that do not fit.
+
+    Examples
+    --------
+    >>> Machine("torus:4x4x4", {"link.latency": "1 us"}).network.nodes
+    64
+    """
+
+    topology: str | Topology
+    settings: Settings = field(default_factory=dict)
+    names: str | Path | None = None
+    hosts: str | Path | None = None
+    nodelist: str | None = None
+    balanced: bool = False
+    imbalance: float | None = None
+    co_running: Sequence[Job] = ()
+
+    def __post_init__(self) -> None:
+        check_kind(NETWORK, self.topology)
+        if self.imbalance is not None and (self.balanced or self.co_running):
+            other = "balanced" if self.balanced else "co_running"
+            raise MappingError(f"imbalance and {other} are mutually exclusive")
+
+    @classmethod
+    def of(cls, machine: MachineLike) -> Machine:
+        """Return a machine as it is, and anything else with the defaults."""
+        return machine if isinstance(machine, Machine) else cls(machine)
+
+    @cached_property
+    def _configured(self) -> tuple[Topology, Parameters]:
+        plain = self.topology
+        network = plain if isinstance(plain, Topology) else topology_from_spec(plain)
+        check_settings(self.settings, [network])
+        network, parameters = configure(network, tuple(self.settings.items()))
+        return on_job(network, self.names, self.hosts, self.nodelist), parameters
+
+    @property
+    def network(self) -> Topology:
+        """The network, its links as set; ranks may sit on the job's nodes only."""
+        return self._configured[0]
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters of the model, as set."""
+        return self._configured[1]
+
+    @property
+    def algorithms(self) -> dict[str, str]:
+        """Algorithms of collectives that are set, by operation."""
+        chosen = [item for item in self.settings.items() if names_algorithm(item[0])]
+        return algorithms_from(tuple(chosen))
+
+    def free(self, ranks: int) -> Topology:
+        """Return the network with the slots that so many ranks need."""
+        network = self.network
+        if self.imbalance is not None:
+            return with_room(network, ranks, self.imbalance)
+        return network
+
+    def usable(self, ranks: int) -> Topology:
+        """Return the same with the slots that a mapper may fill: an even share if balanced."""
+        network = self.free(ranks)
+        return network.evenly(ranks) if self.balanced else network
+
+    def mapping(self, mapping: MappingLike, ranks: int | None) -> Mapping:
+        """Return the node of every rank, checked; see `nodes_of_ranks`."""
+        return nodes_of_ranks(mapping, self.network, ranks)
+
+
+def nodes_of_ranks(mapping: MappingLike, network: Topology, ranks: int | None) -> Mapping:
+    """Return the node of every rank, checked; see `read_mapping` and `check_mapping`."""
+    check_kind(MAPPING, mapping)
+    if isinstance(mapping, str | Path):
+        return read_mapping(mapping, network, ranks)
+    return check_mapping(mapping, network, ranks)
+
+
+def machine_of_mapping(
+    machine: MachineLike | MappingLike | None, mapping: MappingLike | None
+) -> tuple[Machine, MappingLike]:
+    """Return a machine and a mapping, the machine that of the mapping where there is none.
+
+    A mapping alone may stand in the first place.
+
+    Raises
+    ------
+    MappingError
+        No mapping, or one that does not name its network.
+    """
+    if mapping is None and kind_of(machine) == MAPPING:
+        machine, mapping = None, machine
+    if mapping is None:
+        raise MappingError("mapping: expected one, after the network")
+    if machine is None:
+        machine = Machine(topology_of_mapping(mapping))
+    elif not isinstance(machine, Machine):
+        check_kind(NETWORK, machine)
+    return Machine.of(machine), mapping  # type: ignore[arg-type]
+
+
+def topology_of_mapping(mapping: MappingLike) -> Topology:
+    """Return the network that a mapping names.
+
+    Raises
+    ------
+    MappingError
+        It names none.
+    """
+    check_kind(MAPPING, mapping)
+    own = getattr(mapping, "topology", None)
+    if own is None and isinstance(mapping, str | Path):
+        own = network_of(mapping, None)
+    if own is None:
+        raise MappingError("topology: expected one, an array does not name its own")
+    return own  # type: ignore[no-any-return]
+
+
+def topology(spec: str | Topology, settings: Settings | None = None) -> Topology:
+    """Build a network, its links as set.
+
+    Parameters
+    ----------
+    spec : str or Topology
+        See `Machine`.
+    settings : mapping of str to str or float, optional
+        Like ``{"link.bandwidth": "25 Gbit/s"}``: keys that begin with "link.".
+
+    Raises
+    ------
+    TopologyError
+        The spec makes no network.
+    SettingError
+        An unknown key or quantity, or one that is a replay's and not a network's.
+
+    Examples
+    --------
+    >>> topology("torus:4x4x4").nodes
+    64
+    """
+    for key in settings or {}:
+        if not key.startswith("link."):
+            raise SettingError(f"{key}: of a replay, not of a network: expected link. before it")
+    return Machine(spec, settings or {}).network

@@ -1,0 +1,171 @@
+"""How long a run takes, and why: `simulate` and `explain`; `calibrate` fits their parameters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hopmap.errors import choice
+from hopmap.progress import Progress
+from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
+
+from .input_kinds import MappingLike
+from .machine import MachineLike, machine_of_mapping
+from .outputs import Outputs
+from .provenance import assumed_parameters
+from .workload import Workload, WorkloadLike
+
+if TYPE_CHECKING:
+    from hopmap.simulator import Explanation, Result
+    from hopmap.simulator.parameters.calibration import Fit, PingPong
+
+
+def simulate(
+    workload: WorkloadLike,
+    machine: MachineLike | MappingLike | None = None,
+    mapping: MappingLike | None = None,
+    *,
+    engine: str = DEFAULT_ENGINE,
+    exact: bool = False,
+    repeat: int = 0,
+    outputs: Outputs | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Replay a trace, or traffic in rounds, over the network under a mapping.
+
+    Parameters
+    ----------
+    workload, machine, mapping : see `hopmap.evaluate`
+    engine : str
+        See ``hopmap list engines``.
+    exact : bool
+        Whether to replay all steps of a long run that could be extrapolated from its first ones;
+        `Result.extrapolated` says what was, and how far it may be off.
+    repeat : int
+        How often to replay with noise besides, for `Result.ensemble`: median and interval. Seeds
+        count from "noise.seed"; levels are those that are set, or 1 % on computation, 10 % on
+        overheads and starts that are 1 us late in the mean. The run itself has no noise then.
+    outputs : Outputs, optional
+        Files to write of the run.
+
+    Raises
+    ------
+    MappingError, TraceError, TopologyError, SettingError, ParameterError
+        Something makes no sense, or does not fit.
+    DeadlockError
+        The run gets stuck.
+    """
+    from hopmap.simulator import Steady
+    from hopmap.simulator import simulate as replay
+    from hopmap.traces import Trace
+
+    outputs = outputs or Outputs()
+    workload = Workload.of(workload)
+    if outputs.otf2 is not None:
+        workload = replace(workload, loops=False)
+    check_engine(engine)
+    by = mapping if isinstance(mapping, str | Path) else None
+    machine, mapping = machine_of_mapping(machine, mapping)
+    machine.mapping(mapping, None)  # before anything takes long
+    program = workload.program(machine.parameters.algorithms)
+    node_of = machine.mapping(mapping, program.ranks)
+    outputs.check_size(program)
+    result = replay(
+        program,
+        machine.network,
+        node_of,
+        parameters=machine.parameters,
+        engine=engine,
+        record_operations=outputs.operations,
+        record_links=outputs.bins if outputs.links else 0,
+        steady=None if exact else Steady(),
+        repeat=repeat,
+        progress=progress,
+    )
+    assumed = assumed_parameters(
+        result, machine.network, machine.settings, generated=workload.generated
+    )
+    result = replace(result, assumed=assumed)
+    title = f"{workload.name}{f' by {by}' if by else ''} on {result.topology}, engine {engine}"
+    recording = workload.calls if isinstance(workload.calls, Trace) else None
+    outputs.write(result, title, recording)
+    return result
+
+
+def explain(
+    workload: WorkloadLike,
+    machine: MachineLike | MappingLike | None = None,
+    mapping: MappingLike | None = None,
+    *,
+    top: int = 5,
+    doubled: bool = True,
+    progress: Progress | None = None,
+) -> Explanation:
+    """Say why a run takes as long as it does: critical path, bounds, bottlenecks, sensitivity.
+
+    Parameters
+    ----------
+    workload, machine, mapping : see `simulate`
+    top : int
+        Servers and rank pairs to list.
+    doubled : bool
+        Whether to replay with each parameter doubled, too.
+
+    Raises
+    ------
+    MappingError, TraceError, TopologyError, SettingError, ParameterError, DeadlockError
+        See `simulate`.
+    """
+    from hopmap.simulator import explain as explain_program
+
+    workload = Workload.of(workload)
+    machine, mapping = machine_of_mapping(machine, mapping)
+    machine.mapping(mapping, None)
+    program = workload.program(machine.parameters.algorithms)
+    return explain_program(
+        program,
+        machine.network,
+        machine.mapping(mapping, program.ranks),
+        parameters=machine.parameters,
+        top=top,
+        doubled=doubled,
+        progress=progress,
+    )
+
+
+def calibrate(pingpong: str | Path | PingPong, *, hops: int = 1, round_trip: bool = False) -> Fit:
+    """Fit links and end points of the model to measured ping-pongs.
+
+    Parameters
+    ----------
+    pingpong : path or PingPong
+        CSV ``size,time[,hops]``, or what osu_latency or IMB-MPI1 PingPong printed.
+    hops : int
+        Links between the nodes if the file has no such column.
+    round_trip : bool
+        Whether times are of whole round trips, not of half.
+
+    Returns
+    -------
+    Fit
+        Its ``parameters`` are what `Machine` takes as settings; seconds, bytes, bytes/s.
+
+    Raises
+    ------
+    PingPongError, ParameterError
+        A file that cannot be read so, or measurements that nothing can be fitted to.
+    """
+    from hopmap.simulator.parameters.calibration import PingPong
+    from hopmap.simulator.parameters.calibration import calibrate as fit
+    from hopmap.simulator.parameters.pingpong_files import read_pingpong
+
+    if isinstance(pingpong, PingPong):
+        return fit(pingpong)
+    return fit(read_pingpong(pingpong, hops=hops, round_trip=round_trip), str(pingpong))
+
+
+def check_engine(engine: str) -> None:
+    """Raise `ParameterError` for an engine that there is not."""
+    if engine not in ENGINES:
+        raise ParameterError(choice("unknown engine", engine, ENGINES))
