@@ -339,7 +339,7 @@ def test_times_that_were_not_the_programs_stay_between_the_same_calls():
     assert [entry.seconds for entry in found.left_out] == pytest.approx(
         [entry.seconds for entry in lost.left_out]
     )
-    computed = [float((p.compute * p.trips()).sum()) for p in (lost, found)]
+    computed = [float((p.compute * p.iterations()).sum()) for p in (lost, found)]
     assert computed[0] == pytest.approx(computed[1])
 
 
