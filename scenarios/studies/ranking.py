@@ -117,13 +117,8 @@ def verdict(case: Case) -> str:
 class Network(NamedTuple):
     """A network of a trace, in a comparison with the others.
 
-    Attributes
-    ----------
-    case : Case
-    behind : str
-        How much longer the best run takes than that on the fastest network; "" of this one.
-    tied : bool
-        Whether it cannot be told apart from the fastest.
+    ``behind`` is how much longer its best run takes than that on the fastest network, "" of this
+    one; ``tied`` whether it cannot be told apart from the fastest.
     """
 
     case: Case

@@ -28,17 +28,7 @@ AS_FAST = 1e-3  # simulated runtimes that differ by less are the same
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A mapper on one case.
-
-    Attributes
-    ----------
-    mapper : str
-        Its pipeline.
-    best : Series
-        Its best run: see `_best`.
-    runs : DataFrame
-        All its seeds that went well.
-    """
+    """A mapper on one case: its pipeline, its best run (see `_best`), all seeds that went well."""
 
     mapper: str
     best: pd.Series[Any]

@@ -43,10 +43,8 @@ class SweepOutcome:
 
     Attributes
     ----------
-    runs : int
-        Of the scenario, or of this process' share of it.
-    done : int
-        By this call.
+    runs, done : int
+        Of the scenario, or of this process' share of it; and by this call.
     skipped : int
         Found finished, or done meanwhile by another process.
     failed : dict of str to str

@@ -172,28 +172,15 @@ class Replay(Table):
 class Published(Table):
     """Numbers of a paper, to be shown beside ours.
 
-    Attributes
-    ----------
-    file : str
-        CSV with the header ``trace,topology,mapper,ienpc_total,ienpc_avg,ienpc_min,ienpc_max``,
-        relative to the scenario file; ``topology`` is a family ("mesh").
+    ``file`` is a CSV with the header ``trace,topology,mapper,ienpc_total,ienpc_avg,ienpc_min,
+    ienpc_max``, relative to the scenario file; ``topology`` is a family ("mesh").
     """
 
     file: Text
 
 
 class Include(Table):
-    """More runs: these traces on these topologies.
-
-    Attributes
-    ----------
-    traces, topologies : list of str
-        As in `Scenario`.
-    mappers : list of str, optional
-        The scenario's when left out.
-    seeds : list of int, optional
-        The scenario's when left out.
-    """
+    """More runs: traces on topologies; mappers and seeds are the scenario's when left out."""
 
     traces: Traces
     topologies: Topologies
@@ -233,12 +220,7 @@ class Jobs(Table):
 class Exclude(Table):
     """Runs to leave out: those that match every list that is given.
 
-    Attributes
-    ----------
-    traces, topologies, mappers : list of str, optional
-        As they are written elsewhere in the scenario.
-    unequal_nodes : bool, optional
-        True: only topologies whose nodes have not all the same number of slots.
+    ``unequal_nodes`` matches topologies whose nodes have not all the same number of slots.
     """
 
     traces: Texts | None = None
@@ -268,19 +250,11 @@ class Exclude(Table):
 
 
 class Vary(Table):
-    """Parameters that take several values.
+    """Parameters that take several values: lists of the same length, by key.
 
     The keys of one table go together, first values with first values; tables are crossed. What a
-    topology does not have, such as wireless links on a mesh, is not varied on it.
-
-    Attributes
-    ----------
-    name : str, optional
-        What reports call it; the keys when left out.
-    labels : list of str, optional
-        What reports call the values; the values themselves when left out.
-    parameters : dict
-        Lists of the same length, by key.
+    topology does not have, such as wireless links on a mesh, is not varied on it. Reports call it
+    by ``name``, or by its keys; its values by ``labels``, or as they are.
     """
 
     name: Text | None = None
@@ -343,12 +317,7 @@ class Vary(Table):
 class Validated(Table):
     """How parameters were held against measured times, as ``hopmap calibrate`` writes it.
 
-    Attributes
-    ----------
-    topologies : list of str
-        Networks on which they were.
-    error : float
-        Median of the relative errors.
+    ``topologies`` are networks on which they were; ``error`` is the median of the relative errors.
     """
 
     topologies: Texts
