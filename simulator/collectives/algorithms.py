@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # a run's digest is of what is imported, see `hopmap/source_f
     from . import allreduces, broadcasts, exchanges, gathers, reduce_scatters  # noqa: F401
     from .bine import blocks, clusters, trees  # noqa: F401
 
-
 _GATHER = {
     "binomial": "gathers.binomial_gather",
     "linear": "gathers.linear_gather",
@@ -154,15 +153,9 @@ _BINE: Mapping[str, Mapping[str, str]] = {
     "scatterv": _BINE_SCATTER,
     "allgather": _BINE_ALLGATHER,
     "allgatherv": _BINE_ALLGATHER,
-    "alltoall": {
-        "bine": "exchanges.bine_alltoall",
-    },
-    "alltoallv": {
-        "bine": "exchanges.bine_alltoall",
-    },
-    "alltoallw": {
-        "bine": "exchanges.bine_alltoall",
-    },
+    "alltoall": {"bine": "exchanges.bine_alltoall"},
+    "alltoallv": {"bine": "exchanges.bine_alltoall"},
+    "alltoallw": {"bine": "exchanges.bine_alltoall"},
     "allreduce": {
         "bine": "exchanges.bine_allreduce",
         "bine_folded": "clusters.bine_allreduce_folded",
