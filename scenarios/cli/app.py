@@ -2,49 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pkgutil import resolve_name
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from hopmap.plugins import add_plugin
 
-from . import (
-    advise,
-    choose,
-    explain,
-    exports,
-    mappings,
-    model,
-    precompile,
-    report,
-    results,
-    simulate,
-    sweep,
-)
 from .console import say
 from .errors import OneLineGroup
-from .measured import calibrate, validate
-from .mpi import header, record
 from .options import takes_options
-from .traces import generate, reading, scale
+
+COMMANDS = {
+    "record": "mpi.record:record",
+    "run": "sweep:run",
+    "query": "results:query",
+    "report": "report:report",
+    "generate": "traces.generate:generate",
+    "scale": "traces.scale:scale",
+    "info": "traces.reading:info",
+    "matrix": "traces.reading:matrix",
+    "model": "model:model",
+    "advise": "advise:advise",
+    "choose": "choose:choose",
+    "map": "mappings:map_",
+    "evaluate": "mappings:evaluate",
+    "simulate": "simulate:simulate",
+    "explain": "explain:explain",
+    "export": "exports:export",
+    "header": "mpi.header:header",
+    "convert": "exports:convert",
+    "calibrate": "measured.calibrate:calibrate",
+    "validate": "measured.validate:validate",
+    "list": "report:list_",
+    "precompile": "precompile:precompile",
+}
+"""Functions of commands, in the order of the help; only the one that is called is imported."""
+SETTINGS = {"record": {"allow_interspersed_args": False}}
+
+
+class CommandGroup(OneLineGroup):
+    """The commands of `COMMANDS`, imported when they are called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, None for a name that is none."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            function = resolve_name(f"{__package__}.{COMMANDS[cmd_name]}")
+            own = typer.Typer(add_completion=False)
+            own.command(cmd_name, context_settings=SETTINGS.get(cmd_name))(takes_options(function))
+            self.commands[cmd_name] = get_command(own)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is called; all are known where the error says which is near."""
+        if args[0] not in COMMANDS:
+            for name in COMMANDS:
+                self.get_command(ctx, name)
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
     name="hopmap",
-    cls=OneLineGroup,
+    cls=CommandGroup,
     help="Which rank should sit on which node, and what does that buy?",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (
-    *(sweep.run, results.query, report.report, generate.generate, scale.scale),
-    *(reading.info, reading.matrix, model.model, advise.advise, choose.choose, mappings.map_),
-    *(mappings.evaluate, simulate.simulate, explain.explain, exports.export, header.header),
-    *(exports.convert, calibrate.calibrate, validate.validate, report.list_),
-    precompile.precompile,
-)
-app.command(context_settings={"allow_interspersed_args": False})(record.record)
-for each in COMMANDS:
-    app.command(each.__name__.rstrip("_"))(takes_options(each))
 
 
 @app.callback(invoke_without_command=True)
