@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .input_kinds import MappingLike
-from .machine import MachineLike, machine_of_mapping
+from .machine import MachineLike, placed
 from .workload import Workload, WorkloadLike
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ def evaluate(
     *,
     convention: str = "hopmap",
     top: int = 5,
-    failures: str | None = None,
     draws: int | None = None,
 ) -> Metrics:
     """Measure a mapping: what stays on nodes, what crosses links, how far, how evenly.
@@ -36,10 +35,9 @@ def evaluate(
         Correct, or as the HAEC thesis published.
     top : int
         Busiest links to find, by the convention "hopmap"; see `Metrics.hot_links`.
-    failures : str, optional
-        What is down, see `with_failures`; `Metrics.failure_impact` compares with the whole network.
     draws : int, optional
-        How often to draw failures that are drawn, with the seeds 0, 1, ...
+        How often to draw failures that are drawn, with the seeds 0, 1, ...; on a machine with
+        failures `Metrics.failure_impact` compares with the whole network.
 
     Raises
     ------
@@ -49,19 +47,17 @@ def evaluate(
     from hopmap.simulator import evaluate as measure
     from hopmap.simulator import hot_links
     from hopmap.simulator.metrics.failure_impact import failure_impact
-    from hopmap.topologies import with_failures
 
     workload = Workload.of(workload)
-    machine, mapping = machine_of_mapping(machine, mapping)
-    machine.mapping(mapping, None)  # before anything takes long
-    whole = machine.network
-    network = whole if failures is None else with_failures(whole, failures)
-    traffic = workload.traffic(machine.algorithms)
-    node_of = machine.mapping(mapping, traffic.ranks)
+    place = placed(machine, mapping)  # before anything takes long
+    network = place.machine.network
+    traffic = workload.traffic(place.machine.algorithms)
+    node_of = place.of_ranks(traffic.ranks)
     metrics = measure(traffic, network, node_of, convention)
     if convention == "hopmap":
         metrics = replace(metrics, hot_links=hot_links(traffic, network, node_of, top=top))
-    if failures is not None:
-        impact = failure_impact(traffic, whole, node_of, failures, draws)
+    if place.machine.failures is not None:
+        whole = replace(place.machine, failures=None).network
+        impact = failure_impact(traffic, whole, node_of, place.machine.failures, draws)
         metrics = replace(metrics, failure_impact=impact)
     return metrics

@@ -16,7 +16,7 @@ from .launchers import formats, mapping_files
 from .launchers.coordinates import maplib_text
 from .launchers.launcher import NODES
 from .launchers.node_names import check_names, node_names
-from .machine import Machine, MachineLike, nodes_of_ranks, topology_of_mapping
+from .machine import Machine, MachineLike, nodes_of_ranks, on_network_of
 from .workload import Workload, WorkloadLike
 
 TEXTS = {"csv": mapping_files.mapping_text, "maplib": maplib_text}
@@ -154,7 +154,7 @@ def write_mapping(
 
 def _network(mapping: MappingLike, machine: MachineLike | None) -> Topology:
     """Return the network, its nodes called as the machine says, else as a file's comment does."""
-    machine = Machine(topology_of_mapping(mapping)) if machine is None else Machine.of(machine)
+    machine = on_network_of(mapping, Machine() if machine is None else Machine.of(machine))
     if machine.names is not None or not isinstance(mapping, str | Path):
         return machine.network
     commented = mapping_files.named_hosts(mapping)
@@ -221,9 +221,11 @@ def convert(
     writer = export.load()
     if not writer.may_write(out):
         raise ExportError(f"--out {out}: expected a new folder, or one written by convert")
-    if mapping is not None and machine is None:
-        machine = topology_of_mapping(mapping)
-    machine = Machine.of("mesh:1" if machine is None else machine)
+    machine = Machine() if machine is None else Machine.of(machine)
+    if mapping is not None:
+        machine = on_network_of(mapping, machine)
+    elif machine.topology is None:
+        machine = replace(machine, topology="mesh:1")
     program, parameters = workload.program(machine.parameters.algorithms), machine.parameters
     placed = None
     if mapping is not None:

@@ -44,6 +44,8 @@ def check_kind(kind: str, value: object) -> None:
 
 def kind_of(value: object) -> str | None:
     """Return which of the three a value is, None where it may be any, or is none."""
+    if type(value).__name__ == "MappingFile":
+        return MAPPING
     if isinstance(value, str | Path):
         return _kind_of_file(Path(value)) if _is_there(value) else _kind_of_name(str(value))
     for each in type(value).__mro__:

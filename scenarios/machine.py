@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingOf
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from hopmap.scenarios.launchers.mapping_files import network_of, read_mapping
+from hopmap.scenarios.launchers.mapping_files import MappingFile, network_of, read_mapping
 from hopmap.scenarios.launchers.node_names import on_job
 from hopmap.simulator import Parameters
 from hopmap.simulator.parameters.keys import names_algorithm
@@ -27,8 +27,10 @@ from hopmap.topologies import (
     Mapping,
     MappingError,
     Topology,
+    TopologyError,
     check_mapping,
     topology_from_spec,
+    with_failures,
     with_room,
 )
 
@@ -45,10 +47,13 @@ class Machine:
 
     Attributes
     ----------
-    topology : str or Topology
-        Like "torus:4x4x4", "dragonfly:2x4x2", "preset:NAME", "file:PATH".
+    topology : str or Topology, optional
+        Like "torus:4x4x4", "dragonfly:2x4x2", "preset:NAME", "file:PATH". That of the mapping when
+        left out, where there is one.
     settings : mapping of str to str or float
         Parameters, like ``{"link.bandwidth": "25 Gbit/s"}``; see ``hopmap list parameters``.
+    failures : str, optional
+        What is down, see `with_failures`.
     names : path or str, optional
         What all nodes are called, in order of their numbers: a file, one a line, or Slurm's list.
     hosts, nodelist : optional
@@ -75,8 +80,9 @@ class Machine:
     64
     """
 
-    topology: str | Topology
+    topology: str | Topology | None = None
     settings: Settings = field(default_factory=dict)
+    failures: str | None = None
     names: str | Path | None = None
     hosts: str | Path | None = None
     nodelist: str | None = None
@@ -85,7 +91,8 @@ class Machine:
     co_running: Sequence[Job] = ()
 
     def __post_init__(self) -> None:
-        check_kind(NETWORK, self.topology)
+        if self.topology is not None:
+            check_kind(NETWORK, self.topology)
         if self.imbalance is not None and (self.balanced or self.co_running):
             other = "balanced" if self.balanced else "co_running"
             raise MappingError(f"imbalance and {other} are mutually exclusive")
@@ -97,8 +104,12 @@ class Machine:
 
     @cached_property
     def _configured(self) -> tuple[Topology, Parameters]:
+        if self.topology is None:
+            raise TopologyError("topology: expected one, like torus:4x4x4")
         plain = self.topology
         network = plain if isinstance(plain, Topology) else topology_from_spec(plain)
+        if self.failures is not None:
+            network = with_failures(network, self.failures)
         check_settings(self.settings, [network])
         network, parameters = configure(network, tuple(self.settings.items()))
         return on_job(network, self.names, self.hosts, self.nodelist), parameters
@@ -131,57 +142,71 @@ class Machine:
         network = self.free(ranks)
         return network.evenly(ranks) if self.balanced else network
 
-    def mapping(self, mapping: MappingLike, ranks: int | None) -> Mapping:
+    def mapping(self, mapping: MappingLike, ranks: int | None = None) -> Mapping:
         """Return the node of every rank, checked; see `nodes_of_ranks`."""
         return nodes_of_ranks(mapping, self.network, ranks)
 
 
-def nodes_of_ranks(mapping: MappingLike, network: Topology, ranks: int | None) -> Mapping:
+def nodes_of_ranks(mapping: MappingLike, network: Topology, ranks: int | None = None) -> Mapping:
     """Return the node of every rank, checked; see `read_mapping` and `check_mapping`."""
     check_kind(MAPPING, mapping)
-    if isinstance(mapping, str | Path):
+    if isinstance(mapping, str | Path | MappingFile):
         return read_mapping(mapping, network, ranks)
     return check_mapping(mapping, network, ranks)
 
 
-def machine_of_mapping(
-    machine: MachineLike | MappingLike | None, mapping: MappingLike | None
-) -> tuple[Machine, MappingLike]:
-    """Return a machine and a mapping, the machine that of the mapping where there is none.
+class Placed(NamedTuple):
+    """A machine and a mapping on it, read and checked but for its number of ranks."""
+
+    machine: Machine
+    node_of: Mapping
+    name: str
+
+    def of_ranks(self, ranks: int) -> Mapping:
+        """Return the node of every rank; raise `MappingError` for another number of them."""
+        return check_mapping(self.node_of, self.machine.network, ranks, name=self.name)
+
+
+def placed(machine: MachineLike | MappingLike | None, mapping: MappingLike | None) -> Placed:
+    """Read a mapping; the machine is that of the mapping where there is no other.
 
     A mapping alone may stand in the first place.
 
     Raises
     ------
     MappingError
-        No mapping, or one that does not name its network.
+        No mapping, one that makes no sense, or one that does not name its network.
     """
     if mapping is None and kind_of(machine) == MAPPING:
         machine, mapping = None, machine
     if mapping is None:
         raise MappingError("mapping: expected one, after the network")
-    if machine is None:
-        machine = Machine(topology_of_mapping(mapping))
-    elif not isinstance(machine, Machine):
+    name = str(mapping) if isinstance(mapping, str | Path) else "mapping"
+    if isinstance(mapping, str | Path):
+        check_kind(MAPPING, mapping)
+        mapping = MappingFile(mapping)
+    if machine is not None and not isinstance(machine, Machine):
         check_kind(NETWORK, machine)
-    return Machine.of(machine), mapping  # type: ignore[arg-type]
+    machine = on_network_of(mapping, Machine() if machine is None else Machine.of(machine))  # type: ignore[arg-type]
+    return Placed(machine, machine.mapping(mapping), name)
 
 
-def topology_of_mapping(mapping: MappingLike) -> Topology:
-    """Return the network that a mapping names.
+def on_network_of(mapping: MappingLike, machine: Machine) -> Machine:
+    """Return a machine with a network: its own, or else the one that a mapping names.
 
     Raises
     ------
     MappingError
-        It names none.
+        Neither has one.
     """
-    check_kind(MAPPING, mapping)
+    if machine.topology is not None:
+        return machine
     own = getattr(mapping, "topology", None)
-    if own is None and isinstance(mapping, str | Path):
-        own = network_of(mapping, None)
+    if own is None and isinstance(mapping, str | Path | MappingFile):
+        own = network_of(mapping)
     if own is None:
         raise MappingError("topology: expected one, an array does not name its own")
-    return own  # type: ignore[no-any-return]
+    return replace(machine, topology=own)
 
 
 def topology(spec: str | Topology, settings: Settings | None = None) -> Topology:

@@ -11,7 +11,7 @@ from hopmap.progress import Progress
 from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
 
 from .input_kinds import MappingLike
-from .machine import MachineLike, machine_of_mapping
+from .machine import MachineLike, placed
 from .outputs import Outputs
 from .provenance import assumed_parameters
 from .workload import Workload, WorkloadLike
@@ -65,17 +65,16 @@ def simulate(
     if outputs.otf2 is not None:
         workload = replace(workload, loops=False)
     check_engine(engine)
-    by = mapping if isinstance(mapping, str | Path) else None
-    machine, mapping = machine_of_mapping(machine, mapping)
-    machine.mapping(mapping, None)  # before anything takes long
-    program = workload.program(machine.parameters.algorithms)
-    node_of = machine.mapping(mapping, program.ranks)
+    place = placed(machine, mapping)  # before anything takes long
+    machine, parameters = place.machine, place.machine.parameters
+    program = workload.program(parameters.algorithms)
+    node_of = place.of_ranks(program.ranks)
     outputs.check_size(program)
     result = replay(
         program,
         machine.network,
         node_of,
-        parameters=machine.parameters,
+        parameters=parameters,
         engine=engine,
         record_operations=outputs.operations,
         record_links=outputs.bins if outputs.links else 0,
@@ -87,7 +86,8 @@ def simulate(
         result, machine.network, machine.settings, generated=workload.generated
     )
     result = replace(result, assumed=assumed)
-    title = f"{workload.name}{f' by {by}' if by else ''} on {result.topology}, engine {engine}"
+    by = "" if place.name == "mapping" else f" by {place.name}"
+    title = f"{workload.name}{by} on {result.topology}, engine {engine}"
     recording = workload.calls if isinstance(workload.calls, Trace) else None
     outputs.write(result, title, recording)
     return result
@@ -120,14 +120,13 @@ def explain(
     from hopmap.simulator import explain as explain_program
 
     workload = Workload.of(workload)
-    machine, mapping = machine_of_mapping(machine, mapping)
-    machine.mapping(mapping, None)
-    program = workload.program(machine.parameters.algorithms)
+    place = placed(machine, mapping)
+    program = workload.program(place.machine.parameters.algorithms)
     return explain_program(
         program,
-        machine.network,
-        machine.mapping(mapping, program.ranks),
-        parameters=machine.parameters,
+        place.machine.network,
+        place.of_ranks(program.ranks),
+        parameters=place.machine.parameters,
         top=top,
         doubled=doubled,
         progress=progress,

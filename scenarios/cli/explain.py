@@ -78,7 +78,7 @@ def explain(
         workload, at = Workload(together.program), together.node_of
     else:
         workload, at = replay.workload(one[0]), one[1]
-        place = machine.machine_of(topology, one[1])
+        place = machine.machine(topology)
     with working("replaying") as progress:
         found = explained(workload, place, at, top=top, doubled=doubled, progress=progress)
     network = found.result.network

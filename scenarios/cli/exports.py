@@ -82,9 +82,9 @@ def export(
 
         chosen, network, about = best_run(mapping, trace, topology, variant)
         note(f"best of {about}")
-        place = replace(machine.machine(network.spec), topology=network)
+        place = replace(machine.machine(None), topology=network)
     else:
-        place = machine.machine_of(topology, mapping)
+        place = machine.machine(topology)
     done = export_mapping(chosen, to, place, out=out, form=form)
     if done.beside and out is None:
         note(f"--out FILE writes {', '.join(done.beside)} as well, which is needed beside it")
@@ -188,7 +188,7 @@ def convert(
     check_out(out, folder=to != "goal")
     if topology is not None and mapping is None:
         raise typer.BadParameter("--topology requires --mapping FILE")
-    place = machine.machine_of(topology or (None if mapping else "mesh:1"), mapping or Path())
+    place = machine.machine(topology)
     with working("writing"):
         done = write(replay.workload(trace), to, out, machine=place, mapping=mapping, zone=zone)
     if as_json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -235,11 +235,10 @@ def evaluate(
     with working("measuring"):
         metrics = measure(
             workload,
-            replace(machine, failures=None).machine_of(topology, mapping),
+            machine.machine(topology),
             mapping,
             convention=convention,
             top=top,
-            failures=machine.failures,
             draws=seeds,
         )
     if as_json:

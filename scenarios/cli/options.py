@@ -217,7 +217,7 @@ class MachineOptions:
         """Whether any option says what nodes are called."""
         return any((self.names, self.hosts, self.nodelist))
 
-    def machine(self, topology: str, **more: Any) -> Machine:
+    def machine(self, topology: str | None, **more: Any) -> Machine:
         """Return a machine of a topology as the options say; note settings without effect."""
         from hopmap.scenarios.machine import Machine
         from hopmap.simulator.parameters.settings import without_effect
@@ -228,14 +228,8 @@ class MachineOptions:
                 f"{', '.join(idle)}: without effect where network.buffer is 0, any number of "
                 "packets"
             )
-        spec = topology if self.failures is None else f"failed:{self.failures}@{topology}"
-        return Machine(spec, settings, self.names, self.hosts, self.nodelist, **more)
-
-    def machine_of(self, topology: str | None, mapping: Path) -> Machine:
-        """Return the same, on the network of a mapping's file where no other is named."""
-        from hopmap.scenarios.machine import topology_of_mapping
-
-        return self.machine(topology or topology_of_mapping(mapping).spec)
+        own = {name: getattr(self, name) for name in ("failures", "names", "hosts", "nodelist")}
+        return Machine(topology, settings, **own, **more)
 
 
 def settings_of(words: Sequence[str] | None) -> dict[str, str | int | float]:

@@ -119,7 +119,7 @@ def simulate(
         simulate_several(jobs, machine, topology, engine=engine, outputs=files, as_json=as_json)
         return
     trace, mapping = one
-    workload, place = replay.workload(trace), machine.machine_of(topology, mapping)
+    workload, place = replay.workload(trace), machine.machine(topology)
     with working("replaying") as progress:
         result = simulated(
             workload,
@@ -134,16 +134,18 @@ def simulate(
     if as_json:
         print_json(result.to_dict())
         return
-    network, program, node_of = place.network, result.program, result.node_of
-    assert program is not None and node_of is not None
+    network, program, node_of = result.network, result.program, result.node_of
+    parameters = result.parameters
+    assert network is not None and program is not None
+    assert node_of is not None and parameters is not None
     warn_of(workload.name, result.left_out)
-    quiet = without_noise(place.parameters)
-    bounded = bool(repeat) or quiet == place.parameters
+    quiet = without_noise(parameters)
+    bounded = bool(repeat) or quiet == parameters
     bounds = lower_bounds(program, network, node_of, parameters=quiet) if bounded else {}
     summary = result.summary()
     rows: list[tuple[str, object]] = [
         *_extrapolation_rows(result),
-        *_bound_rows(bounds, shared=_shares(engine, place.parameters)),
+        *_bound_rows(bounds, shared=_shares(engine, parameters)),
         ("computing, mean over ranks", show_seconds(float(result.compute.mean()))),
         ("communicating", show_seconds(float(result.communicate.mean()))),
         ("waiting", show_seconds(float(result.wait.mean()))),
@@ -158,7 +160,7 @@ def simulate(
     rows.append(("replayed in", show_seconds(summary["wall_seconds"])))
     if result.energy is not None:
         rows.insert(-2, ("energy", joules(result.energy.total)))
-    seed = None if bounded else place.parameters.noise_seed
+    seed = None if bounded else parameters.noise_seed
     headline = f"{_headline(result, seed)}{_validated(machine.sets, network.spec)}"
     title = f"{workload.name} by {mapping} on {network.spec}, engine {engine}"
     print_table(("", f"{result.ranks} ranks"), rows, title=f"{title}\n{headline}")

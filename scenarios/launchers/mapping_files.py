@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +32,26 @@ from .launcher import MAPPING, NODES, Place, comments, launcher_file, names_comm
 from .node_names import expand, same_nodes
 from .reordering import document_of
 
+FileLike: TypeAlias = "str | Path | MappingFile"
 _WHOLE = re.compile(r"[0-9]{1,18}")
+
+
+@dataclass(frozen=True)
+class MappingFile:
+    """A mapping file, which is read once; stands wherever its path does."""
+
+    path: str | Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines."""
+        return _read_lines(self.path)
 
 
 def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> None:
@@ -48,7 +70,7 @@ def mapping_text(node_of: ArrayLike, topology: Topology) -> str:
     return "\n".join(lines) + "\n"
 
 
-def named_topology(path: str | Path) -> str:
+def named_topology(path: FileLike) -> str:
     """Return the spec that a mapping file's comment names, or a JSON document's "topology"."""
     named = _named(_lines(path), str(path))
     if named is None:
@@ -59,18 +81,14 @@ def named_topology(path: str | Path) -> str:
     return named
 
 
-def network_of(path: str | Path, given: str | None) -> Topology:
-    """Return the topology of the spec that is given, else of the one that a mapping file names.
+def network_of(path: FileLike) -> Topology:
+    """Return the topology that a mapping file names.
 
     Raises
     ------
-    TopologyError
-        The spec that is given makes no network.
     MappingError
         The file names none, or one that makes none here, like a file in another folder.
     """
-    if given is not None:
-        return topology_from_spec(given)
     named = named_topology(path)
     try:
         return topology_from_spec(named)
@@ -78,14 +96,14 @@ def network_of(path: str | Path, given: str | None) -> Topology:
         raise MappingError(f"{path} names {error}: -t (--topology) tells another") from None
 
 
-def named_hosts(path: str | Path) -> list[str] | None:
+def named_hosts(path: FileLike) -> list[str] | None:
     """Return the names of nodes that a launcher's file says in its comments, None without them."""
     said = comments(_lines(path))
     return expand(said[NODES], f"{path}: {NODES}") if NODES in said else None
 
 
 def read_mapping(
-    path: str | Path,
+    path: FileLike,
     topology: Topology,
     ranks: int | None = None,
     *,
@@ -162,7 +180,7 @@ def _header(lines: list[str]) -> str:
     return next((line for line in lines if line and not line.startswith("#")), "")
 
 
-def _lines(path: str | Path) -> list[str]:
+def _read_lines(path: str | Path) -> list[str]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -193,3 +211,7 @@ def _csv_places(lines: list[str], name: str) -> list[Place]:
             )
         places.append((number, int(row[0]), int(row[1])))
     return places
+
+
+def _lines(path: FileLike) -> list[str]:
+    return path.lines if isinstance(path, MappingFile) else _read_lines(path)
