@@ -175,7 +175,7 @@ def _trace(workload: Workload, number: int, folder: Path) -> str:
 def _spec(machine: Machine) -> str:
     """Return the spec of a network that is as its spec says, wherever the scenario lies."""
     network = machine.topology
-    plain = topology_from_spec(network if isinstance(network, str) else network.spec)
+    plain = topology_from_spec(network if isinstance(network, str) else machine.network.spec)
     if isinstance(network, Topology):
         if plain.kinds != network.kinds:
             raise ScenarioError(f"{network.spec}: its links were set: expected settings for that")

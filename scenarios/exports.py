@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hopmap.errors import HopmapError, choice
 from hopmap.simulator.export import EXPORTS, Placed
@@ -32,6 +32,8 @@ class Exported(NamedTuple):
     Attributes
     ----------
     text : str
+    launcher : str
+        What it is for.
     command : str
         Which uses the file; empty for hopmap's own format.
     files : tuple of Path
@@ -44,18 +46,39 @@ class Exported(NamedTuple):
     """
 
     text: str
+    launcher: str
     command: str
     files: tuple[Path, ...]
     beside: tuple[str, ...]
     ranks: int
     made_up: str
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``export --json`` prints: the file, or its text if none was written."""
+        text = {"out": str(self.files[0])} if self.files else {"text": self.text}
+        told = {"launcher": self.launcher, "ranks": self.ranks, "command": self.command}
+        return told | {"beside": list(self.beside)} | text
+
 
 class Converted(NamedTuple):
-    """A program as another simulator reads it: its ranks, and the command that replays it."""
+    """A program as another simulator reads it.
 
+    Attributes
+    ----------
+    out : Path
+        Where it was written.
+    ranks : int
+    command : str
+        Which replays it there.
+    """
+
+    out: Path
     ranks: int
     command: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``convert --json`` prints."""
+        return self._asdict() | {"out": str(self.out)}
 
 
 def export_mapping(
@@ -112,7 +135,7 @@ def export_mapping(
     for path, content in files.items():
         with replacing(path) as partial:
             partial.write_text(content, encoding="utf-8")
-    return Exported(text, command, tuple(files), beside, len(node_of), made_up)
+    return Exported(text, to, command, tuple(files), beside, len(node_of), made_up)
 
 
 def read_mapping(
@@ -231,7 +254,7 @@ def convert(
     if mapping is not None:
         placed = _placed(machine.network, machine.mapping(mapping, program.ranks), zone)
     command = writer.write(out, computed(program, parameters), parameters, placed)
-    return Converted(program.ranks, command)
+    return Converted(out, program.ranks, command)
 
 
 def _placed(network: Topology, node_of: Mapping, zone: str) -> Placed:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from numpy.typing import ArrayLike
 
-MappingLike: TypeAlias = str | Path | ArrayLike
+if TYPE_CHECKING:
+    from hopmap.scenarios.launchers.mapping_files import MappingFile
+
+MappingLike: TypeAlias = "str | Path | MappingFile | ArrayLike"
 
 TRACE, NETWORK, MAPPING = "trace or traffic", "network", "mapping"
 # By the names of classes, most of which nobody has imported.

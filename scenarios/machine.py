@@ -100,7 +100,10 @@ class Machine:
     @classmethod
     def of(cls, machine: MachineLike) -> Machine:
         """Return a machine as it is, and anything else with the defaults."""
-        return machine if isinstance(machine, Machine) else cls(machine)
+        if isinstance(machine, Machine):
+            return machine
+        check_kind(NETWORK, machine)
+        return cls(machine)
 
     @cached_property
     def _configured(self) -> tuple[Topology, Parameters]:
@@ -181,13 +184,12 @@ def placed(machine: MachineLike | MappingLike | None, mapping: MappingLike | Non
         machine, mapping = None, machine
     if mapping is None:
         raise MappingError("mapping: expected one, after the network")
-    name = str(mapping) if isinstance(mapping, str | Path) else "mapping"
+    machine = Machine() if machine is None else Machine.of(machine)  # type: ignore[arg-type]
+    check_kind(MAPPING, mapping)
+    name = "mapping"
     if isinstance(mapping, str | Path):
-        check_kind(MAPPING, mapping)
-        mapping = MappingFile(mapping)
-    if machine is not None and not isinstance(machine, Machine):
-        check_kind(NETWORK, machine)
-    machine = on_network_of(mapping, Machine() if machine is None else Machine.of(machine))  # type: ignore[arg-type]
+        name, mapping = str(mapping), MappingFile(mapping)
+    machine = on_network_of(mapping, machine)
     return Placed(machine, machine.mapping(mapping), name)
 
 
@@ -201,6 +203,7 @@ def on_network_of(mapping: MappingLike, machine: Machine) -> Machine:
     """
     if machine.topology is not None:
         return machine
+    check_kind(MAPPING, mapping)
     own = getattr(mapping, "topology", None)
     if own is None and isinstance(mapping, str | Path | MappingFile):
         own = network_of(mapping)

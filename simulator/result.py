@@ -230,14 +230,6 @@ class Result(Shown):
             f"{'' if self.ensemble is None else f', {self.ensemble}'}>"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what ``simulate --json`` prints of a run."""
-        found = self.summary()
-        if self.program is not None and self.network is not None:
-            found["algorithms"] = self.program.chosen
-            found["link_kinds"] = [kind.to_dict() for kind in self.network.kinds]
-        return found
-
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each rank: finish, compute, communicate, wait, in seconds."""
         import pandas as pd
@@ -252,8 +244,9 @@ class Result(Shown):
         """Number of ranks."""
         return len(self.finish)
 
-    def summary(self) -> dict[str, Any]:
-        """Return the figures of the run, apart from what it ran on."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``simulate --json`` prints."""
+        kinds = () if self.network is None else self.network.kinds
         return {
             "engine": self.engine,
             "makespan": self.makespan,
@@ -274,4 +267,6 @@ class Result(Shown):
             "extrapolated": None if self.extrapolated is None else asdict(self.extrapolated),
             "ensemble": None if self.ensemble is None else self.ensemble.to_dict(),
             "assumed": list(self.assumed),
+            "algorithms": {} if self.program is None else self.program.chosen,
+            "link_kinds": [kind.to_dict() for kind in kinds],
         }

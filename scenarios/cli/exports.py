@@ -89,9 +89,7 @@ def export(
     if done.beside and out is None:
         note(f"--out FILE writes {', '.join(done.beside)} as well, which is needed beside it")
     if as_json:
-        shown = {"out": str(out)} if done.files else {"text": done.text}
-        facts = {"launcher": to, "ranks": done.ranks, "command": done.command}
-        print_json(facts | {"beside": list(done.beside)} | shown)
+        print_json(done.to_dict())
         return
     if not done.files:
         if done.command and not launcher_named(to).commented:
@@ -192,7 +190,7 @@ def convert(
     with working("writing"):
         done = write(replay.workload(trace), to, out, machine=place, mapping=mapping, zone=zone)
     if as_json:
-        print_json({"out": str(out), "ranks": done.ranks, "command": done.command})
+        print_json(done.to_dict())
         return
     say(f"written: {out}")
     how = "" if to == "goal" else ", with a platform and hosts"

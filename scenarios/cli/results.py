@@ -40,7 +40,7 @@ def query(
 
     answer = answer_to(folder, sql)
     if as_json:
-        print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
+        print_json(answer.to_dict())
     elif as_csv:
         print_csv(answer.columns, answer.rows)
     elif answer.columns:

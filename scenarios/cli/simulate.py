@@ -142,7 +142,7 @@ def simulate(
     quiet = without_noise(parameters)
     bounded = bool(repeat) or quiet == parameters
     bounds = lower_bounds(program, network, node_of, parameters=quiet) if bounded else {}
-    summary = result.summary()
+    summary = result.to_dict()
     rows: list[tuple[str, object]] = [
         *_extrapolation_rows(result),
         *_bound_rows(bounds, shared=_shares(engine, parameters)),

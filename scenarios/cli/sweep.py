@@ -175,17 +175,7 @@ def run(
     page = write_report_of(results) if with_report else None
     table = load_runs(results)
     if as_json:
-        print_json(
-            {
-                "out": str(results),
-                "runs": outcome.runs,
-                "done": outcome.done,
-                "skipped": outcome.skipped,
-                "failed": outcome.failed,
-                "impossible": outcome.impossible,
-                "report": None if page is None else str(page),
-            }
-        )
+        print_json(outcome.to_dict() | {"report": None if page is None else str(page)})
     else:
         for name, entries in left_out(table).items():
             warn_of(name, entries)

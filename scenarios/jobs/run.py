@@ -96,7 +96,6 @@ class JobsRun(Shown):
             "makespan": self.makespan,
             "jobs": jobs,
             "shared": shared,
-            "algorithms": self.program.chosen,
         }
 
     def _row(self, k: int) -> dict[str, Any]:

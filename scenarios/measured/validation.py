@@ -50,8 +50,7 @@ class Validation:
     topologies: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
-    @property
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """All figures as plain values, see `simulator.measured.errors`."""
         between = agreement_of(self.measured, self.prediction)
         return facts(self.measured, self.prediction) | {

@@ -29,6 +29,10 @@ class Answer(NamedTuple):
     columns: list[str]
     rows: list[tuple[Any, ...]]
 
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return what ``query --json`` prints: rows by the names of their columns."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
 
 def query(folder: str | Path, sql: str) -> Answer:
     """Answer a query on the tables runs, ranks, links and messages.

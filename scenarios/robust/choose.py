@@ -45,7 +45,7 @@ from hopmap.topologies.spec import FILE
 from .ranges import GivenRanges, Settings, draw_models, ranges_given
 
 Floats: TypeAlias = NDArray[np.float64]
-Candidate: TypeAlias = str | MappingLike
+Candidate: TypeAlias = "MappingLike"
 
 CANDIDATES = ("identity", "rcm", "recursive_bisection", "auto", "auto(objective=max_link_load)")
 SECONDS, DRAWS = 10.0, 100

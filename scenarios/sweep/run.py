@@ -65,6 +65,11 @@ class SweepOutcome:
     results: Path
     impossible: dict[str, int] = field(default_factory=dict)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``run --json`` prints, apart from the report."""
+        names = ("runs", "done", "skipped", "failed", "impossible")
+        return {"out": str(self.results)} | {name: getattr(self, name) for name in names}
+
     def to_frame(self) -> pd.DataFrame:
         """Return the finished runs of the scenario, a row each; see `load_runs`."""
         return store.load_runs(self.results)

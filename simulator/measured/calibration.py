@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,24 @@ class CollectiveFit:
     def parameters(self) -> Mapping[str, float]:
         """What was fitted, by key."""
         return self.fit.parameters
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``calibrate --json`` prints of collectives."""
+        return {
+            "parameters": dict(self.parameters),
+            "interval": {key: list(pair) for key, pair in self.fit.interval.items()},
+            "calls": len(self.measured),
+            "error": {name: error._asdict() for name, error in self.errors().items()},
+            "by": [
+                {"collective": group.collective, "algorithm": group.algorithm, "sizes": group.sizes}
+                | group.error._asdict()
+                for group in self.by_algorithm()
+            ],
+            "unexplained": [
+                {"collective": c, "algorithm": a, "buffer_bytes": size, "ratio": ratio}
+                for c, a, size, ratio in self.unexplained()
+            ],
+        }
 
     def errors(self) -> dict[str, Error]:
         """Errors of all calls, of large ones, and as predicted from other calls alone."""

@@ -28,7 +28,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from statistics import median
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,12 @@ HABIT = 1e-5  # weight of these proportions against a measurement
 TRIED = 32  # breaks at a time
 ROUNDS, SETTLED = 60, 1e-10
 EXACT = 1e-7  # mean relative error below which a fit is as good as any
+WORDS = {
+    "overhead": "overheads",
+    "ends": "latency of injection and ejection",
+    "link": "latency of links",
+    "memory": "latency of memory",
+}
 WILD = 0.1  # weight below which a measurement is wild
 MOST_WILD = 0.25  # of the measurements; beyond, the fit is of least absolute errors
 TUKEY = 4.685  # residuals in scales beyond which there is no weight
@@ -72,12 +79,59 @@ class PingPong:
 class Fit:
     """Parameters, and how far they are from what was measured."""
 
+    measured: PingPong
     parameters: Mapping[str, float]  # by key, as `parameters_from` and ``link.*`` take them
     predicted: Floats  # seconds by the model, of each measurement
     weight: Floats  # 1 for what fits, 0 for what is left out as wild
     # largest eager and smallest rendezvous size; None if no break is seen
     break_between: tuple[int, int] | None
     proportioned: tuple[str, ...]  # terms that only their sum is known of
+
+    @property
+    def errors(self) -> list[float]:
+        """Relative errors of the measurements that are not left out as wild."""
+        relative = np.abs(self.predicted / self.measured.time - 1)
+        errors: list[float] = relative[self.weight >= WILD].tolist()
+        return errors
+
+    @property
+    def notes(self) -> list[str]:
+        """How good the fit is, and what these measurements cannot tell."""
+        error = self.errors
+        wild = len(self.weight) - len(error)
+        notes = [
+            f"error {100 * median(error):.2g} % (median), {100 * max(error):.2g} % at most; "
+            f"{wild} of {len(self.weight)} measurements left out as wild"
+        ]
+        if self.break_between is None:
+            notes.append("eager limit: no break seen; set beyond the largest size")
+        else:
+            low, high = self.break_between
+            notes.append(
+                f"eager limit: a break between {low:,} and {high:,} bytes; set to the upper"
+            )
+        if self.proportioned:
+            terms = ", ".join(WORDS[term] for term in self.proportioned)
+            notes.append(f"known as a sum only, shared out as the defaults are: {terms}")
+        notes.append("no ping-pong tells sending from receiving, injection from ejection: halves")
+        if "link.bandwidth" in self.parameters:
+            notes.append("nor which of injection, links and ejection is the slowest: all the same")
+        return [*notes, "gap, gap_per_byte, control_bytes: left at 0"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``calibrate --json`` prints of a ping-pong."""
+        data = self.measured
+        columns = (data.size, data.hops, data.time, self.predicted, self.weight)
+        names = ("size", "hops", "time", "fitted", "weight")
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return {
+            "parameters": self.parameters,
+            "break_between": self.break_between,
+            "proportioned": self.proportioned,
+            "median_error": median(self.errors),
+            "notes": self.notes,
+            "measurements": [dict(zip(names, row, strict=True)) for row in rows],
+        }
 
 
 def calibrate(data: PingPong, name: str = "ping-pong") -> Fit:
@@ -124,6 +178,7 @@ def calibrate(data: PingPong, name: str = "ping-pong") -> Fit:
         raise ParameterError(f"{name}: times do not grow with the size: expected a bandwidth")
     below = int(sizes[sizes < limit].max()) if limit is not None else int(sizes.max())
     return Fit(
+        measured=data,
         parameters=_parameters(terms, seen, below + 1 if limit is None else limit),
         predicted=table @ terms,
         weight=weight,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..console import print_json, print_table, say, working
 from .arguments import show_parameter
@@ -41,31 +41,12 @@ def calibrate_to_collectives(
         with replacing(out) as partial:
             partial.write_text(_toml(measured, topology, fit), encoding="utf-8")
     if as_json:
-        print_json(fit_facts(fit))
+        print_json(fit.to_dict())
         return
     _show_fit(fit, ", ".join(map(str, measured)))
     if out is not None:
         say(f"written: {out}")
         say(f"use it:  hopmap simulate ... --set {out}")
-
-
-def fit_facts(fit: CollectiveFit) -> dict[str, Any]:
-    """Return a fit as plain values."""
-    return {
-        "parameters": dict(fit.parameters),
-        "interval": {key: list(pair) for key, pair in fit.fit.interval.items()},
-        "calls": len(fit.measured),
-        "error": {name: error._asdict() for name, error in fit.errors().items()},
-        "by": [
-            {"collective": group.collective, "algorithm": group.algorithm, "sizes": group.sizes}
-            | group.error._asdict()
-            for group in fit.by_algorithm()
-        ],
-        "unexplained": [
-            {"collective": c, "algorithm": a, "buffer_bytes": size, "ratio": ratio}
-            for c, a, size, ratio in fit.unexplained()
-        ],
-    }
 
 
 def _show_fit(fit: CollectiveFit, title: str) -> None:

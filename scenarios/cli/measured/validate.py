@@ -69,7 +69,7 @@ def validate(
         with working("drawing"):
             written = [str(path) for path in found.write(out)]
     if as_json:
-        print_json(found.facts)
+        print_json(found.to_dict())
         return
     show_errors(found)
     for path in written:
