@@ -241,7 +241,7 @@ def map_ranks(
     network = network if others is None else exclude_used_nodes(others, network)
     room = network.evenly(traffic.ranks) if machine.balanced else network
     if machine.imbalance is not None and _is_large(mapper, goal, network, traffic.ranks, machine):
-        mapper, stages = MANY, parse_pipeline(MANY)
+        stages = parse_pipeline(MANY)
     start = None if initial is None else nodes_of_ranks(initial, network, traffic.ranks)
     interrupted, begin = False, time.perf_counter()
     reasons: list[str] = []
@@ -249,7 +249,7 @@ def map_ranks(
         node_of, took = time_mapping(
             traffic,
             room,
-            mapper,
+            stages,
             seed=seed,
             seconds=seconds,
             initial=start,

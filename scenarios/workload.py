@@ -257,15 +257,16 @@ class Workload:
             why = self.messages.outweighed
             if self.collectives == "ignore" or not why:
                 return self.messages
-        counted = source.traffic_with_collectives() if isinstance(source, Source) else None
-        if counted is not None:
-            return Sent(counted, expanded=True, outweighed=why)
-        return self._expanded(algorithms)._replace(outweighed=why)
+        return self.with_collectives(algorithms)._replace(outweighed=why)
 
-    def _expanded(self, algorithms: Mapping[str, str] | None) -> Sent:
-        """Return what is sent, messages of collectives included."""
+    def with_collectives(self, algorithms: Mapping[str, str] | None = None) -> Sent:
+        """Return what is sent, messages of collectives included; see `sent`."""
         from hopmap.simulator import Program
 
+        if isinstance(self._read, Source):
+            counted = self._read.traffic_with_collectives()
+            if counted is not None:
+                return Sent(counted, expanded=True)
         if not self.has_order:
             place = getattr(self._read, "path", None) or self.name
             raise TraceError(
@@ -295,7 +296,7 @@ class Workload:
         if isinstance(source, Traffic):
             return Sent(source)
         if isinstance(source, Source) and source.algorithms:
-            return self._expanded(None)
+            return self.with_collectives()
         summary = self.summary
         in_collectives: int | None = None
         if summary is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
-from hopmap.scenarios.workload import Workload
+from hopmap.scenarios.workload import Sent, Workload
 from hopmap.simulator import Program
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.job import OVER, split
@@ -56,14 +56,21 @@ def planned_traffic(
     """
 
     def read() -> Traffic:
-        collectives = "ignore" if algorithms is None else "expand"
-        return Workload(source, collectives=collectives).sent(algorithms).traffic
+        if algorithms is None:
+            return _messages(source, digest).traffic
+        return Workload(source).with_collectives(algorithms).traffic
 
     return unchanged(source.name, read, source.digest, digest)
 
 
+@lru_cache(maxsize=32)
+def _messages(source: Source, _digest: str) -> Sent:
+    """Read once what decides whether collectives count, and is the traffic if they do not."""
+    return Workload(source).messages
+
+
 @lru_cache(maxsize=4096)
-def counts_collectives(source: Source, _digest: str, collectives: str) -> bool:
+def counts_collectives(source: Source, digest: str, collectives: str) -> bool:
     """Return whether the traffic of the source that has this digest has that of collectives.
 
     Parameters
@@ -72,7 +79,7 @@ def counts_collectives(source: Source, _digest: str, collectives: str) -> bool:
         "auto" reads what is sent.
     """
     if collectives == "auto" and source.has_collectives:
-        return bool(Workload(source).messages.outweighed)
+        return bool(_messages(source, digest).outweighed)
     return collectives == "expand" and source.has_collectives
 
 

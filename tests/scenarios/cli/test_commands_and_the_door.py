@@ -54,8 +54,10 @@ def test_twenty_commands_print_what_the_door_returns(folder, monkeypatch):
             lambda: hm.map_ranks(LU, "mesh:8", "auto(moves=50)", objective="hop_bytes"),
         ),
         (
-            [*("map", LU, "-t", RING, "-m", "descend(evaluations=9)", "--objective", "makespan")]
-            + ["--engine", "analytic", "--steps", "2", *SET],
+            [
+                *("map", LU, "-t", RING, "-m", "descend(evaluations=9)", "--steps", "2", *SET),
+                *("--objective", "makespan", "--engine", "analytic"),
+            ],
             lambda: hm.map_ranks(
                 *(lu, hm.Machine(RING, LINK), "descend(evaluations=9)"),
                 objective=hm.Replayed("makespan", "analytic"),
