@@ -1,4 +1,4 @@
-"""Folded traces: what repeats is listed once, with the number of its trips.
+"""Folded traces: what repeats is listed once, with the number of its iterations.
 
 A full NAS run has hundreds of millions of messages but few different ones. Its folded trace has
 them once; the simulator lowers it to a program with loops.
@@ -33,7 +33,7 @@ Parts = list[NDArray[np.void] | Repeat]
 
 
 class Recorded(NamedTuple):
-    """What differs from trip to trip of a recording that was folded: columns of its `Trace`."""
+    """What differs between iterations of a recording that was folded: columns of its `Trace`."""
 
     time: NDArray[np.float64]
     request: Ints
@@ -61,26 +61,26 @@ class Folded(NamedTuple):
     times: Ints
     recorded: Recorded | None = None
 
-    def trips(self, events: Ints) -> Ints:
+    def iterations(self, events: Ints) -> Ints:
         """How often each of these events takes place; given in rising order."""
-        trips = np.ones(len(events), dtype=np.int64)
+        iterations = np.ones(len(events), dtype=np.int64)
         begin, end = np.searchsorted(events, (self.begin, self.end))
         for first, behind, times in zip(begin, end, self.times, strict=True):
-            trips[first:behind] *= times
-        return trips
+            iterations[first:behind] *= times
+        return iterations
 
 
 BYTES_PER_EVENT = 100  # of a trace while it is put together
 
 
 def unfolded(folded: Folded) -> Trace:
-    """Write all trips out, one after the other.
+    """Write all iterations out, one after the other.
 
-    A recording is as it was. Otherwise requests keep their numbers from trip to trip, as persistent
-    ones do.
+    A recording is as it was. Otherwise requests have the same numbers in all iterations, as
+    persistent ones do.
     """
     trace = folded.trace
-    events = int(folded.trips(np.arange(trace.events)).sum())
+    events = int(folded.iterations(np.arange(trace.events)).sum())
     require_memory(
         BYTES_PER_EVENT * events,
         f"{trace.name}: the whole trace of {events:,} events",
@@ -91,17 +91,17 @@ def unfolded(folded: Folded) -> Trace:
     loops = [tuple(row) for row in rows.tolist()]
     at = 0  # in loops
 
-    def trips_of(begin: int, end: int) -> Ints:
+    def iterations_of(begin: int, end: int) -> Ints:
         nonlocal at
         parts = []
         while at < len(loops) and loops[at][1] <= end and loops[at][0] < end:
             first, behind, times = loops[at]
             at += 1
-            parts += [np.arange(begin, first), np.tile(trips_of(first, behind), times)]
+            parts += [np.arange(begin, first), np.tile(iterations_of(first, behind), times)]
             begin = behind
         return np.concatenate([*parts, np.arange(begin, end)])
 
-    ranks = [trips_of(b, e) for b, e in pairwise(trace.offsets.tolist())]
+    ranks = [iterations_of(b, e) for b, e in pairwise(trace.offsets.tolist())]
     chosen = np.concatenate([*ranks, np.zeros(0, dtype=np.int64)])
     offsets = np.concatenate(([0], np.cumsum([len(rank) for rank in ranks]))).astype(np.int64)
     gap = np.diff(trace.time, prepend=0.0)
@@ -128,7 +128,7 @@ def unfolded(folded: Folded) -> Trace:
 
 
 def written_out(parts: Parts) -> NDArray[np.void]:
-    """Table of all calls, trip by trip."""
+    """Table of all calls, iteration by iteration."""
     return np.concatenate(
         [
             np.tile(written_out(part.body), part.times) if isinstance(part, Repeat) else part
@@ -177,9 +177,9 @@ def traffic_of_folded(program: Folded) -> Traffic:
     """Point-to-point traffic of a program with loops, from its sends."""
     trace = program.trace
     sends = np.flatnonzero((trace.kind == Kind.SEND) | (trace.kind == Kind.ISEND))
-    rows, trips = trace.ref[sends], program.trips(sends)
+    rows, iterations = trace.ref[sends], program.iterations(sends)
     src = np.searchsorted(trace.offsets, sends, side="right") - 1
     size = trace.records.size[rows]
     return Traffic.from_pairs(
-        trace.ranks, src, trace.records.peer[rows], trips, trips * size, name=trace.name
+        trace.ranks, src, trace.records.peer[rows], iterations, iterations * size, name=trace.name
     )

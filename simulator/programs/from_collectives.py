@@ -72,7 +72,7 @@ def find_collectives(
         root=columns.peer[record].astype(np.int64),
         sent=columns.size[record],
         received=columns.received[record],
-        iterations=folded.trips(events[start]),
+        iterations=folded.iterations(events[start]),
     )
 
 

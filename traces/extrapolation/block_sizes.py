@@ -24,7 +24,7 @@ OFFSETS = (0, 1, -1, 2, -2)  # elements that a side has besides a rank's share
 
 
 class Factor(NamedTuple):
-    """What a factor is at each size and at the target, shapes (ranks, trips).
+    """What a factor is at each size and at the target, shapes (ranks, iterations).
 
     Two are multiplied if only one has an offset, or both the same; one without any stands alone.
     """
@@ -41,7 +41,7 @@ def share(points: int | Ints, parts: int, place: Ints) -> Ints:
 
 
 def cells(place: Place) -> list[tuple[Ints, Ints]]:
-    """Coordinates of a rank's cells in a multi-partition, trip by trip, shapes (ranks, trips).
+    """Coordinates of a rank's cells in a multi-partition, shapes (ranks, iterations).
 
     Rank (i, j) of p x p has cells (i + c, j - c, c), modulo p. A sweep along an axis takes the cell
     at 0, 1, ... there, or back from the end; a message is of this cell or of one up to two further.
@@ -78,7 +78,7 @@ def factors(points: int, places: list[Place], diagonal: bool) -> list[Factor]:
         inside: Ints = share(points, length, at) - inner * border
         return inside
 
-    add(0, [np.ones((len(p.coords), p.trips), dtype=np.int64) for p in places])
+    add(0, [np.ones((len(p.coords), p.iterations), dtype=np.int64) for p in places])
     for more, axis in product(OFFSETS, range(len(places[0].dims))):
         own = [(p.coords[:, axis, None] + 0 * p.t, p.dims[axis]) for p in places]
         for inner in (False, True):
@@ -100,7 +100,7 @@ def products(values: list[Ints], table: list[Factor]) -> list[tuple[Ints, int]]:
 
     Parameters
     ----------
-    values : list of ndarray(int64, shape=(ranks, trips))
+    values : list of ndarray(int64, shape=(ranks, iterations))
         Sizes, one array for each size of the program.
     table : list of Factor
         See `factors`; of the same sizes, then of the target.
@@ -155,7 +155,7 @@ def points_from(values: list[Ints], places: list[Place]) -> set[int]:
             continue
         unit = int(sizes[1] - sizes[0])
         for axis, parts in enumerate(place.dims):
-            at = np.repeat(place.coords[:, axis, None], place.trips, axis=1)
+            at = np.repeat(place.coords[:, axis, None], place.iterations, axis=1)
             more, less = at[v == sizes[1]], at[v == sizes[0]]
             if sizes[0] % unit or more.max() >= less.min():
                 continue
@@ -171,7 +171,7 @@ def cell_sums(values: list[Ints], places: list[Place]) -> tuple[list[Ints], set[
 
     Returns
     -------
-    told : list of ndarray(int64, shape=(ranks, trips))
+    told : list of ndarray(int64, shape=(ranks, iterations))
         What those that fit are at the target, different ones.
     points : set of int
         Edges of the grid by which they do.

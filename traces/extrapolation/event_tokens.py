@@ -38,8 +38,9 @@ class Reduced(NamedTuple):
     start : ndarray(int64, shape=(n + 1,))
         Place in the whole word at which each symbol begins, and its end.
     loops : ndarray(int64, shape=(loops, 3))
-        First place, length of a trip and trips, in places of the whole word, inner loops first.
-        Those within a trip but the first of another are listed as well.
+        First place, length of an iteration and iterations, in places of the whole word, inner
+        loops first.
+        Those within an iteration but the first of another are listed as well.
     """
 
     hashes: Hashes
@@ -68,7 +69,8 @@ def reduced(
     apart : ndarray(bool, shape=(n,))
         Symbols that no loop may hold.
     clean, level : ndarray(bool and int64, shape=(n + 1,))
-        Whether a trip may begin or end before a symbol; begins and ends of a run have one level.
+        Whether an iteration may begin or end before a symbol; begins and ends of a run have one
+        level.
     """
     from .repeats_kernels import sums_of, tandem_repeats
 
@@ -89,12 +91,14 @@ def reduced(
         if not found:
             longest *= 2
             continue
-        first, period, trips = runs[:found].T
-        loops.append(np.stack((start[first], start[first + period] - start[first], trips), axis=1))
-        # What a loop is, from what its trips and they are.
+        first, period, iterations = runs[:found].T
+        loops.append(
+            np.stack((start[first], start[first + period] - start[first], iterations), axis=1)
+        )
+        # What a loop is, from what its iterations and they are.
         sums, powers = sums_of(hashes)
         body = sums[first + period] - sums[first] * powers[period]
-        made = mixed(mixed(body.view(np.int64)) + mixed(trips) + mixed(-period))
+        made = mixed(mixed(body.view(np.int64)) + mixed(iterations) + mixed(-period))
         number = np.empty(found, dtype=np.int64)
         for place, each in enumerate(made.tolist()):
             number[place] = known.setdefault(each, symbols + len(known))
@@ -102,7 +106,7 @@ def reduced(
         hashes[first], word[first] = made, number
         inside = np.zeros(len(word) + 2, dtype=np.int64)
         np.add.at(inside, first + 1, 1)
-        np.add.at(inside, first + period * trips, -1)
+        np.add.at(inside, first + period * iterations, -1)
         kept = np.cumsum(inside)[:-1] == 0
         start, clean, level = start[kept], clean[kept], level[kept]
         hashes, word = hashes[kept[:-1]], word[kept[:-1]]

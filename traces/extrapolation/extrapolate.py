@@ -217,8 +217,8 @@ def _joined(parts: list[list[Told]], groups: list[Group], dims: Dims, name: str)
     for told, group in zip(parts, groups, strict=True):
         begin = offsets[group.members[-1]]
         for part in told:
-            trips, length = part.word.shape[1], len(part.alike)
-            rows = begin[:, None, None] + np.arange(part.steps).reshape(trips, length)
+            iterations, length = part.word.shape[1], len(part.alike)
+            rows = begin[:, None, None] + np.arange(part.steps).reshape(iterations, length)
             word[rows] = part.word[:, :, part.alike]
             peer[rows] = part.peer[:, :, part.alike]
             numbers[rows] = part.numbers[:, :, part.alike]

@@ -38,9 +38,9 @@ def fold(trace: Trace, *, keep: bool = True) -> Folded:
     """Find the loops of a recorded trace.
 
     Calls repeat if they have the same regions, partners, communicators, tags, sizes and requests in
-    the same order. Times differ from trip to trip: in the folded trace an event comes as long after
-    the one before as it did on the average of its trips, so that every rank computes as long as it
-    did, all in all. A replay with loops computes the average in every trip.
+    the same order. Times differ between iterations: in the folded trace an event comes as long
+    after the one before as it did on the average of its iterations, so that every rank computes as
+    long as it did, all in all. A replay with loops computes the average in every iteration.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _of_rank(words: Words, rank: int) -> Reduced:
 
 
 def _together(words: Words, ranks: list[Reduced]) -> list[Ints]:
-    """Find the loops of all ranks: of each rank its first call, length and trips."""
+    """Find the loops of all ranks: of each rank its first call, length and iterations."""
     from .repeats_kernels import sums_of
 
     none = [NO_LOOPS] * len(ranks)
@@ -131,29 +131,31 @@ def _together(words: Words, ranks: list[Reduced]) -> list[Ints]:
     rows = []
     for end in ends:
         place = np.append(0, end)
-        first, length, trips = found.loops.T
-        rows.append(np.stack((place[first], place[first + length] - place[first], trips), axis=1))
+        first, length, iterations = found.loops.T
+        rows.append(
+            np.stack((place[first], place[first + length] - place[first], iterations), axis=1)
+        )
     return rows
 
 
 def _in_listing(loops: Ints, low: int) -> Ints:
-    """Leave out loops in trips that are not listed; count calls from the first of the trace."""
-    begin, length, trips = loops.T
-    size = int((begin + length * trips).max(initial=0)) + 1
+    """Leave out loops in iterations that are not listed; count calls from the trace's first."""
+    begin, length, iterations = loops.T
+    size = int((begin + length * iterations).max(initial=0)) + 1
     gone = np.zeros(size, dtype=np.int64)
     np.add.at(gone, begin + length, 1)
-    np.add.at(gone, begin + length * trips, -1)
+    np.add.at(gone, begin + length * iterations, -1)
     listed = np.cumsum(gone)[begin] == 0
-    found: Ints = np.stack((begin + low, length, trips), axis=1)[listed]
+    found: Ints = np.stack((begin + low, length, iterations), axis=1)[listed]
     return found
 
 
 def _sources(trace: Trace, rows: Ints) -> Ints:
-    """Event that stands for each one in the listing: itself, or the same of a loop's first trip."""
+    """Event that stands for each one in the listing: itself, or that of the first iteration."""
     source = np.arange(trace.events)
-    for begin, length, trips in rows.tolist():
+    for begin, length, iterations in rows.tolist():
         body = source[begin : begin + length]
-        source[begin + length : begin + length * trips] = np.tile(body, trips - 1)
+        source[begin + length : begin + length * iterations] = np.tile(body, iterations - 1)
     return source
 
 
@@ -173,16 +175,16 @@ def _same(trace: Trace, source: Ints) -> bool:
 
 
 def _folded(trace: Trace, rows: Ints, source: Ints, keep: bool) -> Folded:
-    """List what is its own source, with the times of the average trip."""
+    """List what is its own source, with the times of the average iteration."""
     listed = source == np.arange(trace.events)
     place = np.append(0, np.cumsum(listed))
-    # In ticks, so that trips of equal length have their length as the average.
+    # In ticks, so that iterations of equal length have their length as the average.
     ticks = np.rint(trace.time * trace.resolution)
     gap = np.diff(ticks, prepend=0.0)
     some = trace.offsets[:-1][np.diff(trace.offsets) > 0]
     gap[some] = ticks[some]
-    trips = np.bincount(source, minlength=trace.events)[listed]
-    gap = np.bincount(source, gap, minlength=trace.events)[listed] / trips
+    iterations = np.bincount(source, minlength=trace.events)[listed]
+    gap = np.bincount(source, gap, minlength=trace.events)[listed] / iterations
     offsets = place[trace.offsets]
     time = np.concatenate([np.zeros(0), *(np.cumsum(gap[a:b]) for a, b in pairwise(offsets))])
     time /= trace.resolution
@@ -254,8 +256,8 @@ class FoldedSource(Source):
             _warn(summary + "nothing repeats that can be folded")
         else:
             _warn(
-                f"{summary}{folded.trace.events:,} of them listed, the others as trips of loops, "
-                "each of which computes as long as the average one"
+                f"{summary}{folded.trace.events:,} of them listed, the others as iterations of "
+                "loops, each of which computes as long as the average one"
             )
         return folded
 

@@ -13,7 +13,7 @@ from .event_tokens import mixed
 from .growth import Line, Part, matched
 from .partners import Dims, Place, fitting
 from .steps import LOOP, NUMBERS, Steps, Word
-from .value_models import Known, Unknown, counted_at, size_at, tag_at, trips_at
+from .value_models import Known, Unknown, counted_at, iterations_at, size_at, tag_at
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -76,15 +76,16 @@ class Group:
         seen: dict[bytes, Ints] = {}
         for part in self.parts:
             try:
-                trips = trips_at(list(part.trips), self.places)
+                iterations = iterations_at(list(part.iterations), self.places)
             except Unknown as error:
                 raise Refused(f"{self.where}: {error}", 1.5) from None
             each = [
-                p._replace(trips=n) for p, n in zip(self.places, (*part.trips, trips), strict=True)
+                p._replace(iterations=n)
+                for p, n in zip(self.places, (*part.iterations, iterations), strict=True)
             ]
             columns = [
                 rows[:, begin : begin + n * part.length].reshape(len(rows), n, part.length)
-                for rows, begin, n in zip(self.rows, part.begin, part.trips, strict=True)
+                for rows, begin, n in zip(self.rows, part.begin, part.iterations, strict=True)
             ]
             first, alike = self._alike(columns)
             gap = _seconds(
@@ -95,7 +96,7 @@ class Group:
                 [s.ranks for s in self.known],
                 each[-1].ranks,
             )
-            result = Told.empty(len(each[-1].coords), trips, len(first), alike, gap)
+            result = Told.empty(len(each[-1].coords), iterations, len(first), alike, gap)
             for place, step in enumerate(first.tolist()):
                 at = [rows[:, :, step] for rows in columns]
                 word = int(self.known[0].word[at[0][0, 0]])
@@ -150,7 +151,7 @@ class Group:
         collective = word[0] in (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE)
 
         def once(what: str, values: list[Ints], rule) -> Ints:  # type: ignore[no-untyped-def]
-            sizes = "".join(f"{p.trips},{len(p.coords)}," for p in each)
+            sizes = "".join(f"{p.iterations},{len(p.coords)}," for p in each)
             key = (what + sizes).encode() + b"".join(v.tobytes() for v in values)
             if key not in seen:
                 seen[key] = rule()
@@ -205,7 +206,7 @@ class Group:
                     raise Unknown(
                         "requests are named in another order"
                         if number == REQUEST
-                        else "a loop's trips change with the number of ranks"
+                        else "a loop's iterations change with the number of ranks"
                     )
                 told = counted
             result.numbers[:, :, step, number] = told
@@ -216,11 +217,11 @@ class Told(NamedTuple):
 
     Attributes
     ----------
-    word, peer, numbers : ndarray(int64, shape=(ranks, trips, different steps, ...))
+    word, peer, numbers : ndarray(int64, shape=(ranks, iterations, different steps, ...))
     alike : ndarray(int64, shape=(length of the body,))
         Which of the different ones each step is.
     gap : ndarray(float64, shape=(length of the body,))
-        Seconds, of all ranks and trips alike.
+        Seconds, of all ranks and iterations alike.
     """
 
     word: Ints
@@ -230,9 +231,9 @@ class Told(NamedTuple):
     gap: Floats
 
     @classmethod
-    def empty(cls, ranks: int, trips: int, different: int, alike: Ints, gap: Floats) -> Told:
-        """Return room for what so many ranks do in each trip."""
-        shape = (ranks, trips, different)
+    def empty(cls, ranks: int, iterations: int, different: int, alike: Ints, gap: Floats) -> Told:
+        """Return room for what so many ranks do in each iteration."""
+        shape = (ranks, iterations, different)
         return cls(
             np.zeros(shape, dtype=np.int64),
             np.full(shape, -1, dtype=np.int64),

@@ -1,8 +1,8 @@
-"""Which steps at one rank count are which at another: loops whose trips grow with the grid.
+"""Which steps at one rank count are which at another: loops whose iterations grow with the grid.
 
 Where ranks take more steps at more ranks, these are folded: a body repeats if its steps are the
 same, with the same sort of partner, and if bits of partners and tags are the same or move by one
-each trip, as in a butterfly.
+each iteration, as in a butterfly.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Part(NamedTuple):
 
     Attributes
     ----------
-    begin, trips : tuple of int
-        First step and trips at each size.
+    begin, iterations : tuple of int
+        First step and iterations at each size.
     length : int
-        Steps of a trip.
+        Steps of an iteration.
     """
 
     begin: tuple[int, ...]
-    trips: tuple[int, ...]
+    iterations: tuple[int, ...]
     length: int
 
 
@@ -65,19 +65,19 @@ def matched(lines: list[Line]) -> list[Part] | None:
         return None
     found = []
     for same in zip(*folded, strict=True):
-        begin, length, trips = zip(*same, strict=True)
+        begin, length, iterations = zip(*same, strict=True)
         words = [line.word[b : b + length[0]] for line, b in zip(lines, begin, strict=True)]
         if len(set(length)) > 1 or any(not np.array_equal(words[0], each) for each in words):
             return None
-        if len(set(trips)) == 1:  # it does not grow: its trips may differ from each other
-            found.append(Part(begin, (1,) * len(lines), length[0] * trips[0]))
+        if len(set(iterations)) == 1:  # it does not grow: its iterations may differ from each other
+            found.append(Part(begin, (1,) * len(lines), length[0] * iterations[0]))
         else:
-            found.append(Part(begin, trips, length[0]))
+            found.append(Part(begin, iterations, length[0]))
     return found
 
 
 def _folded(line: Line) -> list[tuple[int, int, int]]:
-    """First step, length and trips of each part; the shortest body that repeats is taken."""
+    """First step, length and iterations of each part; the shortest body that repeats is taken."""
     count = len(line.word)
     sort, level = _sorts(line)
     alike = (line.tag == line.tag[:1]).all(axis=0)
@@ -98,12 +98,12 @@ def _folded(line: Line) -> list[tuple[int, int, int]]:
             if at + length >= len(bad) + length - 1 or bad[at] < at + length:
                 continue
             end = min(bad[at], other[min(at + length, len(other) - 1)])
-            trips = (int(end) - at) // length + 1
+            iterations = (int(end) - at) // length + 1
             if plain:
                 parts.append((at - plain, plain, 1))
                 plain = 0
-            parts.append((at, length, trips))
-            at += length * trips
+            parts.append((at, length, iterations))
+            at += length * iterations
             break
         else:
             plain, at = plain + 1, at + 1
@@ -120,7 +120,7 @@ def _next(marked: NDArray[np.bool_]) -> Ints:
 def _sorts(line: Line) -> tuple[Ints, Ints]:
     """Sort of partner of each step, and the bit by which it differs."""
     columns, inverse = np.unique(line.peer, axis=1, return_inverse=True)
-    place = line.place._replace(trips=1)
+    place = line.place._replace(iterations=1)
     names: dict[object, int] = {}
     sort = np.zeros(columns.shape[1], dtype=np.int64)
     level = np.zeros_like(sort)

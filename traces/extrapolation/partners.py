@@ -101,13 +101,13 @@ class Place(NamedTuple):
         The grid.
     coords : ndarray(int64, shape=(ranks, dimensions))
         Of these ranks.
-    trips : int
-        Times that the step is taken: trips of a loop that grows with the grid, else 1.
+    iterations : int
+        Times that the step is taken: iterations of a loop that grows with the grid, else 1.
     """
 
     dims: Dims
     coords: Ints
-    trips: int
+    iterations: int
 
     @property
     def ranks(self) -> int:
@@ -116,8 +116,8 @@ class Place(NamedTuple):
 
     @property
     def t(self) -> Ints:
-        """Trips, counted from 0; shape (trips,)."""
-        return np.arange(self.trips, dtype=np.int64)
+        """Iterations, counted from 0; shape (iterations,)."""
+        return np.arange(self.iterations, dtype=np.int64)
 
 
 class Partner(NamedTuple):
@@ -130,7 +130,7 @@ class Partner(NamedTuple):
     axis : int
         Of a bit.
     values : tuple of int
-        The vector; of a bit, the first trip's, and what each trip adds; of a rank, that.
+        The vector; of a bit, the first iteration's, and what each iteration adds; of a rank, that.
     from_top : bool
         Whether the bit is counted from that of the dimension's length; the rank from the last.
     """
@@ -141,9 +141,9 @@ class Partner(NamedTuple):
     from_top: bool = False
 
     def at(self, place: Place) -> Ints | None:
-        """World ranks, shape (ranks, trips); None where the rule makes no sense."""
+        """World ranks, shape (ranks, iterations); None where the rule makes no sense."""
         dims, coords = np.array(place.dims), place.coords
-        shape = (len(coords), place.trips)
+        shape = (len(coords), place.iterations)
         if self.kind == "none":
             return np.full(shape, -1, dtype=np.int64)
         if self.kind == "rank":
@@ -157,7 +157,7 @@ class Partner(NamedTuple):
             bit = bit + (length.bit_length() - 1 if self.from_top else 0)
             if bit.min() < 0 or bit.max() >= length.bit_length() - 1:
                 return None
-            to = np.repeat(coords[:, None, :], place.trips, axis=1)
+            to = np.repeat(coords[:, None, :], place.iterations, axis=1)
             to[:, :, self.axis] ^= 1 << bit
             return numbered(to, place.dims)
         if self.kind == "transpose":
@@ -170,7 +170,7 @@ class Partner(NamedTuple):
             if (np.abs(self.values) >= dims).any():
                 return None
             to = (coords + self.values) % dims
-        return np.repeat(numbered(to, place.dims)[:, None], place.trips, axis=1)
+        return np.repeat(numbered(to, place.dims)[:, None], place.iterations, axis=1)
 
 
 def candidates(peers: Ints, place: Place) -> Iterator[Partner]:
@@ -178,7 +178,7 @@ def candidates(peers: Ints, place: Place) -> Iterator[Partner]:
 
     Parameters
     ----------
-    peers : ndarray(int64, shape=(ranks, trips))
+    peers : ndarray(int64, shape=(ranks, iterations))
     """
     first, dims = int(peers[0, 0]), place.dims
     if first < 0:
@@ -197,7 +197,7 @@ def candidates(peers: Ints, place: Place) -> Iterator[Partner]:
         mask, top = int(to[axis] ^ me[axis]), dims[axis].bit_length() - 1
         if mask & (mask - 1) == 0:
             bit = mask.bit_length() - 1
-            for step in (-1, 0, 1) if place.trips > 1 else (0,):
+            for step in (-1, 0, 1) if place.iterations > 1 else (0,):
                 yield Partner("bit", axis, (bit, step))
                 yield Partner("bit", axis, (bit - top, step), from_top=True)
     yield Partner("transpose")
@@ -211,7 +211,7 @@ def fitting(peers: list[Ints], places: list[Place]) -> list[Partner]:
 
     Parameters
     ----------
-    peers : list of ndarray(int64, shape=(ranks, trips))
+    peers : list of ndarray(int64, shape=(ranks, iterations))
         One of each size.
     """
     found = []

@@ -41,7 +41,7 @@ def following(word: Ints, symbols: int) -> Ints:
 def longest_cut(
     begin: int, end: int, period: int, clean: NDArray[np.bool_], level: Ints
 ) -> tuple[int, int]:
-    """Where trips of a period may begin within a run, most of them; (first place, trips)."""
+    """First place and number of the most iterations of a period that a run may have."""
     best, first = 0, begin
     for shift in range(period):
         cuts = 0
@@ -79,7 +79,7 @@ def tandem_repeats(
     sums, powers : ndarray(uint64, shape=(n + 1,))
         See `sums_of`.
     clean, level : ndarray(bool and int64, shape=(n + 1,))
-        Whether a trip may begin or end before a symbol; begins and ends have one level.
+        Whether an iteration may begin or end before a symbol; begins and ends have one level.
     start : ndarray(int64, shape=(n + 1,))
         What length the symbols before stand for: a run has to save `worth` of it.
 
@@ -87,7 +87,7 @@ def tandem_repeats(
     -------
     found : int
     runs : ndarray(int64, shape=(n // 2 + 1, 3))
-        First place, period and trips of as many runs.
+        First place, period and iterations of as many runs.
     """
     size = len(word)
     runs = np.empty((size // 2 + 1, 3), dtype=np.int64)
@@ -111,12 +111,16 @@ def tandem_repeats(
                     begin -= 1
                 while end < size and word[end] == word[end - period]:
                     end += 1
-                first, trips = longest_cut(begin, end, period, clean, level)
-                saved = (trips - 1) * (start[first + period] - start[first]) if trips > 1 else 0
-                if trips > 1 and saved >= worth:
-                    runs[found, 0], runs[found, 1], runs[found, 2] = first, period, trips
+                first, iterations = longest_cut(begin, end, period, clean, level)
+                saved = (
+                    (iterations - 1) * (start[first + period] - start[first])
+                    if iterations > 1
+                    else 0
+                )
+                if iterations > 1 and saved >= worth:
+                    runs[found, 0], runs[found, 1], runs[found, 2] = first, period, iterations
                     found += 1
-                    free = first + period * trips
+                    free = first + period * iterations
                     taken = True
                     break
                 rejected, until = period, end

@@ -1,4 +1,4 @@
-"""Numbers of steps (bytes, tags, requests, trips) as functions of the grid of ranks.
+"""Numbers of steps (bytes, tags, requests, iterations) as functions of the grid of ranks.
 
 A rule counts if it gives every number of every rank at every size that is known, exactly. Where
 several do, and do not say the same at more ranks, nothing is said. Rules with fewer free numbers
@@ -56,30 +56,30 @@ class Known:
 
     def factors(self, points: int, places: list[Place], diagonal: bool) -> list[Factor]:
         """See `shares.factors`; made once."""
-        key = (points, diagonal, *((p.dims, p.trips, p.coords.tobytes()) for p in places))
+        key = (points, diagonal, *((p.dims, p.iterations, p.coords.tobytes()) for p in places))
         if key not in self.tables:
             self.tables[key] = factors(points, places, diagonal)
         return self.tables[key]
 
 
-def trips_at(trips: list[int], places: list[Place]) -> int:
-    """Trips at the target, the last of `places`, of a loop that has these at the sizes before.
+def iterations_at(iterations: list[int], places: list[Place]) -> int:
+    """Return the iterations of a loop at the target, the last of `places`.
 
     Raises
     ------
     Unknown
         No rule fits, or several that differ.
     """
-    if len(set(trips)) == 1:
-        return trips[0]
+    if len(set(iterations)) == 1:
+        return iterations[0]
     told = set()
     for axis in range(len(places[-1].dims)):
         lengths = [p.dims[axis] for p in places]
         for counts in (lengths, [_bits(n) for n in lengths]):
-            more = {n - count for n, count in zip(trips, counts, strict=False)}
+            more = {n - count for n, count in zip(iterations, counts, strict=False)}
             if len(more) == 1 and abs(min(more)) <= 2 and min(counts) > 0:
                 told.add(counts[-1] + min(more))
-    return int(_only(told, f"a loop of {_listed(trips)} trips"))
+    return int(_only(told, f"a loop of {_listed(iterations)} iterations"))
 
 
 def _bits(length: int) -> int:
@@ -88,14 +88,14 @@ def _bits(length: int) -> int:
 
 
 def counted_at(values: list[Ints], places: list[Place]) -> Ints | None:
-    """Numbers that are constant, or count trips up or down, at the target; None if they do not."""
+    """Numbers that are constant, or count iterations up or down, at the target; else None."""
     *sources, target = places
     for up, down in product((0, 1, -1), (0, 1)):
-        rest = [v - up * p.t - down * p.trips for v, p in zip(values, sources, strict=True)]
+        rest = [v - up * p.t - down * p.iterations for v, p in zip(values, sources, strict=True)]
         base = int(rest[0].flat[0])
         if all((each == base).all() for each in rest):
-            shape = (len(target.coords), target.trips)
-            return np.broadcast_to(base + up * target.t + down * target.trips, shape).copy()
+            shape = (len(target.coords), target.iterations)
+            return np.broadcast_to(base + up * target.t + down * target.iterations, shape).copy()
     return None
 
 
@@ -127,7 +127,7 @@ def size_at(
         one size they are taken to be as many a member.
     """
     target = places[-1]
-    shape = (len(target.coords), target.trips)
+    shape = (len(target.coords), target.iterations)
     single = all((v == v.flat[0]).all() for v in values)
     first = int(values[0].flat[0])
     one = single and all(v.flat[0] == first for v in values)

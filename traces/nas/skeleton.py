@@ -170,7 +170,7 @@ class Benchmark(Generic[P]):
         Notes
         -----
         Does not grow with steps: LU takes 15 kB a rank, whatever the class. Computation equals that
-        of the trace but for the clock, whose nanoseconds do not divide evenly into trips.
+        of the trace but for the clock, whose nanoseconds do not divide evenly into iterations.
         """
         name = self._label(nas_class, ranks, steps)
         problem = self.problem(nas_class, ranks, steps)

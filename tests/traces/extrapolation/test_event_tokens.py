@@ -30,7 +30,7 @@ def found(word, **more):
         ("aaaaaaaa", [(0, 1, 8)]),
         ("xabababababy", [(1, 2, 5)]),
         ("xabcabcabcaby", [(1, 3, 3)]),
-        # A loop in a loop: its first trip is what the outer one's first trip holds.
+        # A loop in a loop: its first iteration is what the outer one's first iteration holds.
         ("aaaaabaaaaabaaaaab", [(0, 1, 5), (6, 1, 5), (12, 1, 5), (0, 6, 3)]),
         ("abab", []),  # it would save two symbols, which is not worth a loop
     ],
@@ -44,7 +44,7 @@ def test_no_loop_holds_what_stays_apart():
 
 
 def test_trips_begin_and_end_where_they_may():
-    """Places 0, 2, 4... lie within a request: trips begin at 1, and so there is one less."""
+    """Places 0, 2, 4... lie within a request: iterations begin at 1, and so there is one less."""
     assert found("ababababab") == [(0, 2, 5)]
     assert found("ababababab", unclean=range(0, 11, 2)) == [(1, 2, 4)]
     assert found("ababababab", unclean=range(11)) == []
@@ -66,11 +66,11 @@ def words(draw, depth=3):
 
 
 def listing(size, loops):
-    """Place that each of so many stands for, when later trips are told by the first."""
+    """Place that each of so many stands for, when later iterations are told by the first."""
     source = np.arange(size)
-    for begin, length, trips in loops:
+    for begin, length, iterations in loops:
         body = source[begin : begin + length].copy()
-        source[begin : begin + length * trips] = np.tile(body, trips)
+        source[begin : begin + length * iterations] = np.tile(body, iterations)
     return source
 
 
@@ -105,5 +105,5 @@ def test_what_repeats_throughout_takes_one_body(body, times):
 def test_long_periods_are_found():
     rng = np.random.default_rng(3)
     body = "".join(chr(97 + k) for k in rng.integers(0, 26, 5000))
-    ((_, length, trips),) = found("xyz" + body * 4)
-    assert (length, trips) == (5000, 4)
+    ((_, length, iterations),) = found("xyz" + body * 4)
+    assert (length, iterations) == (5000, 4)

@@ -104,7 +104,7 @@ def times_of(program, compute):
 
 
 def in_microseconds(folded):
-    """The same with round times: else those of trips are rounded to nanoseconds written out.
+    """The same with round times: else those of iterations are rounded to nanoseconds written out.
 
     Where messages come at once, a nanosecond decides which goes first.
     """
@@ -119,7 +119,7 @@ def test_replays_are_the_same_but_for_what_trips_compute(name):
     assert loops.operations <= program.operations + 3 * len(fold(trace).times)
     # Without computation to the last bit.
     assert np.array_equal(times_of(program, 0), times_of(loops, 0))
-    # With it, as the run in which every trip takes its average.
+    # With it, as the run in which every iteration takes its average.
     averages = in_microseconds(fold(trace, keep=False))
     loops, average = lower(averages), lower(unfolded(averages))
     np.testing.assert_allclose(times_of(loops, 1), times_of(average, 1), rtol=1e-9)
@@ -195,7 +195,7 @@ def recordings(draw):
 def test_any_recording_comes_back_and_replays_alike(trace):
     folded = fold(trace)
     assert_same(unfolded(folded), trace)
-    assert folded.trips(np.arange(folded.trace.events)).sum() == trace.events
+    assert folded.iterations(np.arange(folded.trace.events)).sum() == trace.events
     assert np.array_equal(times_of(lower(trace), 0), times_of(lower(folded), 0))
     averages = in_microseconds(fold(trace, keep=False))
     loops, average = lower(averages), lower(unfolded(averages))
