@@ -19,6 +19,7 @@ from .scenarios.exports import convert as convert
 from .scenarios.exports import export_mapping as export_mapping
 from .scenarios.exports import read_mapping as read_mapping
 from .scenarios.exports import write_mapping as write_mapping
+from .scenarios.exports import write_workload as write_workload
 from .scenarios.job import Background as Background
 from .scenarios.job import Job as Job
 from .scenarios.jobs.run import JobsRun as JobsRun

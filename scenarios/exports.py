@@ -1,4 +1,4 @@
-"""Mappings and programs for other tools, and mappings read back."""
+"""What is written: mappings and programs for other tools, traces, traffic; mappings read back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from hopmap.errors import HopmapError, choice
 from hopmap.simulator.export import EXPORTS, Placed
 from hopmap.topologies import Mapping, Topology
+from hopmap.traces import Traffic, save_traffic, traffic_of, write_trace
 from hopmap.traces.safety.atomic_files import replacing
 
 from .input_kinds import MappingLike
@@ -194,6 +195,38 @@ def _read(mapping: MappingLike, network: Topology, form: str | None) -> Mapping:
         hosts = network.names or None
         return mapping_files.read_mapping(mapping, network, form=form, hosts=hosts)
     return nodes_of_ranks(mapping, network, None)
+
+
+def write_workload(workload: WorkloadLike, out: str | Path) -> Traffic:
+    """Write a workload as an OTF2 archive of all its calls, or as traffic, by the end of the name.
+
+    Parameters
+    ----------
+    workload : Workload, str, Path, Source, Trace, Folded, Program or Traffic
+        Its `collectives` says what is counted as traffic.
+    out : path
+        A folder ending in .otf2, or a file of traffic; see ``hopmap list formats``.
+
+    Returns
+    -------
+    Traffic
+        What was written; of an archive, its messages outside of collectives.
+
+    Raises
+    ------
+    TraceError
+        A workload that cannot be read, or that has no calls for an archive.
+    OSError
+        The place cannot be written.
+    """
+    workload, out = Workload.of(workload), Path(out)
+    trace = workload.trace() if out.suffix == ".otf2" else None
+    if trace is not None:
+        write_trace(trace, out)
+        return traffic_of(trace)
+    traffic = workload.sent().traffic
+    save_traffic(out, traffic)
+    return traffic
 
 
 def convert(

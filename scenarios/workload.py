@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from hopmap.errors import HopmapWarning, choice
 from hopmap.simulator import ParameterError, Parameters
@@ -160,12 +160,24 @@ class Workload:
         """What every rank does, call by call; None of traffic, schedules and programs."""
         from hopmap.simulator import Program
 
-        if isinstance(self._read, Source):
-            if not (self._read.has_program and self._read.has_calls):
-                return None
-            source = self._read if self.steps is None else self._read.with_steps(self.steps)
+        if (source := self._source_of_calls()) is not None:
             return source.calls() if self.loops else source.trace()
-        return None if isinstance(self._read, Traffic | Program) else self._read
+        return None if isinstance(self._read, Source | Traffic | Program) else self._read
+
+    def trace(self) -> Trace | None:
+        """Return what every rank does, loops written out; None of what has no `calls`."""
+        from hopmap.traces import Folded, unfolded
+
+        source = self._source_of_calls()
+        calls = self.calls if source is None else source.trace()
+        return unfolded(calls) if isinstance(calls, Folded) else calls
+
+    def _source_of_calls(self) -> Source | None:
+        """Return the source, in the time steps asked for, if it has calls."""
+        source = self._read
+        if not (isinstance(source, Source) and source.has_program and source.has_calls):
+            return None
+        return source if self.steps is None else source.with_steps(self.steps)
 
     def program(self, algorithms: Mapping[str, str] | None = None) -> Program:
         """Return what is replayed.
@@ -395,6 +407,25 @@ class Workload:
             if sent.expanded:
                 how = "what collectives send is counted, too (--collectives ignore leaves it out)"
             warnings.warn(f"{self.name}: {sent.outweighed}: {how}", HopmapWarning, stacklevel=3)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is in it, messages of collectives apart, under the keys of ``info --json``.
+
+        What is not known is None. "counts" is the table of an archive's alltoallv, if there is one.
+        """
+        from hopmap.traces.otf2.files import companion_of, find_archive
+
+        if self.summary is not None:
+            facts = self.summary.to_dict()
+        else:
+            unknown = dict.fromkeys(("events", "collective_bytes", "duration"))
+            facts = {**self.messages.traffic.to_dict(), **unknown, "collectives": {}, "ignored": {}}
+            if self.schedule is not None:
+                facts["events"] = self.schedule.operations
+        if self.archive is not None:
+            counts = companion_of(find_archive(self.archive))
+            facts |= {"counts": str(counts)} if counts.is_file() else {}
+        return facts
 
     def omissions(self) -> tuple[LeftOut, ...]:
         """List what a replay would leave out of a recorded trace.

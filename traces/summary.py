@@ -76,6 +76,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers under the keys of ``info --json`` and ``matrix --json``."""
+        moved = self.one_sided.to_dict()
         return {
             "ranks": self.ranks,
             "events": self.events,
@@ -86,9 +87,7 @@ class Summary:
             "collective_bytes": self.collective_bytes,
             "duration": self.duration,
             "one_sided": {
-                "messages": int(self.one_sided.messages.sum()),
-                "bytes": int(self.one_sided.bytes.sum()),
-                "pairs": self.one_sided.pairs,
+                **{key: moved[key] for key in ("messages", "bytes", "pairs")},
                 "records": dict(self.one_sided_records),
             },
             "ignored": dict(self.ignored),

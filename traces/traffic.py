@@ -124,6 +124,15 @@ class Traffic:
         """Number of directed pairs that talk, self pairs included."""
         return len(self.src)
 
+    def to_dict(self) -> dict[str, int]:
+        """Return ranks, and sums of messages, bytes and pairs, as commands print them."""
+        return {
+            "ranks": self.ranks,
+            "messages": int(self.messages.sum()),
+            "bytes": int(self.bytes.sum()),
+            "pairs": self.pairs,
+        }
+
     def indptr(self) -> NDArray[np.int64]:
         """Row pointers: the pairs sent by rank r are ``indptr[r]:indptr[r + 1]``."""
         return np.searchsorted(self.src, np.arange(self.ranks + 1)).astype(np.int64)

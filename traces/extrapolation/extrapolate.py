@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -239,8 +240,9 @@ class ScaledSource(Source):
         """Return the program at fewer ranks."""
         return self.programs
 
+    @cached_property
     def extrapolated(self) -> Scaled:
-        """Extrapolate the program."""
+        """The program at more ranks, and what it was concluded from."""
         return scaled([each.calls() for each in self.programs], self.ranks)
 
     def traffic(self) -> Traffic:
@@ -249,7 +251,7 @@ class ScaledSource(Source):
 
     def calls(self) -> Folded:
         """Compute what every rank does, in loops."""
-        return self.extrapolated().program
+        return self.extrapolated.program
 
 
 def open_scaled(words: str, folder: Path | None) -> ScaledSource:

@@ -139,9 +139,7 @@ def _finish(folder: Path, out: Path, as_json: bool, command: str = "", code: int
         missed = finish(folder, out)
         facts: dict[str, Any] = {"out": str(out), "exit_code": code, "missed": list(missed)}
         if is_profile(folder):
-            traffic = open_source(out).traffic()
-            facts |= {"ranks": traffic.ranks, "messages": int(traffic.messages.sum())}
-            facts |= {"pairs": traffic.pairs, "bytes": int(traffic.bytes.sum())}
+            facts |= open_source(out).traffic().to_dict()
             facts["collectives"] = collectives_of(folder)
         else:
             from hopmap.traces.otf2.totals import read_summary

@@ -1,4 +1,4 @@
-"""Commands on traces and traffic: generate, info, matrix."""
+"""Commands that read traces and traffic: info, matrix; what all commands say of these."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..options import AsJson, Collectives, Sets, Trace, TrafficOptions, settings
 
 if TYPE_CHECKING:
     from hopmap.progress import Progress
-    from hopmap.scenarios.workload import Workload
+    from hopmap.scenarios.workload import Workload, WorkloadLike
     from hopmap.traces import Traffic
 
 
@@ -88,9 +88,9 @@ def matrix(
         if found.expanded:
             facts |= {"algorithms": found.chosen, "notes": found.notes}
         if found.expanded or found.one_sided:
-            facts |= traffic_facts(found.traffic)
+            facts |= found.traffic.to_dict()
         if out is not None:
-            put_traffic(out, found.traffic)
+            put(found.traffic, out)
             facts["out"] = str(out)
         if plot is not None:
             _plot(found.traffic, plot, workload.name)
@@ -100,41 +100,18 @@ def matrix(
 
 
 def _read(workload: Workload, progress: Progress, workers: int | None = None) -> dict[str, Any]:
-    """Read a workload's traffic without collectives; return what else is known of it."""
-    from hopmap.traces.otf2.files import companion_of, find_archive
-
-    archive = workload.archive
-    if workers is not None and archive is None:
+    """Read a workload once, and return what is said of it."""
+    if workers is not None and workload.archive is None:
         raise typer.BadParameter(f"--workers: {workload.name} is no OTF2 archive: expected without")
-    beside: dict[str, Any] = {}
-    if archive is not None:
+    if workload.archive is not None:
         from hopmap.traces.otf2 import read_kernels
 
         read_kernels.time_callbacks(), read_kernels.total_callbacks()  # compiled here, untimed
-        counts = companion_of(find_archive(archive))
-        beside = {"counts": str(counts)} if counts.is_file() else {}
     begin = time.perf_counter()
-    summary = workload.read_summary(progress, workers)
-    traffic = workload.messages.traffic
+    workload.read_summary(progress, workers)
+    facts = workload.to_dict()
     seconds = time.perf_counter() - begin
-    if summary is None:
-        facts = traffic_facts(traffic) | dict.fromkeys(("events", "collective_bytes", "duration"))
-        facts |= {"collectives": {}, "ignored": {}}
-        if workload.schedule is not None:
-            facts["events"] = workload.schedule.operations
-    else:
-        facts = summary.to_dict()
-    return facts | beside | {"left_out": workload.omissions(), "wall_seconds": seconds}
-
-
-def traffic_facts(traffic: Traffic) -> dict[str, Any]:
-    """Return what is said of all traffic, wherever it is from."""
-    return {
-        "ranks": traffic.ranks,
-        "messages": int(traffic.messages.sum()),
-        "bytes": int(traffic.bytes.sum()),
-        "pairs": traffic.pairs,
-    }
+    return facts | {"left_out": workload.omissions(), "wall_seconds": seconds}
 
 
 def _plot(traffic: Traffic, path: Path, title: str) -> None:
@@ -145,14 +122,17 @@ def _plot(traffic: Traffic, path: Path, title: str) -> None:
         spy_plot(traffic, title=title).savefig(partial, dpi=200)
 
 
-def put_traffic(out: Path, traffic: Traffic) -> None:
-    """Write traffic into a file, or print it as CSV for ``-``."""
-    from hopmap.traces.formats.files import save_traffic, traffic_text
+def put(workload: WorkloadLike, out: Path) -> Traffic:
+    """Write a workload as an archive or as traffic, or print traffic as CSV for ``-``."""
+    from hopmap.scenarios.exports import write_workload
+    from hopmap.scenarios.workload import Workload
+    from hopmap.traces.formats.files import traffic_text
 
-    if str(out) == "-":
-        say(traffic_text(traffic).rstrip("\n"))
-    else:
-        save_traffic(out, traffic)
+    if str(out) != "-":
+        return write_workload(workload, out)
+    traffic = Workload.of(workload).sent().traffic
+    say(traffic_text(traffic).rstrip("\n"))
+    return traffic
 
 
 def print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
