@@ -180,7 +180,7 @@ def scale(
     for trace in traces:
         check_kind(TRACE, trace)
     source = open_scaled(f"{ranks},{','.join(traces)}", None)
-    facts: Mapping[str, Any] = {}
+    facts: dict[str, Any] = {}
 
     def extrapolate() -> Workload:
         found = source.extrapolated
