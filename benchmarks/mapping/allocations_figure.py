@@ -38,22 +38,17 @@ def draw(found: pd.DataFrame, path: Path, order: Callable[[str, str], tuple[int,
         set(zip(found["machine"], found["pattern"], strict=True)), key=lambda cell: order(*cell)
     )
     with style():
-        height = 0.9 + 0.42 * len(cells)
-        figure = new_figure(height, 2 * WIDTH)
-        left, right, foot, head = 0.345, 0.985, 0.62 / height, 0.3 / height
-        width = (right - left - 0.03) / 2
-        for place, (quantity, title) in enumerate(PANELS.items()):
-            box = (left + place * (width + 0.03), foot, width, 1 - foot - head)
-            axes = figure.add_axes(box)
+        figure = new_figure(0.9 + 0.42 * len(cells), width=2 * WIDTH)
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, (quantity, title) in zip(panels, PANELS.items(), strict=True):
             _panel(axes, found, cells, quantity)
             axes.set_title(title)
-            axes.set_yticks(range(len(cells)))
-            names = [f"{machine}: {pattern}" for machine, pattern in cells]
-            axes.set_yticklabels(names if place == 0 else [])
+        names = [f"{machine}: {pattern}" for machine, pattern in cells]
+        panels[0].set_yticks(range(len(cells)), names)
         handles = [
             Line2D([], [], color=c, marker="o", markersize=4, label=m) for m, c in COLOURS.items()
         ]
-        figure.legend(handles=handles, loc="lower center", ncols=4, borderaxespad=0.1)
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
         figure.savefig(path)
 
 

@@ -15,8 +15,11 @@ from hopmap.scenarios.figures.style import (
     INK,
     ORANGE,
     RED,
+    SMALL,
     WIDTH,
+    legend,
     new_figure,
+    plain_title,
     style,
 )
 
@@ -35,7 +38,7 @@ NAMES = {
     "scipy_qap": "SciPy",
 }
 MARKERS = {"viem": "s", "sharedmap": "D", "scotch_gmap": "^", "treematch": "P"}
-_LEFT, _RIGHT, _HEAD, _FOOT, _ACROSS, _DOWN, _PANEL = 0.52, 0.1, 0.66, 0.8, 0.12, 0.3, 2.05
+TITLE = "Quality for time: J over the best peer's, mean of 256, 512 and 1,024 ranks"
 
 
 def draw(ours: pd.DataFrame, peers: pd.DataFrame, given: pd.DataFrame) -> Figure:
@@ -48,28 +51,17 @@ def draw(ours: pd.DataFrame, peers: pd.DataFrame, given: pd.DataFrame) -> Figure
     given : DataFrame
         Columns family, graph, ratio: of the unshuffled order.
     """
-    width, height = 2 * WIDTH, _HEAD + 3 * (_PANEL + _DOWN) - _DOWN + _FOOT
-    across = (width - _LEFT - _RIGHT - 2 * _ACROSS) / 3
     with style():
-        figure = new_figure(height, width)
-        figure.text(
-            0.08 / width,
-            1 - 0.08 / height,
-            "Quality for time: J over the best peer's, mean of 256, 512 and 1,024 ranks",
-            va="top",
-            weight="bold",
-        )
+        figure = new_figure(8.2, TITLE, 2 * WIDTH)
+        panels = figure.subplots(3, 3)
         for row, (family, machine) in enumerate(FAMILIES.items()):
             for column, (graph, traffic) in enumerate(GRAPHS.items()):
-                left = _LEFT + column * (across + _ACROSS)
-                bottom = height - _HEAD - _PANEL - row * (_PANEL + _DOWN)
-                box = left / width, bottom / height, across / width, _PANEL / height
-                axes = figure.add_axes(box)
+                axes = panels[row, column]
                 here = [
                     part[(part.family == family) & (part.graph == graph)]
                     for part in (ours, peers, given)
                 ]
-                axes.set_title(f"{traffic}, {machine}", fontweight="normal", pad=4)
+                plain_title(axes, f"{traffic}, {machine}", SMALL, 4)
                 _panel(axes, *here, LIMITS[family])
                 if column:
                     axes.tick_params(labelleft=False)
@@ -77,7 +69,7 @@ def draw(ours: pd.DataFrame, peers: pd.DataFrame, given: pd.DataFrame) -> Figure
                     axes.set_xlabel("processor seconds", labelpad=2)
                 else:
                     axes.tick_params(labelbottom=False)
-        _legend(figure, height)
+        _legend(figure)
     return figure
 
 
@@ -144,7 +136,7 @@ def best_so_far(points: pd.DataFrame, least: float = 0.0) -> pd.DataFrame:
     return rows[rows.ratio < rows.ratio.cummin().shift(fill_value=float("inf")) - least]
 
 
-def _legend(figure: Figure, height: float) -> None:
+def _legend(figure: Figure) -> None:
     handles = [
         Line2D([], [], color=colour, marker="o", markersize=3.4, label=curve)
         for curve, colour in COLOURS.items()
@@ -156,13 +148,4 @@ def _legend(figure: Figure, height: float) -> None:
         )
     handles.append(Line2D([], [], color=GREY, linewidth=0.9, linestyle=(0, (4, 2))))
     handles[-1].set_label("unshuffled order")
-    figure.legend(
-        handles=handles,
-        loc="lower center",
-        bbox_to_anchor=(0.5, 0.04 / height),
-        ncols=5,
-        handlelength=1.8,
-        columnspacing=1.6,
-        borderaxespad=0,
-        borderpad=0,
-    )
+    legend(figure, handles, 5)

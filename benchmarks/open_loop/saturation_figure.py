@@ -13,11 +13,20 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 from open_loop import Load
 
-from hopmap.scenarios.figures.style import CYCLE, GREY, INK, WIDTH, label, new_figure, style
+from hopmap.scenarios.figures.style import (
+    CYCLE,
+    GREY,
+    INK,
+    WIDTH,
+    label,
+    legend,
+    new_figure,
+    style,
+)
 
 MARKERS = "osD^vPX"
 COLOURS = (*CYCLE, INK)
-_LEFT, _RIGHT, _HEAD, _FOOT, _GAP, _PANEL = 0.5, 0.14, 0.55, 0.86, 0.66, 1.6  # inches
+ROW, FOOT = 2.2, 1.0  # inches of a row of panels; of the title and the legend
 
 
 def latency_throughput(
@@ -40,8 +49,6 @@ def latency_throughput(
         Latency at the top; curves leave the panel there.
     """
     rows = -(-(len(curves) + 1) // 2)
-    height = _HEAD + rows * (_PANEL + _GAP) - _GAP + _FOOT
-    width = (2 * WIDTH - 2 * (_LEFT + _RIGHT)) / 2
     patterns = list(dict.fromkeys(pattern for loads in curves.values() for pattern in loads))
     look = {
         pattern: {
@@ -54,15 +61,9 @@ def latency_throughput(
         for k, pattern in enumerate(patterns)
     }
     with style():
-        figure = new_figure(height, 2 * WIDTH)
-        figure.text(0.08 / (2 * WIDTH), 1 - 0.08 / height, title, va="top", weight="bold")
-        panels = []
-        for place in range(len(curves) + 1):
-            line, column = divmod(place, 2)
-            left = _LEFT + column * (_LEFT + _RIGHT + width)
-            bottom = height - _HEAD - _PANEL - line * (_PANEL + _GAP)
-            box = left / (2 * WIDTH), bottom / height, width / (2 * WIDTH), _PANEL / height
-            panels.append(figure.add_axes(box))
+        figure = new_figure(rows * ROW + FOOT, title, 2 * WIDTH)
+        grid = figure.add_gridspec(rows, 2)
+        panels = [figure.add_subplot(grid[divmod(k, 2)]) for k in range(len(curves) + 1)]
         for axes, (network, loads) in zip(panels, curves.items(), strict=False):
             _latencies(axes, loads, limits[network], look, most)
             axes.set_title(label(network, 40, 1), pad=5)
@@ -75,16 +76,7 @@ def latency_throughput(
             handle.set(color=look[pattern]["color"], marker=look[pattern]["marker"], markersize=4.6)
         handles.append(Line2D([], [], color=GREY, linewidth=0.9, linestyle=(0, (4, 2))))
         handles[-1].set_label("1 / γ, the limit")
-        figure.legend(
-            handles=handles,
-            loc="lower center",
-            bbox_to_anchor=(0.5, 0.04 / height),
-            ncols=4,
-            handlelength=1.8,
-            columnspacing=1.6,
-            borderaxespad=0,
-            borderpad=0,
-        )
+        legend(figure, handles, 4)
     return figure
 
 

@@ -135,23 +135,20 @@ def drawn(points: Sequence[Point]) -> Figure:
     shown = panels(points)
     columns, lines = 3, -(-len(shown) // 3)
     with style():
-        figure = new_figure(1.75 * lines + 0.75, 2 * WIDTH)
-        tall = 1.75 * lines / (1.75 * lines + 0.75)
+        figure = new_figure(1.75 * lines + 0.75, width=2 * WIDTH)
+        grid = figure.add_gridspec(lines, columns)
         for number, (name, some) in enumerate(shown.items()):
-            line, column = divmod(number, columns)
-            step = tall / lines
-            left, bottom = 0.065 + 0.32 * column, 1 - (line + 0.82) * step
-            axes = figure.add_axes((left, bottom, 0.275, 0.66 * step))
+            axes = figure.add_subplot(grid[divmod(number, columns)])
             panel(axes, some)
             axes.set_title(name, pad=3)
-        figure.supylabel("latency, in that of an empty network", fontsize=SMALL, x=0.005)
+        figure.supylabel("latency, in that of an empty network", fontsize=SMALL)
         lines_of = [Line2D([], [], color=COLOURS[p], label=p) for p in COLOURS]
         what = [
             Line2D([], [], color=GREY, label="hopmap"),
             Line2D([], [], color=GREY, marker="o", ls="", mfc="none", label="BookSim2"),
         ]
         figure.legend(
-            handles=[*lines_of, *what], loc="lower center", ncols=4, fontsize=SMALL,
+            handles=[*lines_of, *what], loc="outside lower center", ncols=4, fontsize=SMALL,
             title="load, flits per source and cycle", title_fontsize=SMALL,
         )  # fmt: skip
     return figure
