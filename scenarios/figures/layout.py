@@ -31,6 +31,7 @@ UPWARDS = np.array([0.64, 0.8])  # stubs in z: steep, between the lanes of x and
 MARGIN = 0.85  # between planes
 MARK, NAME = 0.085, 0.13  # inches from the middle of a link's number to its rim, and of a name
 SIDE = WIDTH - 0.2  # inches across a figure of a network
+NODE_RING = 0.47  # of that: radius of a circle of nodes
 VERTICES, LINKS = 700, 4000  # of networks that are no boxes, that are drawn at most
 
 
@@ -247,20 +248,24 @@ def _by_levels(topology: Topology, level: NDArray[np.int64]) -> Points:
 
 
 def _circle(topology: Topology, level: NDArray[np.int64]) -> Points:
-    """Switches on a circle and their nodes outside it; without switches, the nodes on it."""
-    inner = np.flatnonzero(level > 0) if topology.switches else np.arange(topology.nodes)
-    angle = np.zeros(topology.vertices)
-    angle[inner] = 2 * np.pi * np.arange(len(inner)) / len(inner)
-    radius = np.full(topology.vertices, 0.36 if topology.switches else 0.47)
+    """Nodes on a circle, their switches inside it, and inside these the switches without nodes.
+
+    Each of the three goes all the way round, so that nodes have as much room as there is.
+    """
+    own = level[topology.link_from] == 0
+    home = np.arange(topology.nodes)
     if topology.switches:
-        own = level[topology.link_from] == 0
-        home = np.zeros(topology.nodes, dtype=np.int64)
         home[topology.link_from[own]] = topology.link_to[own]
-        for switch in np.unique(home):
-            nodes = np.flatnonzero(home == switch)
-            share = (np.arange(len(nodes)) + 0.5) / len(nodes) - 0.5
-            angle[nodes] = angle[switch] + share * 2 * np.pi / len(inner)
-        radius[: topology.nodes] = 0.47
+    angle, radius = np.zeros((2, topology.vertices))
+    rings = np.unique(home), np.setdiff1d(np.flatnonzero(level), home)
+    for ring, of in zip(rings, (0.36, 0.2), strict=True):
+        angle[ring] = 2 * np.pi * (np.arange(len(ring)) + 0.5) / max(len(ring), 1)
+        radius[ring] = of
+    for switch in rings[0] if topology.switches else ():
+        nodes = np.flatnonzero(home == switch)
+        share = (np.arange(len(nodes)) + 0.5) / len(nodes) - 0.5
+        angle[nodes] = angle[switch] + share * 2 * np.pi / len(rings[0])
+    radius[: topology.nodes] = NODE_RING
     return np.asarray(0.5 + radius[:, None] * np.stack((np.cos(angle), np.sin(angle)), axis=1))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from matplotlib.collections import EllipseCollection, LineCollection
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -18,7 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 
-from .layout import Layout, coordinates, drawable, is_box, levels, slices, stack
+from .layout import (
+    NODE_RING,
+    Layout,
+    coordinates,
+    drawable,
+    is_box,
+    levels,
+    slices,
+    stack,
+)
 from .network import DRAWN, LINE, draw_planes, draw_vertices, view_box
 from .style import (
     BLUE,
@@ -213,12 +222,14 @@ def _on_switches(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
     _, first = np.unique(node_of[own], return_index=True)
     turn[own] = np.arange(len(own)) - np.repeat(first, np.diff(np.append(first, len(own))))
     most = int(turn.max(initial=0)) + 1
-    pitch = side / topology.nodes * (np.pi if layout.round else 1)  # a circle, or a line
+    pitch = side / topology.nodes  # along a line; on a circle, where the first ranks of nodes are
+    if layout.round:
+        pitch *= np.pi / (1 + 2 * np.pi * most / topology.nodes)
     size = min(0.2, 0.94 * pitch, 1.6 / most)
     reach = 0.1 + size * most
     middle = np.array([side, high]) / 2
     if layout.round:  # ranks outwards, so that the circle is smaller
-        place = middle + (place - middle) * max(0.3, 1 - 2 * reach / side)
+        place = middle + (place - middle) * max(0.3, 0.5 - reach / side) / NODE_RING
         away = place[: topology.nodes] - middle
         away /= np.maximum(np.hypot(*away.T)[:, None], 1e-9)
     else:
@@ -236,8 +247,9 @@ def _on_switches(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
     axes.add_collection(lines, autolim=False)
     draw_vertices(axes, topology, place, 14 if topology.vertices <= 80 else 7)
     colours = ranks.cmap(ranks.norm(np.arange(len(at))))
-    x, y = at.T
-    axes.scatter(x, y, s=(size * 72 * 0.92) ** 2, c=colours, zorder=4)
+    look: Any = {"facecolors": colours, "offset_transform": axes.transData, "zorder": 4}
+    wide = np.full(len(at), 0.92 * size)  # in the sheet's unit, of which it may be drawn smaller
+    axes.add_collection(EllipseCollection(wide, wide, 0 * wide, offsets=at, units="xy", **look))
     if size >= 0.17:
         for rank, middle in enumerate(at):
             ranks.write(axes, middle, rank, SMALL if rank < 100 else SMALL - 2)

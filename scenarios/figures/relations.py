@@ -64,7 +64,8 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
         ("hop-bytes, busiest link", [r.between for r in relations]),
         ("runtime, energy", [r.outcomes for r in relations]),
     ]
-    blocks.append(_Block("of each other", pairs))
+    known = [row for row in pairs if any(tau.known for tau in row[1] if tau)]
+    blocks += [_Block("of each other", known)] * bool(known)
     common, variants = shared([r.case.variant for r in relations])
     heads = [
         "\n".join(label(line, 21, 1) for line in (r.case.topology, variant) if line)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 from hopmap.scenarios.quantities import MISSING, change, count
 from hopmap.scenarios.studies.correlation import METRICS, Relation, Tau, relations
-from hopmap.scenarios.studies.findings import gap, of_case, of_variation, overall, percent, signed
+from hopmap.scenarios.studies.findings import gap, of_variation, overall, percent, signed
 from hopmap.scenarios.studies.published import PARTS, Row, compared
 from hopmap.scenarios.studies.study import Case, Study
-from hopmap.simulator.uncertainty import Standing, sentence, standings
+from hopmap.simulator.uncertainty import Standing, standings
 from hopmap.simulator.uncertainty import percent as regret
 
 from .sections import Section
@@ -20,30 +21,35 @@ from .tables import Cell, whole
 
 
 def relation_section(study: Study, cases: Sequence[Case]) -> dict[str, Any] | None:
-    """Return what holds over all cases of a study and a row for each of the cases that are shown.
+    """Return what holds over all cases of a study, medians, and a row for each case that is shown.
 
-    None if too little was replayed.
+    Medians are over all cases, and for each variant where there are several. None if too little was
+    replayed.
     """
     found = relations(study.cases)
     if not found:
         return None
     energy = any(("hop_bytes", "energy") in each.taus for each in found)
     shown = [m for m in METRICS if any(each.taus[m, "makespan"].known for each in found)]
-    head = [("Trace", "text"), ("Topology", "text"), ("Mappings", "number")]
+    head = [("Trace", "text"), ("Topology", "text"), ("Mappings", "number"), ("Fastest", "text")]
     head += [("Slowest against fastest", "number"), ("Fewest hop-bytes against fastest", "number")]
     called = [METRICS[metric].replace("collectives", "collec\u00adtives") for metric in shown]
     head += [(f"τ {name}", "number") for name in called]
     head += [("τ hop-bytes, better half", "number")]
     if energy:
         head += [("Energy: τ hop-bytes", "number"), ("Energy: τ runtime", "number")]
-    rows = [_row(each, shown, energy) for each in relations(cases)]
+    variants = list(dict.fromkeys(each.case.variant for each in found))
+    groups = {"": found}
+    if len(variants) > 1:
+        groups |= {name or "nothing varies": _of_variant(found, name) for name in variants}
+    rows = [_medians(name, some, shown, energy) for name, some in groups.items()]
+    rows += [_row(each, shown, energy) for each in relations(cases)]
     return {"overall": overall(found), "head": head, "rows": rows}
 
 
 def case_findings(study: Study, trace: str) -> list[tuple[str, str]]:
-    """Return where and what was found, for the cases of a trace and for what varies in them."""
-    found = [(each.case.where, of_case(each)) for each in relations(study.cases_of(trace))]
-    return found + [
+    """Return where and what was found as something varies over the cases of a trace."""
+    return [
         (cases[0].topology, of_variation(cases))
         for cases in study.varied(trace)
         if cases[0].replayed and cases[-1].replayed
@@ -56,11 +62,12 @@ def _row(relation: Relation, shown: list[str], energy: bool) -> list[Cell]:
         Cell(case.trace, case.trace),
         Cell(case.topology, case.topology, case.variant),
         Cell(count(len(relation.runs)), len(relation.runs)),
+        Cell(costs.fastest, costs.fastest, f"+{percent(costs.more)} hop-bytes"),
         Cell(f"+{percent(costs.spread)}", costs.spread),
         Cell(
             f"+{percent(costs.most)}",
             costs.most,
-            f"from +{percent(costs.least)}" if costs.ties > 1 else costs.mapper,
+            f"{costs.ties} from +{percent(costs.least)}" if costs.ties > 1 else costs.mapper,
         ),
         *(_tau(relation.taus[metric, "makespan"]) for metric in shown),
         _tau(relation.better),
@@ -69,6 +76,48 @@ def _row(relation: Relation, shown: list[str], energy: bool) -> list[Cell]:
         with_hops = relation.taus.get(("hop_bytes", "energy"))
         row += [Cell(MISSING) if with_hops is None else _tau(with_hops), _tau(relation.outcomes)]
     return row
+
+
+def _of_variant(found: Sequence[Relation], variant: str) -> list[Relation]:
+    return [each for each in found if each.case.variant == variant]
+
+
+def _medians(
+    variant: str, found: Sequence[Relation], shown: Sequence[str], energy: bool
+) -> list[Cell]:
+    """Return the medians over some cases, and the range below each."""
+    gaps = [gap(each) for each in found]
+    row = [
+        Cell(f"median of {len(found)}", "", variant),
+        Cell(""),
+        Cell(""),
+        Cell(""),
+        _middle([costs.spread for costs in gaps]),
+        _middle([costs.most for costs in gaps]),
+        *(median_tau([each.taus[metric, "makespan"] for each in found]) for metric in shown),
+        median_tau([each.better for each in found]),
+    ]
+    if energy:
+        with_hops = [each.taus.get(("hop_bytes", "energy")) for each in found]
+        row += [median_tau(with_hops), median_tau([each.outcomes for each in found])]
+    return row
+
+
+def _middle(values: Sequence[float]) -> Cell:
+    ends = f"{percent(min(values))} to {percent(max(values))}"
+    return Cell(f"+{percent(median(values))}", median(values), ends)
+
+
+def median_tau(taus: Sequence[Tau | None]) -> Cell:
+    """Return the median of what is known, below it the range, and how many are clearly positive."""
+    known = [tau for tau in taus if tau is not None and tau.known]
+    if not known:
+        return Cell(MISSING)
+    values = [tau.value for tau in known]
+    clear = sum(tau.clear and tau.value > 0 for tau in known)
+    ends = f"{signed(min(values))} to {signed(max(values))}"
+    note = f"{ends}, clear in {clear} of {len(known)}"
+    return Cell(signed(median(values)), median(values), note)
 
 
 def _tau(tau: Tau) -> Cell:
@@ -86,7 +135,7 @@ VARIED = (
 
 
 def robustness(study: Study, trace: str) -> list[dict[str, Any]]:
-    """Return a table and a sentence for each topology on which something varies.
+    """Return a table for each topology on which something varies.
 
     A mapping is that of a mapper and a seed, the same under all variants; of every mapper the one
     of least worst regret is shown. What was not replayed under all variants is left out.
@@ -129,11 +178,7 @@ def _table(best: dict[str, Standing], variants: int) -> dict[str, Any]:
         ]
         for mapper in order
     ]
-    return {
-        "head": VARIED,
-        "rows": rows,
-        "said": sentence(list(best), list(best.values())),
-    }
+    return {"head": VARIED, "rows": rows}
 
 
 def published_tables(study: Study) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,8 +124,9 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
             yield picture(trace, "relations", f"{trace} {words}", caption, figure)
         caption = f"Mapping time for {trace}"
         yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, networks))
+        seen: set[tuple[str, str, bytes]] = set()
         for case in cases[:left]:
-            for section, words, caption, figure in _network(study, case, sent):
+            for section, words, caption, figure in _network(study, case, sent, seen):
                 shown = picture(trace, section, f"{trace} {case.where} {words}", caption, figure)
                 if section == "mapping" and sent is not None:
                     entry = case.best if words == "mapping best" else case.default or case.best
@@ -206,18 +208,25 @@ def _time(trace: str, cases: list[Case]) -> Figure:
 
 
 def _network(
-    study: Study, case: Case, traffic: Traffic | None
+    study: Study, case: Case, traffic: Traffic | None, seen: set[tuple[str, str, bytes]]
 ) -> Iterator[tuple[str, str, str, Figure]]:
-    """Link loads of the best mapping and of the default order; the best mapping itself."""
+    """Link loads of the best mapping and of the default order, and both mappings.
+
+    What varies moves no bytes: of a topology, mappings that were `seen` are not drawn again.
+    """
     topology = topology_of(study, case)
     chosen = [(case.best, "best")]
     if case.default is not None and case.default is not case.best:
         chosen.append((case.default, "default order"))
     unit = "bytes" if case.best.value("bytes_ieplc_total") else "messages"
+    default = _node_of(chosen[1][0]) if len(chosen) > 1 else None
+    known = [(case.topology, entry.mapper, _node_of(entry).tobytes()) for entry, _ in chosen]
     loads = [_loads(study, topology, entry, traffic, unit) for entry, _ in chosen]
+    new = [key not in seen for key in known]
+    seen.update(known)
     if all(load is not None for load in loads):
         top = max(float(load.max(initial=0)) for load in loads if load is not None)
-        for (entry, word), load in zip(chosen, loads, strict=True):
+        for (entry, word), load in compress(zip(chosen, loads, strict=True), new):
             assert load is not None
             name = entry.mapper if word == "default order" else f"{entry.mapper} ({word})"
             title = f"{name}, {case.topology}"
@@ -229,14 +238,14 @@ def _network(
             links = [link.link for link in hot]
             figure = link_loads(topology, load, title=title, unit=unit, limit=top, hot=links)
             yield "links", f"links {word}", caption, figure
-    for entry, word in chosen if traffic is not None else ():
+    for entry, word in compress(chosen, new) if traffic is not None else ():
         assert traffic is not None
         figure = mapping_view(
             topology,
             _node_of(entry),
             traffic,
             title=f"{entry.mapper} ({word}), {case.topology}",
-            default=_node_of(chosen[1][0]) if len(chosen) > 1 and word == "best" else None,
+            default=default if word == "best" else None,
         )
         caption = f"Ranks of {case.trace} on {case.where} as {entry.mapper} places them"
         yield "mapping", f"mapping {word}", caption, figure

@@ -162,7 +162,7 @@ def _render(
 ) -> str:
     from jinja2 import Environment, StrictUndefined
 
-    from . import tables as tables
+    from . import tables
     from .comparisons import case_findings, robustness
     from .sections import TABLE, section
 
@@ -184,14 +184,7 @@ def _render(
         once=once(study.runs),
         summary=summary(whole),
         pictured=sections[""],
-        headlines=[
-            tables.headline(case) for trace in study.traces() for case in study.ends_of(trace)
-        ],
-        networks=[
-            {"trace": trace, "table": table}
-            for trace in study.traces()
-            if (table := tables.network_table(study.cases_of(trace)))
-        ],
+        best=tables.best_table([study.cases_of(trace) for trace in study.traces()]),
         exports=export_commands(whole),
         impossible=study.impossible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),

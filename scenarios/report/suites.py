@@ -20,12 +20,13 @@ import numpy as np
 from hopmap.scenarios.figures.suites import Panel, suite_lines
 from hopmap.scenarios.quantities import MISSING, count, data
 from hopmap.scenarios.studies.correlation import LEAST, Tau, distinct, kendall_tau
-from hopmap.scenarios.studies.findings import percent, signed
+from hopmap.scenarios.studies.findings import percent
 from hopmap.scenarios.studies.study import Case, Study
 from hopmap.scenarios.studies.suites import SUITES, SuiteCase, suite_cases
 from hopmap.traces import Traffic
 from hopmap.units import parse_quantity
 
+from .comparisons import median_tau
 from .figures import SUM, WORST, case_grids
 from .sections import Section
 from .tables import Cell
@@ -141,7 +142,7 @@ def _row(text: str, size: int, variant: str, found: Sequence[Finding]) -> list[C
         Cell(data(size), size),
         Cell(variant or MISSING),
         Cell(count(len(found)), len(found)),
-        *(_median(found, metric) for metric in (WORST, SUM, PATH)),
+        *(median_tau([each.taus.get(metric) for each in found]) for metric in (WORST, SUM, PATH)),
         Cell(f"{right} of {len(found)}", right / len(found)),
         _more(max(each.excess for each in found)),
         _more(max(each.spread for each in found)),
@@ -152,17 +153,6 @@ def _row(text: str, size: int, variant: str, found: Sequence[Finding]) -> list[C
 
 def _more(value: float) -> Cell:
     return Cell(f"{'−' if value < 0 else '+'}{percent(abs(value))}", value)
-
-
-def _median(found: Sequence[Finding], metric: str) -> Cell:
-    """Median tau, below it in how many of the cases that have one it is clear."""
-    taus = [each.taus[metric] for each in found if metric in each.taus]
-    known = [tau for tau in taus if tau.known]
-    if not known:
-        return Cell(MISSING)
-    middle = median(tau.value for tau in known)
-    clear = sum(tau.clear and tau.value > 0 for tau in known)
-    return Cell(signed(middle), middle, f"clear in {clear} of {len(known)}")
 
 
 def count_suite_figures(study: Study) -> int:

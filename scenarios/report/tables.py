@@ -21,15 +21,16 @@ from hopmap.scenarios.quantities import (
 )
 from hopmap.scenarios.studies.findings import percent
 from hopmap.scenarios.studies.ranking import (
-    fastest_network,
+    alike,
     leading,
+    listed,
     matters,
     network_share,
     networks,
     standing,
     verdict,
 )
-from hopmap.scenarios.studies.study import DEFAULTS, Case, Entry, Study, number
+from hopmap.scenarios.studies.study import Case, Entry, Study, number
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import LinkKind, Topology, topology_from_spec
 from hopmap.traces import Traffic
@@ -56,83 +57,78 @@ def _configured(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
     return configure(topology_from_spec(spec), settings)[0]
 
 
-def headline(case: Case) -> dict[str, str]:
-    """Say which mapping is best, if one is, and what it buys against the default order."""
-    best, default = case.leaders[0], case.default
-    facts = {"trace": case.trace, "where": case.where, "mapper": leading(case), "gain": ""}
-    facts["sure"] = "yes" if case.sure else ""
-    facts["standing"] = standing(case)
-    if default in case.leaders and len(case.leaders) > 1:
-        facts["rest"] = "the default order is one of them"
-    elif default is None:
-        facts["rest"] = (
-            f"no {' or '.join(DEFAULTS)}, the default order, in this study to compare with"
-        )
-    elif best is default:
-        facts["rest"] = "the default order: no mapper here beats it"
-    else:
-        facts["gain"] = _gains(case, best, default)
-        facts["rest"] = f"against {case.order} (the default order)"
-    facts["verdict"] = verdict(case)
-    gained = not case.replayed and not facts["gain"].startswith("±0")
-    facts["matters"] = "yes" if gained or matters(case) else ""
-    thrifty = case.fewest_hop_bytes
-    if case.replayed and thrifty not in case.leaders and thrifty.value("hop_bytes"):
-        less = change(thrifty.value("hop_bytes"), best.value("hop_bytes"))
-        if not less.startswith("±0"):
-            facts["rest"] += f"; {thrifty.mapper} has {less} hop-bytes but runs longer"
-    return facts
+def best_table(traces: Sequence[Sequence[Case]]) -> dict[str, Any] | None:
+    """Return which mapping is best in each case, how surely, and what it buys; None without cases.
 
-
-def _gains(case: Case, best: Entry, default: Entry) -> str:
-    quantity = "hop_bytes" if default.value("hop_bytes") else "hop_messages"
-    hops = f"{change(best.value(quantity), default.value(quantity))} {quantity.replace('_', '-')}"
-    if not case.replayed:
-        return hops
-    gap = case.against(best, default)
-    if gap is None and case.times is not None:
-        return f"{hops} and a simulated runtime that cannot be told apart"
-    if gap is None:
-        runtime = change(best.value("makespan"), default.value("makespan"))
-        return f"{hops} and {runtime} simulated runtime"
-    runtime, low, high = (change(end, 1.0) for end in gap)
-    return f"{hops} and {runtime} simulated runtime ({low} to {high})"
-
-
-NETWORK_HEAD = (
-    ("Topology", "text"),
-    ("Nodes", "number"),
-    ("Default order", "number"),
-    ("Best mapping", "number"),
-    ("Mapper", "text"),
-    ("Against the fastest", "number"),
-    ("Network’s share", "number"),
-)
-
-
-def network_table(cases: Sequence[Case]) -> dict[str, Any] | None:
-    """Return a row for each network of a trace, the fastest first; None of a single one."""
-    found = networks(cases)
-    if not found:
-        return None
+    Parameters
+    ----------
+    traces : sequence of sequence of Case
+        Those of each trace. Where they have several networks, the fastest stands first.
+    """
+    cases = [case for those in traces for case in those]
+    order = next((case.order for case in cases if case.default), "the default order")
+    replayed = any(case.replayed for case in cases)
+    compared = any(networks(those) for those in traces)
+    head = [("Trace", "text"), ("Topology", "text"), ("Nodes", "number"), ("Mapper", "text")]
+    head += [("Verdict", "text"), (f"Hop-bytes against {order}", "number")]
+    if replayed:
+        head += [("Runtime", "number"), (f"Runtime of {order}", "number")]
+        head += [(f"Runtime against {order}", "number"), ("Network’s share", "number")]
+    if compared:
+        head.append(("Against the fastest network", "number"))
     rows = []
-    for place, each in enumerate(found):
-        case = each.case
-        default = case.default.value("makespan") if case.default else None
-        best, share = case.best.value("makespan"), network_share(case)
-        behind = each.behind + (", tied" if each.tied else "")
-        rows.append(
-            [
-                Cell(case.topology, case.topology, case.variant),
-                Cell(count(case.best.value("nodes")), case.best.value("nodes")),
-                Cell(runtime(default), default),
-                Cell(runtime(best), best),
-                Cell(leading(case), leading(case)),
-                Cell(behind or "fastest", place),
-                Cell(MISSING) if share is None else Cell(percent(share), share),
-            ]
-        )
-    return {"head": NETWORK_HEAD, "rows": rows, "said": fastest_network(cases)}
+    for those in traces:
+        found = {id(each.case): (place, each) for place, each in enumerate(networks(those))}
+        for case in sorted(those, key=lambda case: found[id(case)][0] if id(case) in found else 0):
+            row = _best_row(case, replayed)
+            if id(case) in found:
+                place, each = found[id(case)]
+                row.append(Cell((each.behind or "fastest") + ", tied" * each.tied, place))
+            elif compared:
+                row.append(Cell(MISSING))
+            rows.append(row)
+    return {"head": head, "rows": rows} if rows else None
+
+
+def _best_row(case: Case, replayed: bool) -> list[Cell]:
+    """Return the cells of a case, those of runtimes where any case was replayed."""
+    best, default, share = case.leaders[0], case.default, network_share(case)
+    nodes, makespan = best.value("nodes"), best.value("makespan")
+    near = [] if case.times is not None else alike(case)[1:]
+    note = f"within a per cent: {listed([entry.mapper.strip() for entry in near])}" if near else ""
+    mapper = Cell(leading(case), leading(case), standing(case) or note)
+    quantity = "hop_bytes" if best.value("hop_bytes") else "hop_messages"
+    row = [
+        Cell(case.trace, case.trace),
+        Cell(case.topology, case.topology, case.variant),
+        Cell(count(nodes), nodes),
+        mapper._replace(look="best" if case.sure and matters(case) else ""),
+        Cell(verdict(case), verdict(case)),
+        _against(case, best, quantity),
+    ]
+    if replayed:
+        before = default.value("makespan") if default else None
+        row += [Cell(runtime(makespan), makespan), Cell(runtime(before), before)]
+        row += [_against(case, best, "makespan")]
+        row += [Cell(MISSING) if share is None else Cell(percent(share), share)]
+    return row
+
+
+def _against(case: Case, entry: Entry, column: str) -> Cell:
+    """Return what a mapper has more or less than the default order; the interval of noise below."""
+    value, default = entry.value(column), case.default
+    reference = default.value(column) if default else None
+    if default is None or entry is default or value is None or not reference:
+        return Cell(MISSING)
+    text, note, tied = change(value, reference), "", False
+    if column == "makespan" and case.times is not None:
+        gap = case.against(entry, default)
+        tied = gap is None
+        if gap is not None:
+            text, low, high = (change(end, 1.0) for end in gap)
+            note = f"{low} to {high}"
+    look = "" if tied else {"−": "good", "+": "bad"}.get(text[:1], "")
+    return Cell(text, value / reference, "tied" if tied else note, look)
 
 
 def trace_rows(traffic: dict[str, Traffic | None]) -> list[list[str]]:
@@ -233,16 +229,6 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
         low, high = (text(number(end)).replace(" ", "\u00a0") for end in ends)
         return Cell(text(value), value, f"{low} to\u00a0{high}" if spread and low != high else "")
 
-    def against(column: str) -> Cell:
-        value, default = entry.value(column), case.default
-        reference = default.value(column) if default else None
-        if default is None or entry is default or value is None or not reference:
-            return Cell(MISSING)
-        text = change(value, reference)
-        tied = column == "makespan" and case.times is not None and not case.against(entry, default)
-        look = "" if tied else {"−": "good", "+": "bad"}.get(text[:1], "")
-        return Cell(text, value / reference, look=look)
-
     load = "bytes" if entry.value("bytes_ieplc_total") else "messages"
     leads = entry in case.leaders
     notes = ["best" if case.sure else "tied" if case.times is not None else "shortest"] * leads
@@ -255,10 +241,11 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
         Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if leads and case.sure else ""),
         Cell(case.topology, case.topology, case.variant),
         cell("hop_bytes", data, spread=True),
-        against("hop_bytes"),
+        _against(case, entry, "hop_bytes"),
     ]
     if replayed:
-        row += [_runtime(entry) or cell("makespan", runtime, spread=True), against("makespan")]
+        row += [_runtime(entry) or cell("makespan", runtime, spread=True)]
+        row += [_against(case, entry, "makespan")._replace(note="")]
     seconds = entry.mean("mapping_seconds")
     return [
         *row,

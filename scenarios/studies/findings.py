@@ -1,17 +1,16 @@
-"""What a study found, in sentences that are computed from its runs.
+"""What a study found over all its cases, in sentences; figures of cases stand in tables.
 
-Nothing is said that the figures do not say: where a tau could be chance, the sentence says so.
+Where a tau could be chance, the sentence says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import median
 from typing import NamedTuple
 
 from hopmap.scenarios.quantities import MISSING, change
 
-from .correlation import METRICS, Relation, Tau, order_kept
+from .correlation import Relation, order_kept
 from .study import AS_FAST, Case
 
 LITTLE = 0.01  # differences that one replay does not tell
@@ -43,16 +42,6 @@ class Gap(NamedTuple):
     fastest: str
     more: float
 
-    @property
-    def rival(self) -> str:
-        """The fastest mapping, named so that it is not taken for the one of fewest hop-bytes."""
-        return self.fastest if self.fastest != self.mapper else f"another mapping of {self.mapper}"
-
-    @property
-    def extra(self) -> str:
-        """How many more hop-bytes the fastest mapping has, in words."""
-        return f"{percent(self.more)} more hop-bytes" if self.more >= 0.0005 else "as few hop-bytes"
-
 
 def gap(relation: Relation) -> Gap:
     """Measure what choosing by hop-bytes alone costs."""
@@ -73,8 +62,8 @@ def gap(relation: Relation) -> Gap:
 
 
 def overall(found: Sequence[Relation]) -> list[str]:
-    """Say what holds over all cases: runtime, choosing by hop-bytes, the best metric, energy."""
-    sentences = (_runtime, _variants, _choosing, _metrics, _energy)
+    """Answer for all cases: are fewer hop-bytes a shorter run, is choosing by them, and energy."""
+    sentences = (_runtime, _choosing, _energy)
     return [sentence for about in sentences for sentence in about(found)]
 
 
@@ -84,8 +73,6 @@ def _runtime(found: Sequence[Relation]) -> Iterator[str]:
     if not known:
         return
     with_, against = (sum(tau.clear and sign * tau.value > 0 for tau in known) for sign in (1, -1))
-    values = [tau.value for tau in known]
-    low, middle, high = (signed(pick(values)) for pick in (min, median, max))
     apart = max(gap(r).spread for r in found)
     answer = (
         f"It makes no difference here, where runs differ by {percent(apart)} at most"
@@ -101,145 +88,39 @@ def _runtime(found: Sequence[Relation]) -> Iterator[str]:
     yield (
         f"Do fewer hop-bytes mean a shorter run? {answer}: clearly so in {with_} of "
         f"{_cases(len(taus))}, clearly the reverse in {against}; in {len(taus) - with_ - against} "
-        f"the order by hop-bytes tells no more of the order by runtime than chance. Kendall’s τ is "
-        f"{middle} in the median, from {low} to {high}."
+        f"the order by hop-bytes tells no more of the order by runtime than chance."
     )
-    halves = [r.better.value for r in found if r.better.known]
-    if halves:
-        clear = sum(r.better.clear and r.better.value > 0 for r in found)
-        yield (
-            f"Among good mappings, the half of each case with the fewest hop-bytes, τ is "
-            f"{signed(median(halves))} in the median, and clearly positive in {clear} of "
-            f"{_cases(len(found))}."
-        )
-
-
-def _variants(found: Sequence[Relation]) -> Iterator[str]:
-    """Set the variants side by side, for hop-bytes and for what weighs them by link."""
-    labels = list(dict.fromkeys(r.case.variant for r in found))
-    if len(labels) < 2:
-        return
-    texts = []
-    for metric in ("hop_bytes", "link_seconds_total"):
-        parts = []
-        for label in labels:
-            taus = [r.taus[metric, "makespan"] for r in found if r.case.variant == label]
-            if known := [tau.value for tau in taus if tau.known]:
-                parts.append(f"{signed(median(known))} {_at(label)}")
-        if parts:
-            texts.append(f"of {METRICS[metric]} {', '.join(parts)}")
-    if texts:
-        yield f"The median τ with runtime is, {'; '.join(texts)}."
-
-
-def _at(label: str) -> str:
-    return f"at {label}" if label else "where nothing varies"
 
 
 def _choosing(found: Sequence[Relation]) -> Iterator[str]:
-    gaps = [(gap(r), r.case) for r in found]
-    right = sum(g.most <= AS_FAST for g, _ in gaps)
-    text = (
+    right = sum(gap(r).most <= AS_FAST for r in found)
+    yield (
         f"Choosing the mapping with the fewest hop-bytes gave the shortest run (to 0.1\u00a0%) in "
-        f"{right} of {_cases(len(gaps))}"
+        f"{right} of {_cases(len(found))}."
     )
-    worst, case = max(gaps, key=lambda pair: pair[0].most)
-    if worst.most > AS_FAST:
-        text += (
-            f"; it costs most for {case.trace} on {case.where}, where it ({worst.mapper}) runs "
-            f"{percent(worst.most)} longer than {worst.rival}, which has {worst.extra}"
-        )
-    spreads = _range([g.spread for g, _ in gaps])
-    yield f"{text}. The slowest mapping runs {spreads} longer than the fastest."
     if noisy := [r.case for r in found if r.case.times is not None]:
         among = sum(any(case.fewest_hop_bytes is entry for entry in case.leaders) for case in noisy)
         yield (
-            "That is of medians of replays with noise: the mapping with the fewest hop-bytes is "
-            f"among those that no other is known to beat in {among} of {_cases(len(noisy))}."
+            "With noise, the mapping with the fewest hop-bytes is among those that no other is "
+            f"known to beat in {among} of {_cases(len(noisy))}."
         )
-
-
-def _metrics(found: Sequence[Relation]) -> Iterator[str]:
-    medians = {
-        metric: median(values)
-        for metric in METRICS
-        if (
-            values := [
-                r.taus[metric, "makespan"].value for r in found if r.taus[metric, "makespan"].known
-            ]
-        )
-    }
-    if len(medians) < 2:
-        return
-    order = sorted(medians, key=lambda metric: -medians[metric])
-    listed = ", ".join(f"{METRICS[metric]} {signed(medians[metric])}" for metric in order)
-    yield f"Which metric follows the runtime best? Median τ over the cases: {listed}."
 
 
 def _energy(found: Sequence[Relation]) -> Iterator[str]:
-    found = [r for r in found if ("hop_bytes", "energy") in r.taus]
-    by_hops = [t.value for r in found if (t := r.taus["hop_bytes", "energy"]).known]
-    by_time = [r.outcomes.value for r in found if r.outcomes.known]
-    if not by_hops or not by_time:
-        return
     shares = [
         float((r.runs["energy_transfer"] / r.runs["energy"]).median())
         for r in found
-        if r.runs["energy_transfer"].notna().all() and (r.runs["energy"] > 0).all()
+        if ("hop_bytes", "energy") in r.taus
+        and r.runs["energy_transfer"].notna().all()
+        and (r.runs["energy"] > 0).all()
     ]
-    text = (
-        f"Do fewer hop-bytes mean less energy? The median τ of energy is {signed(median(by_hops))} "
-        f"with hop-bytes, and {signed(median(by_time))} with runtime"
-    )
     if shares:
-        text += f"; {_range(shares)} of it moves bytes over links, the rest is drawn all the time"
-    yield f"{text}. How these weigh is the scenario’s assumption."
-
-
-def of_case(relation: Relation) -> str:
-    """Say what one case shows."""
-    g = gap(relation)
-    tau = relation.taus["hop_bytes", "makespan"]
-    case, fastest = relation.case, g.fastest
-    if case.times is not None and not case.sure:
-        fastest += f" by medians, one of {len(case.leaders)} that cannot be told apart"
-    text = (
-        f"{len(relation.runs)} mappings; the slowest runs {percent(g.spread)} longer than the "
-        f"fastest ({fastest}). "
-    )
-    if g.ties > 1:
-        text += f"The {g.ties} mappings with the fewest hop-bytes run "
-        text += f"{_range([g.least, g.most])} longer than it"
-    elif g.most <= AS_FAST:
-        text += f"The one with the fewest hop-bytes ({g.mapper}) runs as fast"
-    else:
-        text += f"The one with the fewest hop-bytes ({g.mapper}) runs {percent(g.most)} longer"
-    if g.more >= 0.0005 and g.most > AS_FAST:
-        text += f", though {g.rival} has {g.extra}"
-    text += f". {_verdict(tau)}"
-    best = relation.best_metric()
-    if best is not None and best != "hop_bytes":
-        ahead = relation.taus[best, "makespan"]
-        if not tau.known or ahead.value - tau.value >= 0.1:
-            text += f" {METRICS[best].capitalize()} tells more: τ {signed(ahead.value)}."
-    busiest = relation.taus["bytes_congestion_max", "makespan"]
-    if tau.known and busiest.known and abs(busiest.value - tau.value) >= 0.1:
-        word = "better" if busiest.value > tau.value else "worse"
-        text += f" The busiest link predicts {word} than hop-bytes: τ {signed(busiest.value)}."
-    return text
-
-
-def _verdict(tau: Tau) -> str:
-    if not tau.known:
-        return "Hop-bytes are the same for all, so that they cannot tell mappings apart."
-    shown = f"τ {signed(tau.value)}"
-    if not tau.clear:
-        return f"Hop-bytes do not tell which runs faster: {shown}, as chance might give."
-    return (
-        f"Fewer hop-bytes go with a shorter run: {shown}."
-        if tau.value > 0
-        else f"Fewer hop-bytes go with a longer run: {shown}."
-    )
+        low, high = percent(min(shares)), percent(max(shares))
+        some = low if low == high else f"{low.removesuffix(chr(160) + '%')} to {high}"
+        yield (
+            f"{some} of the energy moves bytes over links, the rest is drawn all the time: the "
+            "scenario assumes both."
+        )
 
 
 def of_variation(cases: Sequence[Case]) -> str:
@@ -277,8 +158,3 @@ def percent(value: float) -> str:
     hundredths = 100 * value
     digits = 0 if hundredths >= 9.95 or hundredths < 0.005 else 1 if hundredths >= 0.095 else 2
     return f"{hundredths:,.{digits}f}\u00a0%"
-
-
-def _range(values: Sequence[float]) -> str:
-    low, high = percent(min(values)), percent(max(values))
-    return low if low == high else f"{low.removesuffix(chr(160) + '%')} to {high}"

@@ -12,7 +12,7 @@ from hopmap.scenarios.quantities import change, runtime
 from hopmap.simulator.uncertainty import Interval, faster, least_repeats, ratio
 
 from .findings import LITTLE, percent
-from .study import Case, Entry
+from .study import DEFAULTS, Case, Entry
 
 # A per cent: what one replay had wrong at most in docs/VALIDATION.md.
 ONE_REPLAY = "one replay each, without noise, so that differences below a per cent may be chance"
@@ -89,29 +89,22 @@ def matters(case: Case) -> bool:
 
 
 def verdict(case: Case) -> str:
-    """Say what placing ranks buys in a case: share of the network, seconds, what is alike."""
+    """Say whether placing ranks pays in a case, and how many seconds; the table has the rest."""
     best, default, share = case.leaders[0], case.default, network_share(case)
+    if default is None:
+        return f"no default order ({' or '.join(DEFAULTS)}) to compare with"
+    if best is default:
+        return "keep the default order"
     if not case.replayed:
         return ""
-    parts = [] if share is None else [f"the network decides {percent(share)} of the run"]
-    if default is None:
-        parts.append("no default order to compare with")
-    elif matters(case):
+    if matters(case):
         saved = (default.value("makespan") or 0.0) - (best.value("makespan") or 0.0)
-        of = f"{runtime(saved)} of {runtime(default.value('makespan'))}"
-        parts.append(f"placing ranks saves {of}")
-    elif share is not None and share < LITTLE:
-        parts.append("placement does not matter here")
-    elif best is default:
-        parts.append("keep the default order")
-    elif default in alike(case):
-        parts.append("the default order cannot be told apart from the best")
-    else:
-        parts.append("placement hardly matters here")
-    same = [entry.mapper.strip() for entry in alike(case) if entry is not best]
-    if same and case.times is None:
-        parts.append(f"within a per cent of {best.mapper.strip()}: {', '.join(same)}")
-    return "; ".join(parts)
+        return f"placing ranks saves {runtime(saved)} of {runtime(default.value('makespan'))}"
+    if share is not None and share < LITTLE:
+        return "placement does not matter here"
+    if default in alike(case):
+        return "the default order cannot be told apart from the best"
+    return "placement hardly matters here"
 
 
 class Network(NamedTuple):
@@ -150,19 +143,3 @@ def _behind(first: Case, case: Case) -> Network:
     one, two = (each.times[each.entries.index(each.best)] for each in (case, first))  # type: ignore[index]
     middle, low, high = (change(end, 1.0) for end in ratio(one, two))
     return Network(case, f"{middle} ({low} to {high})", not faster([two, one])[0, 1])
-
-
-def fastest_network(cases: Sequence[Case]) -> str:
-    """Say in one sentence on which network a trace runs fastest; "" of a single one."""
-    found = networks(cases)
-    if not found:
-        return ""
-    first, *others = found
-    tied = [each.case.where for each in others if each.tied]
-    if tied:
-        return f"{first.case.where} and {', '.join(tied)} cannot be told apart"
-    second = others[0]
-    return (
-        f"{first.case.where} is fastest: {runtime(first.case.best.value('makespan'))}; "
-        f"{second.case.where} takes {second.behind.replace('+', '')} longer"
-    )

@@ -23,7 +23,7 @@
     if (Math.min(...sizes) < 10.9) wrong.push(`text of ${Math.min(...sizes)} px in ${i.alt}`);
   }
 
-  const apart = "h1, h2, h3, nav, .headline li, .how, .findings, figcaption, .scroll, figure";
+  const apart = "h1, h2, h3, nav, .how, .findings, figcaption, .scroll, figure";
   const boxes = [...document.querySelectorAll(apart)].filter(e => e.checkVisibility()).map(e => [e, e.getBoundingClientRect()]);
   boxes.forEach(([a, p], k) => boxes.slice(k + 1).forEach(([b, q]) => {
     const over = p.left + 1 < q.right && q.left + 1 < p.right && p.top + 1 < q.bottom && q.top + 1 < p.bottom;

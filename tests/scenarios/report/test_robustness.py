@@ -24,7 +24,6 @@ def test_the_mapping_of_least_worst_regret_stands_first(runs_of, case_of):
         ["m0", "+50.0 %", "+100.0 %", "1"],
         ["m2", "+50.0 %", "+100.0 %", "1"],
     ]
-    assert found["said"] == "m1, best under 50 % of the models and never more than 25.0 % behind"
 
 
 def test_of_a_mapper_one_seed_counts_under_all_variants(runs_of, case_of):

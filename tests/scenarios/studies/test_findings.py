@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.scenarios.studies.correlation import relation
-from hopmap.scenarios.studies.findings import gap, of_case, of_variation, overall, percent
+from hopmap.scenarios.studies.findings import gap, of_variation, overall, percent
 
 MANY = list(range(1, 11))
 TIMES = [1 + place / 100 for place in range(10)]
@@ -16,10 +16,6 @@ def found(case_of, runs_of):
 
 
 def test_fewer_hop_bytes_and_a_shorter_run(found):
-    text = of_case(found(TIMES, MANY))
-    assert "the slowest runs 9.0\u00a0% longer than the fastest (m0)" in text
-    assert "The one with the fewest hop-bytes (m0) runs as fast" in text
-    assert "Fewer hop-bytes go with a shorter run: τ +1.00." in text
     assert overall([found(TIMES, MANY)])[0].startswith(
         "Do fewer hop-bytes mean a shorter run? Mostly yes: clearly so in 1 of 1 case"
     )
@@ -27,10 +23,6 @@ def test_fewer_hop_bytes_and_a_shorter_run(found):
 
 def test_the_reverse_is_said_when_the_figures_are_reversed(found):
     other = found(TIMES[::-1], MANY)
-    text = of_case(other)
-    assert "The one with the fewest hop-bytes (m0) runs 9.0\u00a0% longer, though m9 has" in text
-    assert "900\u00a0% more hop-bytes" in text
-    assert "Fewer hop-bytes go with a longer run: τ −1.00." in text
     assert (
         "Rather the reverse: clearly so in 0 of 1 case, clearly the reverse in 1"
         in (overall([other])[0])
@@ -40,67 +32,36 @@ def test_the_reverse_is_said_when_the_figures_are_reversed(found):
 def test_what_may_be_chance_is_not_called_a_finding(found):
     shuffled = [4, 9, 1, 6, 10, 2, 8, 3, 7, 5]
     other = found(TIMES, shuffled)
-    assert "Hop-bytes do not tell which runs faster" in of_case(other)
     assert "Not that these runs would show: clearly so in 0 of 1 case" in overall([other])[0]
 
 
 def test_metrics_that_are_all_the_same_cannot_tell_mappings_apart(found):
-    other = found(TIMES, [0] * 10, replayed_hop_bytes=MANY)
-    text = of_case(other)
-    assert "Hop-bytes are the same for all" in text
-    assert "Hop-bytes with collectives tells more: τ +1.00." in text
-    assert "The 10 mappings with the fewest hop-bytes run 0 to 9.0\u00a0% longer" in text
-
-
-@pytest.mark.parametrize(("busiest", "word"), [(MANY, "better"), (MANY[::-1], "worse")])
-def test_the_busiest_link_is_called_better_or_worse_by_its_tau(found, busiest, word):
-    shuffled = [4, 9, 1, 6, 10, 2, 8, 3, 7, 5]
-    text = of_case(found(TIMES, shuffled, bytes_congestion_max=busiest))
-    assert f"The busiest link predicts {word} than hop-bytes" in text
-
-
-def test_the_metrics_are_listed_by_how_well_they_follow_the_runtime(found):
-    sentences = overall([found(TIMES, MANY[::-1], link_seconds_total=MANY)])
-    listed = next(text for text in sentences if text.startswith("Which metric"))
-    assert "Median τ over the cases: link time, sum +1.00, hop-bytes −1.00" in listed
+    (choosing,) = overall([found(TIMES, [0] * 10)])
+    assert choosing.endswith("in 0 of 1 case.")
 
 
 def test_energy_is_split_into_what_bytes_cost_and_the_rest(found):
     energy = {"energy": [2.0] * 9 + [3.0], "energy_transfer": [0.5] * 10}
     text = overall([found(TIMES, MANY, **energy)])[-1]
-    assert "25\u00a0% of it moves bytes over links" in text
+    assert "25\u00a0% of the energy moves bytes over links" in text
     assert not any("energy" in sentence for sentence in overall([found(TIMES, MANY)]))
 
 
-def test_variants_stand_side_by_side(case_of, runs_of):
-    same = case_of(runs_of(TIMES, MANY))
-    slow = case_of(runs_of(TIMES, MANY[::-1], link_seconds_total=MANY), "ratio 10:1")
-    sentences = overall([relation(same), relation(slow)])
-    assert (
-        "The median τ with runtime is, of hop-bytes +1.00 where nothing varies, −1.00 at ratio "
-        "10:1; of link time, sum +1.00 where nothing varies, +1.00 at ratio 10:1." in sentences
-    )
-    assert not any("varies" in text for text in overall([relation(same)]))
-
-
-def test_choosing_by_hop_bytes_is_measured_on_the_worst_case(found):
+def test_choosing_by_hop_bytes_is_counted(found):
     sentences = overall([found(TIMES, MANY), found([1.5, *TIMES[1:]], MANY)])
     choosing = next(text for text in sentences if text.startswith("Choosing"))
     assert "in 1 of 2 cases" in choosing
-    assert "(m0) runs 49\u00a0% longer than m1, which has 100\u00a0% more hop-bytes" in choosing
 
 
 def test_with_noise_medians_name_no_winner_that_is_not_one(found):
     noise = np.random.default_rng(0).normal(1, 0.05, (4, 20))
     times = noise * [[1.0], [1.0], [2.0], [2.0]]
     tied = found([1.0, 1.01, 2.0, 2.0], MANY[:4], makespans=[*times])
-    assert "(m0 by medians, one of 2 that cannot be told apart)" in of_case(tied)
     times = noise[:1] * [[1.5], [1.0], [2.0], [2.0]]
     sure = found([1.5, 1.0, 2.0, 2.0], MANY[:4], makespans=[*times])
-    assert "longer than the fastest (m1). " in of_case(sure)
-    told = next(text for text in overall([tied, sure]) if text.startswith("That is of medians"))
+    told = next(text for text in overall([tied, sure]) if text.startswith("With noise"))
     assert told.endswith("among those that no other is known to beat in 1 of 2 cases.")
-    assert not any("medians" in text for text in overall([found(TIMES, MANY)]))
+    assert not any("noise" in text for text in overall([found(TIMES, MANY)]))
 
 
 def test_a_gap_knows_all_mappings_of_fewest_hop_bytes(found):
