@@ -111,7 +111,8 @@ def export_mapping(
     OSError
         The file cannot be written.
     """
-    network = _network(mapping, machine)
+    machine = _machine(mapping, machine)
+    network = machine.network
     node_of = _read(mapping, network, None if form in TEXTS else form)
     called = str(out or "FILE")
     files: dict[Path, str] = {}
@@ -125,7 +126,7 @@ def export_mapping(
         form_to = formats.launcher_named(to)
         command = formats.usage(form_to, node_of, called, all_names)
         own = to == "simgrid"  # whose platform has the nodes by these names
-        if form_to.named and not own and not network.names:
+        if form_to.named and not own and not network.names and not machine.is_named:
             made_up = f"{all_names[0]} to {all_names[-1]}"
         if needed := formats.companion(form_to, called):
             beside = (str(Path(called).with_name(needed)),)
@@ -158,7 +159,7 @@ def read_mapping(
     MappingError
         Unreadable or foreign file, or one that does not fit.
     """
-    return _read(path, _network(path, machine), form)
+    return _read(path, _machine(path, machine).network, form)
 
 
 def write_mapping(
@@ -176,18 +177,17 @@ def write_mapping(
     export_mapping(mapping, "csv", machine, out=path)
 
 
-def _network(mapping: MappingLike, machine: MachineLike | None) -> Topology:
-    """Return the network, its nodes called as the machine says, else as a file's comment does."""
+def _machine(mapping: MappingLike, machine: MachineLike | None) -> Machine:
+    """Return the machine, its nodes called as it says, else as a file's comment does."""
     machine = on_network_of(mapping, Machine() if machine is None else Machine.of(machine))
     if machine.names is not None or not isinstance(mapping, str | Path):
-        return machine.network
+        return machine
     commented = mapping_files.named_hosts(mapping)
     plain = replace(machine, hosts=None, nodelist=None).network
     if not commented or commented == node_names(plain):
-        return machine.network
+        return machine
     check_names(commented, plain, f"{mapping!s}: {NODES}")
-    named = replace(plain, names=tuple(commented))
-    return replace(machine, topology=named, settings={}).network
+    return replace(machine, topology=replace(plain, names=tuple(commented)), settings={})
 
 
 def _read(mapping: MappingLike, network: Topology, form: str | None) -> Mapping:

@@ -128,6 +128,11 @@ class Machine:
         return self._configured[1]
 
     @property
+    def is_named(self) -> bool:
+        """Whether anybody says what its nodes are called, if only by those of a job."""
+        return any((self.names, self.hosts, self.nodelist))
+
+    @property
     def algorithms(self) -> dict[str, str]:
         """Algorithms of collectives that are set, by operation."""
         chosen = [item for item in self.settings.items() if names_algorithm(item[0])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,9 +9,9 @@ import typer
 from hopmap.units import show_seconds
 
 from .console import print_table, say, working
-from .exports import To, answer, file_for
+from .exports import AnswerOptions
 from .listing import complete_engines, complete_mappers
-from .options import AsJson, Balanced, MachineOptions, ReplayOptions, Seed, Topology, Trace
+from .options import MachineOptions, ReplayOptions, Topology, Trace
 
 if TYPE_CHECKING:
     from hopmap.scenarios.advice import Advice
@@ -23,6 +22,7 @@ def advise(
     topology: Topology,
     replay: ReplayOptions,
     machine: MachineOptions,
+    options: AnswerOptions,
     mapper: Annotated[
         list[str] | None,
         typer.Option(
@@ -32,14 +32,9 @@ def advise(
             autocompletion=complete_mappers,
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="File for the best mapping.")] = None,
-    to: To = None,
-    seed: Seed = 0,
-    seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0,
     repeat: Annotated[
         int, typer.Option(min=6, help="Replays with noise, for the interval of the gain.")
     ] = 20,
-    spread: Balanced = False,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -47,29 +42,27 @@ def advise(
             autocompletion=complete_engines,
         ),
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Say which mapping to use, what it buys, and whether that is worth it."""
     from hopmap.scenarios.advice import MAPPERS
     from hopmap.scenarios.advice import advise as advised
 
-    out = file_for(trace, out, to)
-    place = machine.machine(topology, balanced=spread)
+    options = options.checked(trace)
+    place = machine.machine(topology, balanced=options.spread)
     with working("advising") as progress:
         found = advised(
             replay.workload(trace),
             place,
             mapper or MAPPERS,
-            seed=seed,
-            seconds=seconds,
+            seed=options.seed,
+            seconds=options.seconds,
             repeat=repeat,
             engine=engine,
             progress=progress,
         )
     fixed = place.parameters.network_routing == "deterministic"
-    facts = found.to_dict() if as_json else None
-    best, told = found.best.placement, machine.told
-    answer(best, out, to, _said(found), facts, lambda: _show(found, fixed), told=told)
+    best, facts = found.best.placement, found.to_dict()
+    options.answer(best, _said(found), facts, lambda: _show(found, fixed))
 
 
 def _said(found: Advice) -> str:

@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .console import print_table, say, working
-from .exports import To, answer, file_for
+from .exports import AnswerOptions
 from .listing import complete_mappers
-from .options import AsJson, Balanced, Engine, MachineOptions, ReplayOptions, Seed, Topology, Trace
+from .options import Engine, MachineOptions, ReplayOptions, Topology, Trace
 
 if TYPE_CHECKING:
     from hopmap.scenarios.robust.choose import Choice
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Models of the machine that mappings are compared under."""
+
+    draws: Annotated[int, typer.Option(min=1, help="Models to draw.")] = 100
+    replays: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="How many at most; when left out, so many that the last two candidates have "
+            "every model. Candidates times draws replay everything.",
+        ),
+    ] = None
+    ranges: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help=r'Table \[ranges] of what is not known, like "network.buffer" = [0, 1, 4]; usual '
+            "ones when left out.",
+        ),
+    ] = None
 
 
 def choose(
@@ -22,6 +46,8 @@ def choose(
     topology: Topology,
     replay: ReplayOptions,
     machine: MachineOptions,
+    options: AnswerOptions,
+    models: ModelOptions,
     candidates: Annotated[
         list[str] | None,
         typer.Option(
@@ -33,51 +59,27 @@ def choose(
             autocompletion=complete_mappers,
         ),
     ] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Models to draw.")] = 100,
-    replays: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="How many at most; when left out, so many that the last two candidates have "
-            "every model. Candidates times draws replay everything.",
-        ),
-    ] = None,
-    ranges: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.toml",
-            help=r'Table \[ranges] of what is not known, like "network.buffer" = [0, 1, 4]; usual '
-            "ones when left out.",
-        ),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="File for the mapping that is chosen.")] = None,
-    to: To = None,
-    seed: Seed = 0,
-    seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0,
-    spread: Balanced = False,
     engine: Engine = "compiled",
-    as_json: AsJson = False,
 ) -> None:
     """Choose the mapping that is never far behind the best, whatever the machine is."""
     from hopmap.scenarios.robust.choose import CANDIDATES, Sampling
     from hopmap.scenarios.robust.choose import choose as chosen
 
-    out = file_for(trace, out, to)
+    options = options.checked(trace)
     # commas between candidates, not those within the parentheses of a mapper's options
     words = [word for each in candidates or [] for word in re.split(r",(?![^(]*\))", each)]
     with working("choosing") as progress:
         found = chosen(
             replay.workload(trace),
-            machine.machine(topology, balanced=spread),
+            machine.machine(topology, balanced=options.spread),
             [word.strip() for word in words if word.strip()] or CANDIDATES,
-            sampling=Sampling(draws, replays, ranges),
-            seed=seed,
-            seconds=seconds,
+            sampling=Sampling(models.draws, models.replays, models.ranges),
+            seed=options.seed,
+            seconds=options.seconds,
             engine=engine,
             progress=progress,
         )
-    facts = found.to_dict() if as_json else None
-    answer(found.best, out, to, _said(found), facts, lambda: _show(found), told=machine.told)
+    options.answer(found.best, _said(found), found.to_dict(), lambda: _show(found))
 
 
 def _said(found: Choice) -> str:

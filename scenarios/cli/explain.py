@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,7 +19,7 @@ from .console import (
     warn_of,
     working,
 )
-from .jobs import JobsOption, ListedJobs, jobs_in, one_run
+from .jobs import ListedJobs, jobs_in, one_run
 from .options import (
     AsJson,
     MachineOptions,
@@ -47,19 +48,24 @@ OF_JOBS = ("job", "jobs", "topology", "sets", "failures", "names", "top", "doubl
 SHOWN_PAIRS = 3  # that fit a line
 
 
+@dataclass(frozen=True)
+class ExplainOptions(ReplayOptions):
+    """What is replayed, and how much is said of it."""
+
+    top: Annotated[int, typer.Option(min=0, help="Servers to list.")] = 5
+    doubled: Annotated[
+        bool, typer.Option("--doubled/--no-doubled", help="Also double every parameter.")
+    ] = True
+
+
 def explain(
     context: typer.Context,
-    replay: ReplayOptions,
+    replay: ExplainOptions,
     machine: MachineOptions,
+    jobs: ListedJobs,
     trace: OptionalTrace = None,
     mapping: OptionalMapping = None,
     topology: TopologyOfMapping = None,
-    top: Annotated[int, typer.Option(min=0, help="Servers to list.")] = 5,
-    doubled: Annotated[
-        bool, typer.Option("--doubled/--no-doubled", help="Also double every parameter.")
-    ] = True,
-    job: ListedJobs = None,
-    jobs: JobsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Say why a run takes so long: its critical path, bounds, bottlenecks, sensitivity."""
@@ -68,19 +74,21 @@ def explain(
     from hopmap.scenarios.workload import Workload
     from hopmap.simulator import Program
 
-    one = one_run(context, trace, mapping, several=bool(job or jobs), has=OF_JOBS)
+    one = one_run(context, trace, mapping, several=jobs.several, has=OF_JOBS)
     at: MappingLike
     if one is None:
-        place, several, loads = jobs_in(machine, topology, job, jobs)
+        place, several, loads = jobs_in(machine, topology, jobs)
         if loads:
-            raise typer.BadParameter(f"--jobs {jobs}: [[background]]: expected jobs alone")
+            raise typer.BadParameter(f"--jobs {jobs.jobs}: [[background]]: expected jobs alone")
         together = neighbours(several, place)
         workload, at = Workload(together.program), together.node_of
     else:
         workload, at = replay.workload(one[0]), one[1]
         place = machine.machine(topology)
     with working("replaying") as progress:
-        found = explained(workload, place, at, top=top, doubled=doubled, progress=progress)
+        found = explained(
+            workload, place, at, top=replay.top, doubled=replay.doubled, progress=progress
+        )
     network = found.result.network
     assert network is not None
     if as_json:
@@ -103,7 +111,7 @@ def explain(
     _print_path(makespan, found.path)
     _print_servers("most bytes / bandwidth", makespan, found.loaded)
     _print_servers("most queued", makespan, found.queued)
-    if doubled:
+    if replay.doubled:
         _print_doublings(found.doublings)
     told = left_out_lines(found.result.left_out, found.result.notes)
     for line in (*told, *link_lines(network.kinds)):

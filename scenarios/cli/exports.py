@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .checks import check_out
 from .console import note, print_json, say, working
 from .listing import complete_launchers
-from .options import AsJson, MachineOptions, MappingFile, ReplayOptions, Trace
+from .options import AsJson, Balanced, MachineOptions, MappingFile, ReplayOptions, Seed, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,19 +21,34 @@ if TYPE_CHECKING:
     from hopmap.scenarios.input_kinds import MappingLike
     from hopmap.scenarios.mapping import Placement
 
-To: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        help="Launcher to write the best for (see: list formats), in TRACE.LAUNCHER when there is "
-        "no --out; csv, hopmap's own, when there is only --out.",
-        autocompletion=complete_launchers,
-    ),
-]
+
+@dataclass(frozen=True)
+class BestOptions:
+    """Which mapping of a folder of results is taken."""
+
+    best: Annotated[
+        bool,
+        typer.Option(
+            "--best",
+            help="MAPPING is a folder of hopmap run: its fastest mapping, where -t, --trace and "
+            "--variant choose among several networks, traces and parameters that vary.",
+        ),
+    ] = False
+    trace: Annotated[str | None, typer.Option(help="Of --best: which trace of the results.")] = None
+    variant: Annotated[
+        str | None, typer.Option(help="Of --best: which of what varies, as the report calls it.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        for flag, value in (("--trace", self.trace), ("--variant", self.variant)):
+            if value is not None and not self.best:
+                raise typer.BadParameter(f"{flag} requires --best")
 
 
 def export(
     mapping: MappingFile,
     machine: MachineOptions,
+    results: BestOptions,
     to: Annotated[
         str,
         typer.Option(
@@ -43,20 +58,6 @@ def export(
     ],
     topology: Annotated[
         str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
-    ] = None,
-    best: Annotated[
-        bool,
-        typer.Option(
-            "--best",
-            help="MAPPING is a folder of hopmap run: its fastest mapping, where -t, --trace and "
-            "--variant choose among several networks, traces and parameters that vary.",
-        ),
-    ] = False,
-    trace: Annotated[
-        str | None, typer.Option(help="Of --best: which trace of the results.")
-    ] = None,
-    variant: Annotated[
-        str | None, typer.Option(help="Of --best: which of what varies, as the report calls it.")
     ] = None,
     form: Annotated[
         str | None,
@@ -71,16 +72,13 @@ def export(
 
     check_out(out)
     out = None if str(out) == "-" else out
-    for flag, value in (("--trace", trace), ("--variant", variant)):
-        if value is not None and not best:
-            raise typer.BadParameter(f"{flag} requires --best")
-    if (mapping / "plan.json").is_file() and not best:
+    if (mapping / "plan.json").is_file() and not results.best:
         raise typer.BadParameter(f"{mapping}: results of many runs: --best takes the fastest")
     chosen: MappingLike = mapping
-    if best:
+    if results.best:
         from hopmap.scenarios.results.best_run import best_run
 
-        chosen, network, about = best_run(mapping, trace, topology, variant)
+        chosen, network, about = best_run(mapping, results.trace, topology, results.variant)
         note(f"best of {about}")
         place = replace(machine.machine(None), topology=network)
     else:
@@ -95,69 +93,80 @@ def export(
         if done.command and not launcher_named(to).commented:
             note(f"use it: {done.command}")
         say(done.text.rstrip("\n"))
-    say_written(done, machine.told)
+    say_written(done)
 
 
-def file_for(trace: str, out: Path | None, to: str | None) -> Path | None:
-    """Return the file that is to be written, if any is; checked before the work is done."""
-    from hopmap.scenarios.launchers.formats import OWN, launcher_named
+@dataclass(frozen=True)
+class AnswerOptions:
+    """How mappings are looked for, and where the best of them goes."""
 
-    form = None if to is None or to in OWN else launcher_named(to)
-    if out is None and to is not None:
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(trace).name)
-        out = Path(f"{form.called}.{name}" if form and form.called else f"{name}.{to}")
-    check_out(out)
-    return out
+    out: Annotated[Path | None, typer.Option(help="File for the best mapping.")] = None
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Launcher to write the best for (see: list formats), in TRACE.LAUNCHER when there "
+            "is no --out; csv, hopmap's own, when there is only --out.",
+            autocompletion=complete_launchers,
+        ),
+    ] = None
+    seed: Seed = 0
+    seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0
+    spread: Balanced = False
+    as_json: AsJson = False
+
+    def checked(self, trace: str) -> AnswerOptions:
+        """Return the same with the name of the file, if any is to be written where it can be."""
+        from hopmap.scenarios.launchers.formats import OWN, launcher_named
+
+        form = None if self.to is None or self.to in OWN else launcher_named(self.to)
+        out = self.out
+        if out is None and self.to is not None:
+            name = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(trace).name)
+            own_name = form and form.called
+            out = Path(f"{own_name}.{name}" if own_name else f"{name}.{self.to}")
+        check_out(out)
+        return replace(self, out=out)
+
+    def answer(
+        self, best: Placement, verdict: str, facts: dict[str, Any], show: Callable[[], None]
+    ) -> None:
+        """Write the mapping, and print the answer: the file alone where it goes to stdout.
+
+        Parameters
+        ----------
+        verdict : str
+            The sentence, which is said besides the file on stdout.
+        facts : dict
+            What is printed as JSON.
+        show : callable
+            Prints the answer as text.
+        """
+        from hopmap.scenarios.exports import export_mapping
+
+        aloud = str(self.out) == "-"
+        done = None
+        if self.out is not None:
+            out = None if aloud else self.out
+            done = export_mapping(best, self.to or "csv", best.machine, out=out)
+        if aloud and done is not None:
+            note(verdict)
+            say(done.text.rstrip("\n"))
+        elif self.as_json:
+            written = {"command": done.command, "out": str(self.out)} if done else {}
+            print_json(facts | written)
+        else:
+            show()
+            if done is not None:
+                say_written(done)
 
 
-def answer(
-    best: Placement,
-    out: Path | None,
-    to: str | None,
-    verdict: str,
-    facts: dict[str, Any] | None,
-    show: Callable[[], None],
-    *,
-    told: bool,
-) -> None:
-    """Write the mapping, and print the answer: the file alone where it goes to stdout.
-
-    Parameters
-    ----------
-    verdict : str
-        The sentence, which is said besides the file on stdout.
-    facts : dict, optional
-        What is printed as JSON.
-    show : callable
-        Prints the answer as text.
-    told : bool
-        Whether any option says what nodes are called.
-    """
-    from hopmap.scenarios.exports import export_mapping
-
-    aloud = str(out) == "-"
-    done = None
-    if out is not None:
-        done = export_mapping(best, to or "csv", best.topology, out=None if aloud else out)
-    if aloud and done is not None:
-        note(verdict)
-        say(done.text.rstrip("\n"))
-    elif facts is not None:
-        written = {"command": done.command, "out": str(out)} if done else {}
-        print_json(facts | written)
-    else:
-        show()
-        if done is not None:
-            say_written(done, told)
-
-
-def say_written(done: Exported, told: bool) -> None:
-    """Say what was written, how it is used, and what would say what nodes are called."""
+def say_written(done: Exported) -> None:
+    """Say what was written, how it is used, and which names were made up."""
     for path in done.files:
         say(f"written: {path}")
     if done.files and done.command:
         say(f"use it:  {done.command}")
-    if done.files and done.made_up and not told:
+    if done.files and done.made_up:
         say(f"nodes:   {done.made_up} are made up: --nodelist, --hosts or --names tells yours")
 
 

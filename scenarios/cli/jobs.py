@@ -27,28 +27,35 @@ OPTIONS = (
     *("otf2", "perfetto", "links", "bins"),
 )
 
-ListedJobs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--job",
-        metavar="TRACE,MAPPING",
-        help="A job among others, in place of TRACE and MAPPING; may be repeated. MAPPING is a "
-        "file, or contiguous, random-nodes, random-switches (with seed=N) among the free nodes; "
-        "or hosts=FILE. Behind it start=2ms, repeat=3, name=NAME, steps=N, rounds=N.",
-    ),
-]
-JobsOption = Annotated[
-    Path | None,
-    typer.Option("--jobs", help=r"TOML file with tables [\[jobs]] and [\[background]], likewise."),
-]
+
+@dataclass(frozen=True)
+class ListedJobs:
+    """Several jobs at once."""
+
+    job: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TRACE,MAPPING",
+            help="A job among others, in place of TRACE and MAPPING; may be repeated. MAPPING is a "
+            "file, or contiguous, random-nodes, random-switches (with seed=N) among the free "
+            "nodes; or hosts=FILE. Behind it start=2ms, repeat=3, name=NAME, steps=N, rounds=N.",
+        ),
+    ] = None
+    jobs: Annotated[
+        Path | None,
+        typer.Option(help=r"TOML file with tables [\[jobs]] and [\[background]], likewise."),
+    ] = None
+
+    @property
+    def several(self) -> bool:
+        """Whether there are any."""
+        return bool(self.job or self.jobs)
 
 
 @dataclass(frozen=True)
-class JobOptions:
-    """Several jobs at once."""
+class JobOptions(ListedJobs):
+    """The same, beside traffic of others."""
 
-    job: ListedJobs = None
-    jobs: JobsOption = None
     background: Annotated[
         list[str] | None,
         typer.Option(
@@ -66,7 +73,7 @@ class JobOptions:
     @property
     def several(self) -> bool:
         """Whether there are any."""
-        return bool(self.job or self.jobs or self.background)
+        return super().several or bool(self.background)
 
 
 def one_run(
@@ -113,7 +120,7 @@ def simulate_several(
     from hopmap.scenarios.jobs.job_spec import background_of
     from hopmap.scenarios.jobs.run import simulate_jobs
 
-    place, several, loads = jobs_in(machine, topology, options.job, options.jobs)
+    place, several, loads = jobs_in(machine, topology, options)
     with working("replaying") as progress:
         run = simulate_jobs(
             several,
@@ -133,15 +140,15 @@ def simulate_several(
 
 
 def jobs_in(
-    machine: MachineOptions, topology: str | None, listed: Sequence[str] | None, file: Path | None
+    machine: MachineOptions, topology: str | None, listed: ListedJobs
 ) -> tuple[Machine, list[Job], list[Background]]:
     """Return the machine, the jobs, and the traffic of others that stands in their file."""
     from hopmap.scenarios.jobs.job_spec import job_of, read_jobs
 
     if topology is None:
         raise typer.BadParameter("--topology: expected the machine of the jobs")
-    jobs, loads = read_jobs(file) if file is not None else ([], [])
-    return machine.machine(topology), [*jobs, *map(job_of, listed or ())], loads
+    jobs, loads = ([], []) if listed.jobs is None else read_jobs(listed.jobs)
+    return machine.machine(topology), [*jobs, *map(job_of, listed.job or ())], loads
 
 
 def _print(run: JobsRun) -> None:

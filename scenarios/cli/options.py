@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cache, wraps
 from pathlib import Path
@@ -160,7 +160,7 @@ class ReplayOptions:
         """Return a trace, taken as the options say."""
         from hopmap.scenarios.workload import Workload
 
-        return Workload(trace, **{each.name: getattr(self, each.name) for each in fields(self)})
+        return Workload(trace, self.steps, self.rounds)
 
 
 @dataclass(frozen=True)
@@ -177,6 +177,10 @@ class TrafficOptions(ReplayOptions):
     rma: Annotated[
         Rma, typer.Option(help="Count what one-sided operations put and get, or not.")
     ] = Rma.INCLUDE
+
+    def workload(self, trace: str) -> Workload:
+        """Return a trace, taken as the options say."""
+        return replace(super().workload(trace), collectives=self.collectives, rma=self.rma)
 
 
 @dataclass(frozen=True)
@@ -211,11 +215,6 @@ class MachineOptions:
     def settings(self) -> dict[str, str | int | float]:
         """What ``--set`` sets, by key."""
         return settings_of(self.sets)
-
-    @property
-    def told(self) -> bool:
-        """Whether any option says what nodes are called."""
-        return any((self.names, self.hosts, self.nodelist))
 
     def machine(self, topology: str | None, **more: Any) -> Machine:
         """Return a machine of a topology as the options say; note settings without effect."""

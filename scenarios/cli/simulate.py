@@ -41,6 +41,30 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class SimulationOptions(ReplayOptions):
+    """How a workload is replayed, and how often."""
+
+    engine: Engine = "compiled"
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact",
+            help="Replay all steps. Else runs of over 20 million packet-hops end once their main "
+            "loop has settled, and the other steps are extrapolated, with an error bound.",
+        ),
+    ] = False
+    repeat: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Replay N times with noise besides, 6 at least, for a median and its interval of "
+            "95 %; see --set noise.compute, noise.overhead, noise.start, noise.seed.",
+        ),
+    ] = 0
+
+
+@dataclass(frozen=True)
 class OutputOptions:
     """Files to write of a run."""
 
@@ -81,30 +105,12 @@ class OutputOptions:
 def simulate(
     context: typer.Context,
     outputs: OutputOptions,
-    replay: ReplayOptions,
+    replay: SimulationOptions,
     machine: MachineOptions,
     jobs: JobOptions,
     trace: OptionalTrace = None,
     mapping: OptionalMapping = None,
     topology: TopologyOfMapping = None,
-    engine: Engine = "compiled",
-    exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact",
-            help="Replay all steps. Else runs of over 20 million packet-hops end once their main "
-            "loop has settled, and the other steps are extrapolated, with an error bound.",
-        ),
-    ] = False,
-    repeat: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Replay N times with noise besides, 6 at least, for a median and its interval of "
-            "95 %; see --set noise.compute, noise.overhead, noise.start, noise.seed.",
-        ),
-    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Replay a trace, or traffic in rounds, over the network under a mapping; or several jobs."""
@@ -113,7 +119,7 @@ def simulate(
     from hopmap.simulator import ENGINES, lower_bounds
     from hopmap.simulator.noise import without_noise
 
-    files = outputs.files()
+    files, engine = outputs.files(), replay.engine
     check_engine(engine)
     if (one := one_run(context, trace, mapping, several=jobs.several)) is None:
         simulate_several(jobs, machine, topology, engine=engine, outputs=files, as_json=as_json)
@@ -126,8 +132,8 @@ def simulate(
             place,
             mapping,
             engine=engine,
-            exact=exact,
-            repeat=repeat,
+            exact=replay.exact,
+            repeat=replay.repeat,
             outputs=files,
             progress=progress,
         )
@@ -140,7 +146,7 @@ def simulate(
     assert node_of is not None and parameters is not None
     warn_of(workload.name, result.left_out)
     quiet = without_noise(parameters)
-    bounded = bool(repeat) or quiet == parameters
+    bounded = bool(replay.repeat) or quiet == parameters
     bounds = lower_bounds(program, network, node_of, parameters=quiet) if bounded else {}
     summary = result.to_dict()
     rows: list[tuple[str, object]] = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +29,45 @@ SHOWN = 10
 SPREAD = "Other machines"
 
 
+@dataclass(frozen=True)
+class SpreadOptions:
+    """Other machines that share the runs."""
+
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Dask scheduler (tcp://host:8786, or its JSON file) whose workers do the runs.",
+            rich_help_panel=SPREAD,
+        ),
+    ] = None
+    slurm_array: Annotated[
+        bool,
+        typer.Option(
+            "--slurm-array",
+            help="Only write a Slurm job array that does what is missing.",
+            rich_help_panel=SPREAD,
+        ),
+    ] = False
+    tasks: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Tasks of the array; one a run, but at most 100, when left out.",
+            rich_help_panel=SPREAD,
+        ),
+    ] = None
+    share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Only every N-th run of the array's list, from the I-th.",
+            rich_help_panel=SPREAD,
+        ),
+    ] = None
+
+
 def run(
     scenario: Annotated[
         Path,
@@ -37,6 +77,7 @@ def run(
             autocompletion=complete_scenarios,
         ),
     ],
+    spread: SpreadOptions,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -74,39 +115,6 @@ def run(
         bool, typer.Option("--report/--no-report", help="Write the report at the end.")
     ] = True,
     as_json: AsJson = False,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Dask scheduler (tcp://host:8786, or its JSON file) whose workers do the runs.",
-            rich_help_panel=SPREAD,
-        ),
-    ] = None,
-    slurm_array: Annotated[
-        bool,
-        typer.Option(
-            "--slurm-array",
-            help="Only write a Slurm job array that does what is missing.",
-            rich_help_panel=SPREAD,
-        ),
-    ] = False,
-    tasks: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Tasks of the array; one a run, but at most 100, when left out.",
-            rich_help_panel=SPREAD,
-        ),
-    ] = None,
-    share: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            help="Only every N-th run of the array's list, from the I-th.",
-            rich_help_panel=SPREAD,
-        ),
-    ] = None,
 ) -> None:
     """Run a scenario's sweep; what has finished before is not run again.
 
@@ -126,18 +134,19 @@ def run(
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
     from hopmap.scenarios.sweep.workers import Workers, share_of, write_slurm_array
 
-    if tasks is not None and not slurm_array:
-        raise typer.BadParameter("--tasks: expected --slurm-array with it")
-    if slurm_array and (scheduler is not None or share is not None):
-        raise typer.BadParameter("--slurm-array: expected neither --scheduler nor --share with it")
+    scheduler, share = spread.scheduler, spread.share
+    if spread.tasks is not None and not spread.slurm_array:
+        raise typer.BadParameter("--tasks requires --slurm-array")
+    if spread.slurm_array and (scheduler is not None or share is not None):
+        raise typer.BadParameter("--slurm-array excludes --scheduler and --share")
     if scheduler is not None and workers > 1:
-        raise typer.BadParameter("--workers: expected no --scheduler with it, which has its own")
+        raise typer.BadParameter("--workers and --scheduler are mutually exclusive")
     check_folder("--out", out)
     path = scenario_path(scenario)
     changes = sets or []
     loaded = load_scenario(path, changes)
     results = out or Path("results") / path.stem
-    if dry_run or slurm_array:
+    if dry_run or spread.slurm_array:
         runs = plan(loaded, path.parent, known_auto_expanded(results))
         traffic = new_traffic(runs, results)
         runs, impossible = possible(runs, results, traffic)
@@ -152,7 +161,7 @@ def run(
         words += [word for change in changes for word in ("--set", _anywhere(change))]
         words += ["--failed"] if failed else []
         ids = [run.run_id for run in todo]
-        script = write_slurm_array(results.absolute(), ids, words, tasks, workers)
+        script = write_slurm_array(results.absolute(), ids, words, spread.tasks, workers)
         _print_script(script, len(todo), as_json)
         return
     only = None if share is None else share_of(results, share)

@@ -7,21 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..console import print_json, print_table, say, working
+from ..options import settings_of
 from .arguments import show_parameter
 
 if TYPE_CHECKING:
     from hopmap.simulator.measured.calibration import CollectiveFit
 
+    from .calibrate import CollectiveOptions
+
 
 def calibrate_to_collectives(
-    measured: Sequence[Path],
-    topology: Sequence[str],
-    keys: Sequence[str],
-    alloc: Sequence[Path] | None,
-    ranks: int,
-    settings: dict[str, str | int | float],
-    out: Path | None,
-    as_json: bool,
+    measured: Sequence[Path], options: CollectiveOptions, out: Path | None, as_json: bool
 ) -> None:
     """Fit parameters to collectives, print and write them."""
     from hopmap.scenarios.measured.validation import calibrate_collectives
@@ -30,16 +26,16 @@ def calibrate_to_collectives(
     with working("fitting") as progress:
         fit = calibrate_collectives(
             measured,
-            topology,
-            keys=keys,
-            settings=settings,
-            alloc=alloc,
-            ranks=ranks,
+            options.topology or [],
+            keys=options.fit or [],
+            settings=settings_of(options.sets),
+            alloc=options.alloc,
+            ranks=options.ranks,
             progress=progress,
         )
     if out is not None:
         with replacing(out) as partial:
-            partial.write_text(_toml(measured, topology, fit), encoding="utf-8")
+            partial.write_text(_toml(measured, options.topology or [], fit), encoding="utf-8")
     if as_json:
         print_json(fit.to_dict())
         return

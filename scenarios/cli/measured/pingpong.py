@@ -14,17 +14,20 @@ from .arguments import show_parameter
 if TYPE_CHECKING:
     from hopmap.simulator.parameters.calibration import Fit
 
+    from .calibrate import PingPongOptions
+
 
 def calibrate_to_pingpong(
-    pingpong: Path, out: Path | None, plot: Path | None, hops: int, round_trip: bool, as_json: bool
+    pingpong: Path, options: PingPongOptions, out: Path | None, as_json: bool
 ) -> None:
     """Fit parameters to a ping-pong, print and write them."""
     from hopmap.scenarios.simulation import calibrate
     from hopmap.traces.safety.atomic_files import replacing
 
+    plot = options.plot
     check_picture(plot)
     with working("fitting"):
-        fit = calibrate(pingpong, hops=hops, round_trip=round_trip)
+        fit = calibrate(pingpong, hops=options.hops, round_trip=options.round_trip)
     if out is not None:
         with replacing(out) as partial:
             partial.write_text(_toml(pingpong, fit), encoding="utf-8")
