@@ -187,7 +187,8 @@ def _machine(mapping: MappingLike, machine: MachineLike | None) -> Machine:
     if not commented or commented == node_names(plain):
         return machine
     check_names(commented, plain, f"{mapping!s}: {NODES}")
-    return replace(machine, topology=replace(plain, names=tuple(commented)), settings={})
+    named = replace(plain, names=tuple(commented))
+    return replace(machine, topology=named, settings={}, failures=None)
 
 
 def _read(mapping: MappingLike, network: Topology, form: str | None) -> Mapping:
