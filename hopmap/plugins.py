@@ -4,6 +4,9 @@ Files and modules stand in ``HOPMAP_PLUGINS``, joined as in ``PATH``; the option
 to it, and processes that are started inherit it. Packages name theirs in the groups of entry points
 ``hopmap.mappers``, ``hopmap.topologies`` and ``hopmap.sources``. Each is looked at when a name is
 not known, or a list of all is asked for.
+
+hopmap's own tables of names hold "module:name", the module below the table's package. Each module
+is imported when it is asked for, and may be missing: lists leave it out (`Table`).
 """
 
 from __future__ import annotations
@@ -15,14 +18,15 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import HopmapError, HopmapWarning
 
 VARIABLE = "HOPMAP_PLUGINS"
+T = TypeVar("T")
 
 
 class PluginError(HopmapError, ValueError):
@@ -81,6 +85,53 @@ def load_entry_points(group: str, enter: Callable[[str, Any], None]) -> None:
                 HopmapWarning,
                 stacklevel=3,
             )
+
+
+class NotInstalledError(HopmapError, ImportError):
+    """A table of hopmap's names a module that was taken out of this installation."""
+
+
+def load_named(package: str, place: str) -> Any:
+    """Import what a table names: "module:name", or a whole "module", below a package."""
+    module, _, name = f"{package}.{place}".partition(":")
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise NotInstalledError(f"{module} is not part of this installation") from None
+    return getattr(found, name) if name else found
+
+
+def is_installed(package: str, place: str) -> bool:
+    """Whether the module that a table names is part of this installation."""
+    try:
+        return importlib.util.find_spec(f"{package}.{place.partition(':')[0]}") is not None
+    except ModuleNotFoundError:  # not even its folder
+        return False
+
+
+class Table(Mapping[str, T]):
+    """What stands at "module:name" below a package, by name; imported when it is asked for.
+
+    A name whose module is missing is in the table, but not in lists of it.
+    """
+
+    def __init__(self, package: str, places: Mapping[str, str]) -> None:
+        self._package, self._places = package, places
+
+    def __getitem__(self, name: str) -> T:
+        found: T = load_named(self._package, self._places[name])
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return (k for k, place in self._places.items() if is_installed(self._package, place))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def source_file(function: Callable[..., Any]) -> str:

@@ -24,14 +24,21 @@ from __future__ import annotations
 
 import inspect
 from collections import UserDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field, is_dataclass
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
-from hopmap.plugins import load_entry_points, load_plugins, place_of, same_function, source_file
+from hopmap.plugins import (
+    is_installed,
+    load_entry_points,
+    load_named,
+    load_plugins,
+    place_of,
+    same_function,
+    source_file,
+)
 from hopmap.topologies import Mapping, MappingError, Topology, did_you_mean
 from hopmap.traces import Traffic
 
@@ -192,27 +199,38 @@ DEFINED_IN = {
     "partitions.pacmap": "pacmap",
     "partitions.treematch": "treematch",
 }
-"""Module of hopmap's own mappers: each is imported only when one of them is asked for."""
+"""Module of hopmap's own mappers: each is imported only when one of them is asked for.
+
+Not "module:name", which would make all of them part of the digest of every run
+(`hopmap/source_files.py`): a run depends on the mappers of its pipeline.
+"""
 
 
 class Registry(UserDict[str, Any]):
-    """Mappers by name; hopmap's own are names of modules until they are used."""
+    """Mappers by name; hopmap's own are names of modules until they are used.
+
+    Lists leave out those whose module is not part of this installation.
+    """
 
     def __getitem__(self, name: str) -> MapperInfo:
         """Return a mapper; one of hopmap's own enters itself as its module is imported."""
         if isinstance(module := self.data[name], str):
-            import_module(module)
+            load_named(__package__, module)
         info: MapperInfo = self.data[name]
         return info
 
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of those that can be used."""
+        for name, found in self.data.items():
+            if not isinstance(found, str) or is_installed(__package__, found):
+                yield name
 
-MAPPERS = Registry(
-    {
-        name: f"hopmap.mappers.{module}"
-        for module, names in DEFINED_IN.items()
-        for name in names.split()
-    }
-)
+    def __len__(self) -> int:
+        """Count those that can be used."""
+        return sum(1 for _ in self)
+
+
+MAPPERS = Registry({name: module for module, names in DEFINED_IN.items() for name in names.split()})
 
 
 def mapper(
@@ -247,7 +265,7 @@ def mapper(
     """
 
     def register(function: F) -> F:
-        is_loading = MAPPERS.data.get(name) == function.__module__
+        is_loading = f"hopmap.mappers.{MAPPERS.data.get(name)}" == function.__module__
         known = None if is_loading else MAPPERS.get(name)
         if known is not None and not same_function(known.function, function):
             raise MappingError(

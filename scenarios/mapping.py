@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hopmap.errors import HopmapWarning
-from hopmap.mappers import LOAD, MAPPERS, OBJECTIVES, Function, parse_pipeline
+from hopmap.mappers import LOAD, OBJECTIVES, Function, parse_pipeline
 from hopmap.mappers import map_ranks as place
 from hopmap.mappers.objectives import objective_value, unknown_objective
-from hopmap.mappers.pipeline import time_mapping
+from hopmap.mappers.pipeline import expect_applicable, time_mapping
 from hopmap.notebook import Shown
+from hopmap.plugins import NotInstalledError
 from hopmap.progress import Progress
 from hopmap.topologies import Mapping, MappingError, Topology, check_mapping
 from hopmap.units import show_seconds
@@ -240,7 +241,7 @@ def map_ranks(
     network = machine.free(traffic.ranks)
     network = network if others is None else exclude_used_nodes(others, network)
     room = network.evenly(traffic.ranks) if machine.balanced else network
-    if machine.imbalance is not None and _is_large(mapper, goal, network, traffic.ranks, machine):
+    if machine.imbalance is not None and _is_large(mapper, goal, traffic, network, machine):
         stages = parse_pipeline(MANY)
     start = None if initial is None else nodes_of_ranks(initial, network, traffic.ranks)
     interrupted, begin = False, time.perf_counter()
@@ -326,15 +327,18 @@ def _beside(objective: Objective, free: bool) -> Objective:
 
 
 def _is_large(
-    mapper: str, goal: str | Function | None, network: Topology, ranks: int, machine: Machine
+    mapper: str, goal: str | Function | None, traffic: Traffic, network: Topology, machine: Machine
 ) -> bool:
     """Whether `auto` leaves a graph of many vertices a node to the mapper of such graphs."""
-    from hopmap.mappers.partitions.integrated import MOST
-
     assert machine.imbalance is not None
-    many = mapper.strip() == "auto" and ranks >= VERTICES and machine.imbalance >= LOOSE
-    few = np.count_nonzero(network.slots) <= MOST
-    return bool(many and few) and MAPPERS[MANY].takes("objective", goal or "hop_bytes")
+    if mapper.strip() != "auto" or traffic.ranks < VERTICES or machine.imbalance < LOOSE:
+        return False
+    try:
+        stages = parse_pipeline(MANY)
+        expect_applicable(stages, traffic, network)
+    except (MappingError, NotInstalledError):  # too many nodes, or taken out
+        return False
+    return stages[0].info.takes("objective", goal or "hop_bytes")
 
 
 def _value(goal: str | Function, traffic: Traffic, network: Topology, node_of: Mapping) -> float:

@@ -5,11 +5,11 @@ import os
 
 import pytest
 
-from hopmap.mappers import mapper_named, mapper_source
-from hopmap.plugins import VARIABLE, load_entry_points
+from hopmap.mappers import MAPPERS, mapper_named, mapper_source
+from hopmap.plugins import VARIABLE, NotInstalledError, Table, load_entry_points
 from hopmap.scenarios.sweep.workers import write_slurm_array
 from hopmap.topologies import MappingError, topology_from_spec
-from support.commands import hopmap, invoke
+from support.commands import as_json, hopmap, invoke
 
 pytestmark = pytest.mark.usefixtures("forgetting")
 
@@ -151,3 +151,20 @@ def test_installed_packages_offer_mappers_and_topologies(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"topology 'star:': '': expected words for star"):
         topology_from_spec("star:")
     assert "star" in hopmap("list", "topologies")
+
+
+@pytest.mark.parametrize("module", ["gone", "gone.far", "greedy.gone"])
+def test_a_name_whose_module_was_taken_out_is_said_in_one_line_and_not_listed(module, monkeypatch):
+    table = Table("hopmap.mappers", {"here": "orders.curves:scan", "there": f"{module}:scan"})
+    assert list(table) == ["here"]
+    assert table["here"].__name__ == "scan"
+    monkeypatch.setitem(MAPPERS.data, "there", module)
+    assert "there" not in [entry["name"] for entry in as_json("list", "mappers")]
+    for ask in (lambda: table["there"], lambda: mapper_named("there")):
+        with pytest.raises(
+            NotInstalledError,
+            match=rf"^hopmap\.mappers\.{module} is not part of this installation$",
+        ):
+            ask()
+    said = invoke(["map", "lu.S.4", "-t", "mesh:2x2", "-m", "there"])
+    assert said.output == f"hopmap: hopmap.mappers.{module} is not part of this installation\n"

@@ -12,15 +12,22 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from hopmap.errors import HopmapError, HopmapWarning
-from hopmap.plugins import is_own, load_entry_points, load_plugins, place_of, same_function
+from hopmap.plugins import (
+    is_installed,
+    is_own,
+    load_entry_points,
+    load_named,
+    load_plugins,
+    place_of,
+    same_function,
+)
 
 from .trace import TraceError
 
@@ -192,7 +199,7 @@ KINDS: dict[str, str | Opener] = {
 }
 """Functions that open sources, by what a text begins with or a file's name ends in."""
 BENCHMARK = "nas.benchmarks:open_benchmark"
-BY_CONTENT = "foreign.recognition:open_recording"
+BY_CONTENT, TOOLS = "foreign.recognition:open_recording", "foreign.recognition:tools"
 
 BENCHMARK_NAME = re.compile(r"([a-zA-Z]{2})\.([a-zA-Z])\.([0-9]+)")
 
@@ -286,8 +293,19 @@ def _open_file(path: Path) -> Source:
                 return _opened(KINDS[suffix], str(path), None)
     if found := _kind_of(path.name.lower(), str.endswith):
         return _opened(ARCHIVE if path.is_dir() else found, str(path), None)
-    recording: Source | None = resolve_name(f"hopmap.traces.{BY_CONTENT}")(str(path), None)
-    return recording or _opened(ARCHIVE if path.is_dir() else TABLE, str(path), None)
+    if is_installed(__package__, BY_CONTENT):
+        recording: Source | None = load_named(__package__, BY_CONTENT)(str(path), None)
+        if recording is not None:
+            return recording
+    return _opened(ARCHIVE if path.is_dir() else TABLE, str(path), None)
+
+
+def tools() -> Mapping[str, Any]:
+    """Return the kinds of traces that are told by their content, by the tool that wrote them."""
+    found: Mapping[str, Any] = (
+        load_named(__package__, TOOLS)() if is_installed(__package__, TOOLS) else {}
+    )
+    return found
 
 
 def _kind_of(text: str, matches: Callable[[str, str], bool]) -> str | Opener | None:
@@ -303,7 +321,7 @@ def _kind_of(text: str, matches: Callable[[str, str], bool]) -> str | Opener | N
 
 
 def _opened(kind: str | Opener, words: str, folder: Path | None) -> Source:
-    function: Any = resolve_name(f"hopmap.traces.{kind}") if isinstance(kind, str) else kind
+    function: Any = load_named(__package__, kind) if isinstance(kind, str) else kind
     try:
         source = function(words, folder)
     except ValueError as error:

@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
-from hopmap.plugins import add_plugin
+from hopmap.plugins import Table, add_plugin
 
 from .console import say
 from .errors import OneLineGroup
 from .options import takes_options
 
-COMMANDS = {
-    "record": "mpi.record:record",
-    "run": "sweep:run",
-    "query": "results:query",
-    "report": "report:report",
-    "generate": "traces.writing:generate",
-    "scale": "traces.writing:scale",
-    "info": "traces.reading:info",
-    "matrix": "traces.reading:matrix",
-    "model": "model:model",
-    "advise": "advise:advise",
-    "choose": "choose:choose",
-    "map": "mappings:map_",
-    "evaluate": "mappings:evaluate",
-    "simulate": "simulate:simulate",
-    "explain": "explain:explain",
-    "export": "exports:export",
-    "header": "mpi.header:header",
-    "convert": "exports:convert",
-    "calibrate": "measured.calibrate:calibrate",
-    "validate": "measured.validate:validate",
-    "list": "report:list_",
-    "precompile": "precompile:precompile",
-}
+COMMANDS: Table[Any] = Table(
+    __package__,
+    {
+        "record": "mpi.record:record",
+        "run": "sweep:run",
+        "query": "results:query",
+        "report": "report:report",
+        "generate": "traces.writing:generate",
+        "scale": "traces.writing:scale",
+        "info": "traces.reading:info",
+        "matrix": "traces.reading:matrix",
+        "model": "model:model",
+        "advise": "advise:advise",
+        "choose": "choose:choose",
+        "map": "mappings:map_",
+        "evaluate": "mappings:evaluate",
+        "simulate": "simulate:simulate",
+        "explain": "explain:explain",
+        "export": "exports:export",
+        "header": "mpi.header:header",
+        "convert": "exports:convert",
+        "calibrate": "measured.calibrate:calibrate",
+        "validate": "measured.validate:validate",
+        "list": "report:list_",
+        "precompile": "precompile:precompile",
+    },
+)
 """Functions of commands, in the order of the help; only the one that is called is imported."""
 SETTINGS = {"record": {"allow_interspersed_args": False}}
 
@@ -52,9 +54,9 @@ class CommandGroup(OneLineGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, None for a name that is none."""
         if cmd_name in COMMANDS and cmd_name not in self.commands:
-            function = resolve_name(f"{__package__}.{COMMANDS[cmd_name]}")
+            command = takes_options(COMMANDS[cmd_name])
             own = typer.Typer(add_completion=False)
-            own.command(cmd_name, context_settings=SETTINGS.get(cmd_name))(takes_options(function))
+            own.command(cmd_name, context_settings=SETTINGS.get(cmd_name))(command)
             self.commands[cmd_name] = get_command(own)
         return super().get_command(ctx, cmd_name)
 

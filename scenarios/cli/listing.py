@@ -82,8 +82,8 @@ def _formats() -> Entries:
     from hopmap.simulator.export import EXPORTS
     from hopmap.simulator.parameters.pingpong_files import FORMATS as PINGPONGS
     from hopmap.topologies import NETWORK_FORMATS
-    from hopmap.traces.foreign.recognition import tools
     from hopmap.traces.formats.files import FORMATS
+    from hopmap.traces.sources import tools
 
     others = [
         _entry(name, f"trace: {tool.about}; told by content") for name, tool in tools().items()
@@ -114,7 +114,11 @@ def _formats() -> Entries:
     ]
     networks = [_entry(name, f"topology: {text}") for name, text in NETWORK_FORMATS.items()]
     pingpongs = [_entry(name, f"calibrate: {text}") for name, text in PINGPONGS.items()]
-    simulators = [_entry(name, f"trace for {export.summary}") for name, export in EXPORTS.items()]
+    simulators = [
+        _entry(name, f"trace for {export.summary}")
+        for name, export in EXPORTS.items()
+        if export.is_installed
+    ]
     return [
         _entry(".otf2", "trace: OTF2 archive folder"),
         *others,

@@ -12,13 +12,12 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.plugins import load_entry_points
+from hopmap.plugins import load_entry_points, load_named
 from hopmap.topologies import MappingError, Topology, did_you_mean
 
 from .launcher import (
@@ -92,9 +91,7 @@ def launcher_named(name: str) -> Launcher:
         hint = did_you_mean(name, [*TABLE, *_OTHERS, *OWN])
         known = ", ".join((*TABLE, *_OTHERS))
         raise MappingError(f"launcher {name!r}{hint}: expected one of {known}, csv or maplib")
-    found: Launcher = (
-        resolve_name(f"{__package__}.{TABLE[name]}") if name in TABLE else _OTHERS[name]
-    )
+    found: Launcher = load_named(__package__, TABLE[name]) if name in TABLE else _OTHERS[name]
     return found
 
 

@@ -164,7 +164,7 @@ def _render(
 
     from . import tables
     from .comparisons import case_findings, robustness
-    from .sections import TABLE, section
+    from .sections import SECTIONS as PARTS
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -207,7 +207,7 @@ def _render(
             for place, trace in enumerate(study.traces(), 1)
         ],
         failed=tables.failed_rows(study),
-        **{name: section(name).content(whole, study) for name in TABLE},
+        **{name: part.content(whole, study) for name, part in PARTS.items()},
     )
 
 

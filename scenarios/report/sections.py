@@ -7,20 +7,14 @@ here, so that a part is taken out with its row of the table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hopmap.plugins import Table
 from hopmap.scenarios.studies.study import Study
 from hopmap.traces import Traffic
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-TABLE = {  # module beside this one, and the `Section` in it
-    "suites": "suites:SECTION",
-    "published": "comparisons:PUBLISHED",
-    "relations": "comparisons:RELATIONS",
-}
 
 
 class Section(NamedTuple):
@@ -45,12 +39,16 @@ class Section(NamedTuple):
     count: Callable[[Study], int] = lambda _: 0
 
 
-def section(name: str) -> Section:
-    """Return the section of a name in `TABLE`."""
-    found: Section = resolve_name(f"{__package__}.{TABLE[name]}")
-    return found
+SECTIONS: Table[Section] = Table(
+    __package__,
+    {
+        "suites": "suites:SECTION",
+        "published": "comparisons:PUBLISHED",
+        "relations": "comparisons:RELATIONS",
+    },
+)
 
 
 def with_figures(study: Study) -> Section | None:
     """Return the section whose figures stand instead of those of the traces, if there is one."""
-    return next((found for found in map(section, TABLE) if found.count(study)), None)
+    return next((found for found in SECTIONS.values() if found.count(study)), None)

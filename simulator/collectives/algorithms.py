@@ -8,12 +8,12 @@ imported when the algorithm is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.plugins import Table
 from hopmap.traces import Collective
 
 from .schedules import Algorithm, Ints, Schedule, one_after_another, schedule
@@ -21,131 +21,127 @@ from .selection import OPENMPI, called, enough, named, select, size_of, suited
 from .temporaries import Call, buffers_of
 from .volumes import volume
 
-if TYPE_CHECKING:  # a run's digest is of what is imported, see `hopmap/source_files.py`
-    from . import allreduces, broadcasts, exchanges, gathers, reduce_scatters  # noqa: F401
-    from .bine import blocks, clusters, trees  # noqa: F401
-
 _GATHER = {
-    "binomial": "gathers.binomial_gather",
-    "linear": "gathers.linear_gather",
-    "linear_sync": "gathers.linear_sync_gather",
+    "binomial": "gathers:binomial_gather",
+    "linear": "gathers:linear_gather",
+    "linear_sync": "gathers:linear_sync_gather",
 }
 _SCATTER = {
-    "binomial": "gathers.binomial_scatter",
-    "linear": "gathers.linear_scatter",
-    "linear_nb": "gathers.linear_nb_scatter",
+    "binomial": "gathers:binomial_scatter",
+    "linear": "gathers:linear_scatter",
+    "linear_nb": "gathers:linear_nb_scatter",
 }
 _ALLGATHER = {
-    "bruck": "exchanges.bruck",
-    "recursive_doubling": "exchanges.doubling_allgather",
-    "neighbour_exchange": "exchanges.neighbour_exchange",
-    "ring": "exchanges.ring",
-    "sparbit": "exchanges.sparbit",
+    "bruck": "exchanges:bruck",
+    "recursive_doubling": "exchanges:doubling_allgather",
+    "neighbour_exchange": "exchanges:neighbour_exchange",
+    "ring": "exchanges:ring",
+    "sparbit": "exchanges:sparbit",
 }
 _ALLTOALL = {
-    "pairwise": "exchanges.pairwise",
-    "linear": "exchanges.linear_exchange",
-    "linear_sync": "exchanges.linear_sync_exchange",
-    "bruck": "exchanges.bruck_alltoall",
-    "bruck_by_blocks": "exchanges.bruck_alltoall_by_blocks",
+    "pairwise": "exchanges:pairwise",
+    "linear": "exchanges:linear_exchange",
+    "linear_sync": "exchanges:linear_sync_exchange",
+    "bruck": "exchanges:bruck_alltoall",
+    "bruck_by_blocks": "exchanges:bruck_alltoall_by_blocks",
 }
 _REDUCE_SCATTER = {
-    "pairwise": "reduce_scatters.pairwise_reduce_scatter",
-    "recursive_halving": "reduce_scatters.halving_reduce_scatter",
-    "butterfly": "reduce_scatters.butterfly_reduce_scatter",
-    "ring": "reduce_scatters.ring_reduce_scatter",
+    "pairwise": "reduce_scatters:pairwise_reduce_scatter",
+    "recursive_halving": "reduce_scatters:halving_reduce_scatter",
+    "butterfly": "reduce_scatters:butterfly_reduce_scatter",
+    "ring": "reduce_scatters:ring_reduce_scatter",
 }
 _OWN: Mapping[str, Mapping[str, str]] = {
     "barrier": {
-        "dissemination": "allreduces.dissemination",
-        "recursive_doubling": "allreduces.doubling_barrier",
-        "double_ring": "allreduces.double_ring",
-        "tree": "allreduces.tree_barrier",
-        "linear": "allreduces.linear_barrier",
+        "dissemination": "allreduces:dissemination",
+        "recursive_doubling": "allreduces:doubling_barrier",
+        "double_ring": "allreduces:double_ring",
+        "tree": "allreduces:tree_barrier",
+        "linear": "allreduces:linear_barrier",
     },
     "bcast": {
-        "binomial": "broadcasts.binomial_bcast",
-        "linear": "broadcasts.linear_bcast",
-        "knomial": "broadcasts.knomial_bcast",
-        "binary": "broadcasts.binary_bcast",
-        "split_binary": "broadcasts.split_binary_bcast",
-        "chain": "broadcasts.chain_bcast",
-        "pipeline": "broadcasts.pipeline_bcast",
-        "scatter_allgather": "broadcasts.scatter_allgather",
-        "scatter_allgather_ring": "broadcasts.scatter_allgather_ring",
+        "binomial": "broadcasts:binomial_bcast",
+        "linear": "broadcasts:linear_bcast",
+        "knomial": "broadcasts:knomial_bcast",
+        "binary": "broadcasts:binary_bcast",
+        "split_binary": "broadcasts:split_binary_bcast",
+        "chain": "broadcasts:chain_bcast",
+        "pipeline": "broadcasts:pipeline_bcast",
+        "scatter_allgather": "broadcasts:scatter_allgather",
+        "scatter_allgather_ring": "broadcasts:scatter_allgather_ring",
     },
     "gather": _GATHER,
     "gatherv": _GATHER,
     "scatter": _SCATTER,
     "scatterv": _SCATTER,
-    "allgather": _ALLGATHER | {"gather_bcast": "algorithms.gather_then_bcast"},
-    "allgatherv": _ALLGATHER | {"gather_bcast": "algorithms.gatherv_then_bcast"},
+    "allgather": _ALLGATHER | {"gather_bcast": "algorithms:gather_then_bcast"},
+    "allgatherv": _ALLGATHER | {"gather_bcast": "algorithms:gatherv_then_bcast"},
     "alltoall": _ALLTOALL,
     "alltoallv": _ALLTOALL,
     "alltoallw": _ALLTOALL,
     "allreduce": {
-        "recursive_doubling": "allreduces.recursive_doubling",
-        "rabenseifner": "allreduces.rabenseifner_allreduce",
-        "ring": "allreduces.ring_allreduce",
-        "segmented_ring": "allreduces.segmented_ring_allreduce",
-        "reduce_bcast": "algorithms.reduce_then_bcast",
-        "linear": "allreduces.linear_allreduce",
-        "allgather_reduce": "algorithms.allgather_then_reduce",
+        "recursive_doubling": "allreduces:recursive_doubling",
+        "rabenseifner": "allreduces:rabenseifner_allreduce",
+        "ring": "allreduces:ring_allreduce",
+        "segmented_ring": "allreduces:segmented_ring_allreduce",
+        "reduce_bcast": "algorithms:reduce_then_bcast",
+        "linear": "allreduces:linear_allreduce",
+        "allgather_reduce": "algorithms:allgather_then_reduce",
     },
     "reduce": {
-        "binomial": "broadcasts.binomial_reduce",
-        "linear": "broadcasts.linear_reduce",
-        "binary": "broadcasts.binary_reduce",
-        "in_order_binary": "broadcasts.in_order_binary_reduce",
-        "chain": "broadcasts.chain_reduce",
-        "pipeline": "broadcasts.pipeline_reduce",
-        "rabenseifner": "allreduces.rabenseifner_reduce",
+        "binomial": "broadcasts:binomial_reduce",
+        "linear": "broadcasts:linear_reduce",
+        "binary": "broadcasts:binary_reduce",
+        "in_order_binary": "broadcasts:in_order_binary_reduce",
+        "chain": "broadcasts:chain_reduce",
+        "pipeline": "broadcasts:pipeline_reduce",
+        "rabenseifner": "allreduces:rabenseifner_reduce",
     },
-    "reduce_scatter": _REDUCE_SCATTER | {"reduce_scatter": "algorithms.reduce_then_scatterv"},
-    "reduce_scatter_block": _REDUCE_SCATTER | {"reduce_scatter": "algorithms.reduce_then_scatter"},
+    "reduce_scatter": _REDUCE_SCATTER | {"reduce_scatter": "algorithms:reduce_then_scatterv"},
+    "reduce_scatter_block": _REDUCE_SCATTER | {"reduce_scatter": "algorithms:reduce_then_scatter"},
     "scan": {
-        "recursive_doubling": "reduce_scatters.doubling_scan",
-        "linear": "reduce_scatters.linear_scan",
+        "recursive_doubling": "reduce_scatters:doubling_scan",
+        "linear": "reduce_scatters:linear_scan",
     },
     "exscan": {
-        "recursive_doubling": "reduce_scatters.doubling_exscan",
-        "linear": "reduce_scatters.linear_exscan",
+        "recursive_doubling": "reduce_scatters:doubling_exscan",
+        "linear": "reduce_scatters:linear_exscan",
     },
 }
-# Measured on Fugaku and elsewhere, see `measured/`; without these lines `bine/` can be taken out.
+# Measured on Fugaku and elsewhere, see `measured/`.
 _BINE_GATHER = {
-    "bine": "blocks.bine_gather",
-    "bine_increasing": "blocks.bine_gather_increasing",
-    "bine_ranges": "blocks.bine_gather_ranges",
+    "bine": "bine.blocks:bine_gather",
+    "bine_increasing": "bine.blocks:bine_gather_increasing",
+    "bine_ranges": "bine.blocks:bine_gather_ranges",
 }
 _BINE_SCATTER = {
-    "bine": "blocks.bine_scatter",
-    "bine_decreasing": "blocks.bine_scatter_decreasing",
-    "bine_ranges": "blocks.bine_scatter_ranges",
+    "bine": "bine.blocks:bine_scatter",
+    "bine_decreasing": "bine.blocks:bine_scatter_decreasing",
+    "bine_ranges": "bine.blocks:bine_scatter_ranges",
 }
 _BINE_ALLGATHER = {
-    "bine": "exchanges.bine_allgather",
-    "bine_sending": "exchanges.bine_allgather_sending",
-    "bine_blocks": "exchanges.bine_allgather_blocks",
-    "bine_ranges": "exchanges.bine_allgather_ranges",
-    "bine_joined": "clusters.bine_allgather_joined",
-    "bine_any_even": "clusters.bine_allgather_any_even",
+    "bine": "bine.exchanges:bine_allgather",
+    "bine_sending": "bine.exchanges:bine_allgather_sending",
+    "bine_blocks": "bine.exchanges:bine_allgather_blocks",
+    "bine_ranges": "bine.exchanges:bine_allgather_ranges",
+    "bine_joined": "bine.clusters:bine_allgather_joined",
+    "bine_any_even": "bine.clusters:bine_allgather_any_even",
 }
 _BINE_REDUCE_SCATTER = {
-    "bine": "exchanges.bine_reduce_scatter",
-    "bine_sending": "clusters.bine_reduce_scatter_sending",
-    "bine_any_even": "clusters.bine_reduce_scatter_any_even",
+    "bine": "bine.exchanges:bine_reduce_scatter",
+    "bine_sending": "bine.clusters:bine_reduce_scatter_sending",
+    "bine_any_even": "bine.clusters:bine_reduce_scatter_any_even",
 }
 _BINE: Mapping[str, Mapping[str, str]] = {
     "bcast": {
-        "bine": "trees.bine_bcast",
-        "bine_increasing": "trees.bine_bcast_increasing",
-        "bine_blocking": "trees.bine_bcast_blocking",
-        "bine_with_buffer": "trees.bine_bcast_with_buffer",
-        "bine_scatter_allgather": "blocks.bine_scatter_then_allgather",
-        "bine_at_once": "clusters.bine_bcast_at_once",
-        "bine_scatter_allgather_once": "clusters.bine_scatter_allgather_once",
-        "bine_scatter_allgather_blocking": "clusters.bine_scatter_allgather_blocking",
+        "bine": "bine.trees:bine_bcast",
+        "bine_increasing": "bine.trees:bine_bcast_increasing",
+        "bine_blocking": "bine.trees:bine_bcast_blocking",
+        "bine_with_buffer": "bine.trees:bine_bcast_with_buffer",
+        "bine_scatter_allgather": "bine.blocks:bine_scatter_then_allgather",
+        "bine_at_once": "bine.clusters:bine_bcast_at_once",
+        "bine_scatter_allgather_once": "bine.clusters:bine_scatter_allgather_once",
+        "bine_scatter_allgather_blocking": "bine.clusters:bine_scatter_allgather_blocking",
     },
     "gather": _BINE_GATHER,
     "gatherv": _BINE_GATHER,
@@ -153,52 +149,31 @@ _BINE: Mapping[str, Mapping[str, str]] = {
     "scatterv": _BINE_SCATTER,
     "allgather": _BINE_ALLGATHER,
     "allgatherv": _BINE_ALLGATHER,
-    "alltoall": {"bine": "exchanges.bine_alltoall"},
-    "alltoallv": {"bine": "exchanges.bine_alltoall"},
-    "alltoallw": {"bine": "exchanges.bine_alltoall"},
+    "alltoall": {"bine": "bine.exchanges:bine_alltoall"},
+    "alltoallv": {"bine": "bine.exchanges:bine_alltoall"},
+    "alltoallw": {"bine": "bine.exchanges:bine_alltoall"},
     "allreduce": {
-        "bine": "exchanges.bine_allreduce",
-        "bine_folded": "clusters.bine_allreduce_folded",
-        "bine_halving": "exchanges.bine_halving_allreduce",
-        "bine_halving_in_turns": "clusters.bine_in_turns",
-        "bine_any_even": "clusters.bine_allreduce_any_even",
-        "torus_doubling": "exchanges.torus_doubling_allreduce",
-        "torus_halving": "exchanges.torus_halving_allreduce",
+        "bine": "bine.exchanges:bine_allreduce",
+        "bine_folded": "bine.clusters:bine_allreduce_folded",
+        "bine_halving": "bine.exchanges:bine_halving_allreduce",
+        "bine_halving_in_turns": "bine.clusters:bine_in_turns",
+        "bine_any_even": "bine.clusters:bine_allreduce_any_even",
+        "torus_doubling": "bine.exchanges:torus_doubling_allreduce",
+        "torus_halving": "bine.exchanges:torus_halving_allreduce",
     },
     "reduce": {
-        "bine": "trees.bine_reduce",
-        "bine_reduce_scatter_gather": "blocks.bine_reduce_then_gather",
-        "bine_whole": "clusters.bine_reduce_whole",
-        "bine_reduce_scatter_gather_copied": "clusters.bine_reduce_scatter_gather_copied",
+        "bine": "bine.trees:bine_reduce",
+        "bine_reduce_scatter_gather": "bine.blocks:bine_reduce_then_gather",
+        "bine_whole": "bine.clusters:bine_reduce_whole",
+        "bine_reduce_scatter_gather_copied": "bine.clusters:bine_reduce_scatter_gather_copied",
     },
     "reduce_scatter": _BINE_REDUCE_SCATTER,
     "reduce_scatter_block": _BINE_REDUCE_SCATTER,
 }
 
 
-class Table(Mapping[str, Algorithm]):
-    """Algorithms of an operation by name, from functions by module, "broadcasts.linear_reduce"."""
-
-    def __init__(self, places: Mapping[str, str]) -> None:
-        self._places = places
-
-    def __getitem__(self, name: str) -> Algorithm:
-        module, _, function = self._places[name].rpartition(".")
-        algorithm: Algorithm = getattr(import_module(f"{__package__}.{module}"), function)
-        return algorithm
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._places
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
 ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
-    operation: Table({**places, **{k: f"bine.{v}" for k, v in _BINE.get(operation, {}).items()}})
+    operation: Table(__package__, {**places, **_BINE.get(operation, {})})
     for operation, places in _OWN.items()
 }
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hopmap.plugins import is_installed, load_named
 
 if TYPE_CHECKING:
     from hopmap.topologies import Topology
@@ -29,7 +30,12 @@ class Export(NamedTuple):
 
     def load(self) -> Any:
         """Import what writes for it."""
-        return import_module(f"{__name__}.{self.module}")
+        return load_named(__name__, self.module)
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether what writes for it is part of this installation."""
+        return is_installed(__name__, self.module)
 
 
 EXPORTS: Mapping[str, Export] = {

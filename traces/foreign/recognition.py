@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import ClassVar, NamedTuple
 
+from hopmap.plugins import Table
 from hopmap.traces.sources import FileSource
 from hopmap.traces.trace import Trace, TraceError
 
@@ -99,7 +99,7 @@ def open_recording(path: str, _: Path | None) -> Recording | None:
 @cache
 def tools() -> dict[str, type[Recording]]:
     """Return the classes of all tools, in the order in which they are tried."""
-    return {tool: resolve_name(f"{__package__}.{name}") for tool, name in TOOLS.items()}
+    return dict(Table(__package__, TOOLS))
 
 
 def recording_of(path: Path) -> Found | None:

@@ -25,7 +25,7 @@ def header(
     as_json: AsJson = False,
 ) -> None:
     """Write hopmap_cart.h: the mappers of Cartesian grids for MPI programs in C and C++."""
-    from hopmap.mappers.cartesian import header_text, mpi_files
+    from hopmap.mappers.cartesian.mpi import header_text, mpi_files
     from hopmap.traces.safety.atomic_files import replacing
 
     check_out(out)

@@ -174,12 +174,12 @@ def scale(
     """
     from hopmap.scenarios.input_kinds import TRACE, check_kind
     from hopmap.scenarios.workload import Workload
-    from hopmap.traces.extrapolation.extrapolate import open_scaled
+    from hopmap.traces.sources import open_source
 
     check_out(out, folder=out.suffix == ".otf2")
     for trace in traces:
         check_kind(TRACE, trace)
-    source = open_scaled(f"{ranks},{','.join(traces)}", None)
+    source: Any = open_source(f"scaled:{ranks},{','.join(traces)}")
     facts: dict[str, Any] = {}
 
     def extrapolate() -> Workload:

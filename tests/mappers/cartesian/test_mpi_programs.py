@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import hopmap.mappers
-from hopmap.mappers.cartesian import mpi_files
 from hopmap.mappers.cartesian.halvings import hyperplane_all
+from hopmap.mappers.cartesian.mpi import mpi_files
 from hopmap.mappers.cartesian.strips import stencil_strips_all
 from hopmap.traces.patterns.stencils import star
 

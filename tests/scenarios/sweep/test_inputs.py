@@ -1,7 +1,9 @@
 """A run reads what its id was made from, or fails; whatever it reads is part of its id."""
 
 import importlib
+import json
 import shutil
+import subprocess
 import sys
 
 import networkx as nx
@@ -23,7 +25,24 @@ from hopmap.simulator import program_of_traffic, simulate
 from hopmap.topologies import mesh
 from hopmap.traces import Traffic, load_traffic, save_traffic
 from hopmap.traces.sources import open_source
-from support import DATA
+from support import DATA, ROOT
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from hopmap.scenarios.sweep import plan
+from hopmap.scenarios.sweep.run import run_scenario
+from hopmap.scenarios.sweep.scenario_files import load_scenario
+
+files = []
+digest_of = plan.digest_of
+plan.digest_of = lambda known, *start: (files.extend(known), digest_of(known, *start))[1]
+file = Path(sys.argv[1])
+assert not run_scenario(file, load_scenario(file), file.parent / "out").failed
+paths = [getattr(each, "__file__", None) for each in sys.modules.values()]
+loaded = [path for path in paths if path]
+print(json.dumps([[str(Path(path).resolve()) for path in each] for each in (files, loaded)]))
+"""
 
 
 def write(folder, trace, topology="mesh:2x2", more="", mappers='["sweep"]'):
@@ -107,6 +126,26 @@ def test_runs_of_an_edited_mapper_are_run_again_and_no_others(tmp_path, monkeypa
         MAPPERS.pop("snake_of_mine", None)
         for name in ("snake_of_mine", "snake_numbers"):
             sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("mapper", "engine"), [("auto(seconds=0.1)", "compiled"), ("sweep | tabu(steps=9)", "flow")]
+)
+def test_whatever_a_run_loads_is_part_of_its_id(tmp_path, mapper, engine):
+    """Mappers, algorithms and engines are imported by names in tables."""
+    more = (
+        f'collectives="expand"\nreplay={{engine="{engine}", repeat=6}}\n'
+        'parameters={"collective.alltoallv"="bruck", "noise.compute"=0.01}\n'
+    )
+    file = write(tmp_path, DATA / "is.S.16", "torus:4x4", more, f'["{mapper}"]')
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(file)], capture_output=True, text=True, check=True
+    )
+    known, loaded = map(set, json.loads(done.stdout))
+    parts = ("mappers", "simulator", "topologies", "traces")
+    mine = {each for each in loaded if any(each.startswith(str(ROOT / part)) for part in parts)}
+    assert len(mine) > 100
+    assert {each for each in mine - known if not each.endswith("__init__.py")} == set()
 
 
 def test_a_network_that_changes_is_replayed_anew_in_the_same_process(tmp_path):
