@@ -6,28 +6,23 @@ of them found complete.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.foreign.requests import Entries, Part, begun_and_done, entries
-from hopmap.traces.foreign.trace_builder import Acts, acts, collective_bytes
+from hopmap.traces.foreign.collectives import Groups
+from hopmap.traces.foreign.messages import Listed, Part
+from hopmap.traces.foreign.trace_builder import Acts, acts
 from hopmap.traces.matching import ANY, Messages
-from hopmap.traces.trace import Collective, Kind, TraceError
+from hopmap.traces.trace import Collective
 
-from .communicators import numbers_of, world_of
+from .communicators import WORLD, numbers_of
 from .rank import Rank
 
 Ints = NDArray[np.int64]
 
 
-def requests_of(rank: Rank) -> list[Entries]:
-    """List what waits, tests, starts and frees name: one entry a request."""
-    parts: list[Entries] = []
-
-    def note(which: Ints, key: Ints, part: Part, status: Ints | int = -1) -> None:
-        parts.append(entries(which, key, part, status=status))
+def _note_requests(rank: Rank, listed: Listed) -> None:
+    """Note what waits, tests, starts and frees name: one entry a request."""
 
     def many(which: Ints, at: Ints | int) -> tuple[Ints, Ints, Ints]:
         """Call, turn and place of each number in arrays."""
@@ -47,10 +42,11 @@ def requests_of(rank: Rank) -> list[Entries]:
         ("Cancel", Part.FORGET),
     ):
         which = rank.of(name)
-        note(which, rank.get(which, 0), part, rank.status_at(which, 1) if name == "Wait" else -1)
+        status = rank.status_at(which, 1) if name == "Wait" else -1
+        listed.note(which, rank.get(which, 0), part, status=status)
     which = rank.of("Test")
     which = which[rank.get(which, 1) != 0]
-    note(which, rank.get(which, 0), Part.END, rank.status_at(which, 2))
+    listed.note(which, rank.get(which, 0), Part.END, status=rank.status_at(which, 2))
     for name in ("Waitall", "Testall", "Startall"):
         which = rank.of(name)
         length = rank.get(which, 1)
@@ -59,7 +55,8 @@ def requests_of(rank: Rank) -> list[Entries]:
         call, turn, place = many(which, 1)
         first = np.repeat(rank.status_at(which, length + 2 + (name == "Testall")), length)
         several = np.where(first >= 0, first + 4 * turn, -1) if name != "Startall" else -1
-        note(call, rank.values[place], Part.START if name == "Startall" else Part.END, several)
+        part = Part.START if name == "Startall" else Part.END
+        listed.note(call, rank.values[place], part, status=several)
     for name in ("Waitany", "Testany"):
         which = rank.of(name)
         length = rank.get(which, 1)
@@ -68,12 +65,8 @@ def requests_of(rank: Rank) -> list[Entries]:
         if name == "Testany":
             found &= rank.get(which, length + 3) != 0
         which, index, length = which[found], index[found], length[found]
-        note(
-            which,
-            rank.get(which, 2 + index),
-            Part.END,
-            rank.status_at(which, length + 3 + (name == "Testany")),
-        )
+        status = rank.status_at(which, length + 3 + (name == "Testany"))
+        listed.note(which, rank.get(which, 2 + index), Part.END, status=status)
     for name in ("Waitsome", "Testsome"):
         which = rank.of(name)
         length = rank.get(which, 1)
@@ -83,83 +76,65 @@ def requests_of(rank: Rank) -> list[Entries]:
         first = rank.status_at(call, limit + 4 + outs)
         good = (index >= 0) & (index < limit)
         call, index, first, turn = call[good], index[good], first[good], turn[good]
-        note(call, rank.get(call, 2 + index), Part.END, np.where(first >= 0, first + 4 * turn, -1))
-    return parts
+        status = np.where(first >= 0, first + 4 * turn, -1)
+        listed.note(call, rank.get(call, 2 + index), Part.END, status=status)
 
 
-_PLAIN = (0, 1, 2, 3, 4)  # places of count, type, partner, tag and communicator
-
-
-def messages_of(
-    rank: Rank, own: int, number: dict[int, int], members: list[Ints], first: int
-) -> tuple[Messages, int]:
+def messages_of(rank: Rank, groups: Groups, number: dict[int, int]) -> tuple[Messages, int]:
     """List sends and receives of one rank, with world ranks of their partners; count cancelled."""
-    rows, parts = _named(rank)
-    columns: Any = (np.concatenate(column) for column in zip(*rows, strict=True))
-    call, sends, peer, tag, comm, size, blocking, status = columns
-    row, call, done, status = begun_and_done(call, blocking, status, [*parts, *requests_of(rank)])
-    sends, peer, tag, comm, size = (column[row] for column in (sends, peer, tag, comm, size))
-    told = ~sends & (status >= 0) & (peer >= ANY)
+    listed = _named(rank)
+    _note_requests(rank, listed)
+    table, status = listed.messages()
+    receives = ~table.sends
+    told = receives & (status >= 0) & (table.peer >= ANY)
     place = np.where(told, status, 0)
-    cancelled = np.zeros(len(call), dtype=np.bool_)
+    cancelled = np.zeros(len(told), dtype=np.bool_)
     if told.any():
         source, label = rank.values[place + 1], rank.values[place + 3]
         cancelled = told & (rank.values[place + 2] != 0)
         told &= source >= 0
-        peer = np.where(told & (peer == ANY), source, peer)
-        tag = np.where(told & (tag == ANY), label, tag)
-    real = ((peer >= 0) | (~sends & (peer == ANY))) & ~cancelled
-    table = Messages(
-        call + first, np.where(done >= 0, done + first, -1), sends, peer, tag, comm, size
-    )
+        table = table._replace(
+            peer=np.where(told & (table.peer == ANY), source, table.peer),
+            tag=np.where(told & (table.tag == ANY), label, table.tag),
+        )
+    real = ((table.peer >= 0) | (receives & (table.peer == ANY))) & ~cancelled
     table = Messages(*(column[real] for column in table))
-    world = numbers_of(rank, table.comm, number)
-    peer = world_of(rank, table.peer, world, members, own)
-    return table._replace(peer=peer, comm=world), int(cancelled.sum())
+    comm = numbers_of(rank, table.comm, number)
+    return table._replace(peer=groups.world(table.peer, comm), comm=comm), int(cancelled.sum())
 
 
-def _named(rank: Rank) -> tuple[list[tuple[Any, ...]], list[Entries]]:
+def _named(rank: Rank) -> Listed:
     """List the calls that name a partner, and the requests that they make."""
-    rows: list[tuple[Any, ...]] = []  # call, sends, peer, tag, comm, size, blocking, status
-    parts: list[Entries] = []
-    made = 0
+    listed = Listed()
 
     def add(
-        which: Ints,
-        at: tuple[int, int, int, int, int],
+        name: str,
         sends: bool,
-        blocking: bool,
-        status: Ints | int = -1,
-    ) -> Ints:
-        nonlocal made
-        peer, tag, comm = (rank.get(which, k) for k in at[2:])
-        size = rank.bytes(which, at[0], at[1])
-        places = np.broadcast_to(np.asarray(status, np.int64), len(which))
-        flags = np.full(len(which), sends), np.full(len(which), blocking)
-        rows.append((which, flags[0], peer, tag, comm, size, flags[1], places))
-        made += len(which)
-        return np.arange(made - len(which), made)
-
-    def request(name: str, sends: bool, part: Part) -> None:
+        at: tuple[int, ...] = (0, 1, 2, 3, 4),  # count, type, partner, tag and communicator
+        status: int | None = None,
+        part: Part | None = None,
+    ) -> None:
         which = rank.of(name)
-        row = add(which, _PLAIN, sends, False)
-        parts.append(entries(which, rank.get(which, 5), part, row))
+        peer, tag, comm = (rank.get(which, k) for k in at[2:])
+        named = (peer, tag, comm, rank.bytes(which, at[0], at[1]))
+        if part is not None:
+            listed.add(which, named, sends, request=rank.get(which, 5), part=part)
+        else:
+            place = -1 if status is None else rank.status_at(which, status)
+            listed.add(which, named, sends, status=place)
 
     for prefix in ("", "b", "s", "r"):
-        add(rank.of(f"{prefix}send".capitalize()), _PLAIN, True, True)
-        request(f"I{prefix}send", True, Part.BEGIN)
-        request(f"{prefix}send_init".capitalize(), True, Part.INIT)
-    which = rank.of("Recv")
-    add(which, _PLAIN, False, True, rank.status_at(which, 5))
-    request("Irecv", False, Part.BEGIN)
-    request("Recv_init", False, Part.INIT)
-    which = rank.of("Sendrecv")
-    add(which, (0, 1, 2, 3, 8), True, True)
-    add(which, (4, 5, 6, 7, 8), False, True, rank.status_at(which, 9))
-    which = rank.of("Sendrecv_replace")
-    add(which, (0, 1, 2, 3, 6), True, True)
-    add(which, (0, 1, 4, 5, 6), False, True, rank.status_at(which, 7))
-    return rows, parts
+        add(f"{prefix}send".capitalize(), True)
+        add(f"I{prefix}send", True, part=Part.BEGIN)
+        add(f"{prefix}send_init".capitalize(), True, part=Part.INIT)
+    add("Recv", False, status=5)
+    add("Irecv", False, part=Part.BEGIN)
+    add("Recv_init", False, part=Part.INIT)
+    add("Sendrecv", True, (0, 1, 2, 3, 8))
+    add("Sendrecv", False, (4, 5, 6, 7, 8), status=9)
+    add("Sendrecv_replace", True, (0, 1, 2, 3, 6))
+    add("Sendrecv_replace", False, (0, 1, 4, 5, 6), status=7)
+    return listed
 
 
 # What a collective's own bytes are, where its root and communicator stand, and its sort.
@@ -183,13 +158,9 @@ _SIMPLE: dict[str, tuple[int, int, int, Collective]] = {
 }
 
 
-def collectives_of(
-    rank: Rank, own: int, number: dict[int, int], members: list[Ints], first: int
-) -> Acts:
-    """List collectives of one rank."""
-    parts = []
-    size_of = np.array([len(each) or 1 for each in members])
-    place_of = np.array([int((each == own).argmax()) if len(each) else 0 for each in members])
+def collectives_of(rank: Rank, groups: Groups, number: dict[int, int], first: int) -> Acts:
+    """List collectives of one rank, whose calls are numbered from `first`."""
+    parts = [acts(np.zeros(0, dtype=np.int64), 0)]
 
     def add(
         which: Ints,
@@ -199,25 +170,11 @@ def collectives_of(
         part: Ints,
         total: Ints,
     ) -> None:
-        if not len(which):
-            return
-        handle = (
-            np.full(len(which), 2) if isinstance(comm, int) and comm < 0 else rank.get(which, comm)
-        )
-        numbers = numbers_of(rank, handle, number)
-        size, place = size_of[numbers], place_of[numbers]
-        roots = np.full(len(which), -1) if root is None else root
-        if root is not None and ((root < 0) | (root >= size)).any():
-            odd = root[(root < 0) | (root >= size)][0]
-            what = operation.name.lower()
-            raise TraceError(f"{rank.file}: {what} with root {odd}: expected a member")
-        sent, received = collective_bytes(
-            *(rank.file, np.full(len(which), int(operation)), size, place, roots == place),
-            *(part, total),
-        )
-        peer = world_of(rank, roots, numbers, members, own)
-        about = {"comm": numbers, "operation": int(operation), "size": sent, "received": received}
-        parts.append(acts(which + first, Kind.COLLECTIVE_END, peer=peer, **about))
+        if len(which):
+            world = isinstance(comm, int) and comm < 0
+            handle = np.full(len(which), WORLD) if world else rank.get(which, comm)
+            numbers = numbers_of(rank, handle, number)
+            parts.append(groups.collectives(which + first, operation, numbers, part, total, root))
 
     for name, (count, root, comm, operation) in _SIMPLE.items():
         which = rank.of(name)
@@ -262,7 +219,7 @@ def collectives_of(
     add(which, 1 + 6 * (length + 1), None, Collective.ALLTOALLW, sums, gets)
     which = rank.of("Reduce_scatter")
     sums, length = rank.sums(which, 1)
-    place = place_of[numbers_of(rank, rank.get(which, length + 4), number)]
+    place = groups.place[numbers_of(rank, rank.get(which, length + 4), number)]
     add(
         which,
         length + 4,
@@ -279,5 +236,4 @@ def collectives_of(
         which = rank.of(name)
         none = np.zeros(len(which), dtype=np.int64)
         add(which, -1, None, operation, none, none)
-    empty = acts(np.zeros(0, dtype=np.int64), 0)
-    return Acts(*map(np.concatenate, zip(empty, *parts, strict=True)))
+    return Acts(*map(np.concatenate, zip(*parts, strict=True)))

@@ -46,20 +46,6 @@ def numbers_of(rank: Rank, comm: Ints, number: dict[int, int]) -> Ints:
     return known[inverse.reshape(-1)] if len(known) else comm
 
 
-def world_of(rank: Rank, peer: Ints, comm: Ints, members: list[Ints], own: int) -> Ints:
-    """World ranks of partners; below 0 they stay."""
-    world = peer.copy()
-    for number in np.unique(comm).tolist():
-        mine = np.flatnonzero((comm == number) & (peer >= 0))
-        inside = members[number] if number != 1 else np.array([own])
-        if len(mine) and peer[mine].max() >= len(inside):
-            raise TraceError(
-                f"{rank.file}: partner {peer[mine].max()}: expected one below {len(inside)}"
-            )
-        world[mine] = inside[peer[mine]]
-    return world
-
-
 NULL, WORLD, SELF = 1, 2, 3
 FUNCTIONS = (
     *("Comm_dup", "Comm_split", "Comm_create", "Cart_create", "Cart_sub", "Graph_create"),

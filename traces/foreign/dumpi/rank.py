@@ -99,34 +99,8 @@ PROFILED = 2
 """Of the last numbers: what a function of the program's own enters and leaves."""
 
 TYPE_SIZES = (
-    0,
-    0,
-    1,
-    1,
-    1,
-    1,
-    4,
-    2,
-    2,
-    4,
-    4,
-    8,
-    8,
-    4,
-    8,
-    16,
-    8,
-    8,
-    8,
-    1,
-    0,
-    0,
-    8,
-    12,
-    12,
-    6,
-    8,
-    20,
+    *(0, 0, 1, 1, 1, 1, 4, 2, 2, 4, 4, 8, 8, 4),
+    *(8, 16, 8, 8, 8, 1, 0, 0, 8, 12, 12, 6, 8, 20),
 )
 """Bytes of the types that MPI has by name, where a file does not say."""
 

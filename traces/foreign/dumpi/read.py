@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from hopmap.traces.foreign.collectives import Groups
+from hopmap.traces.foreign.messages import settled
 from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.text import read_whole
-from hopmap.traces.foreign.trace_builder import Calls, acts_of, trace_of
-from hopmap.traces.matching import Messages, matched
+from hopmap.traces.foreign.trace_builder import Calls, trace_of
 from hopmap.traces.trace import Trace, TraceError
 
 from .calls import collectives_of, messages_of
@@ -90,22 +91,19 @@ def read_dumpi(files: list[Path], name: str) -> Trace:
     calls = Calls(offsets, function, np.concatenate(begin), np.concatenate(end))
     tables, collectives, cancelled = [], [], 0
     for own, (rank, first) in enumerate(zip(ranks, offsets.tolist(), strict=False)):
-        table, gone = messages_of(rank, own, numbers[own], members, first)
+        groups = Groups(members, own, rank.file)
+        table, gone = messages_of(rank, groups, numbers[own])
         tables.append(table)
         cancelled += gone
-        collectives.append(collectives_of(rank, own, numbers[own], members, first))
-    messages = Messages(*map(np.concatenate, zip(*tables, strict=True)))
-    of = messages.call
-    messages, guessed, untold = matched(messages, calls.ranks()[of], calls.since_first()[of])
+        collectives.append(collectives_of(rank, groups, numbers[own], first))
+    messages, unknown = settled(tables, calls, calls.since_first())
     ignored = {
         "Function_enter and Function_exit": sum(rank.profiled for rank in ranks),
-        "MPI_ANY_SOURCE or MPI_ANY_TAG, given to senders in order of time, in": guessed,
-        "receives that no message fits, left out, in": untold,
+        **unknown,
         "cancelled receives, left out, in": cancelled,
         "communicators whose order of ranks is not told, taken for that before, in": untold_order,
         "MPI_Alltoallw, types taken for bytes, in": int(
             (function == NAMES.index("MPI_Alltoallw")).sum()
         ),
     }
-    parts = (*acts_of(messages), *collectives)
-    return trace_of(name, calls, parts, NAMES, members, ignored=ignored)
+    return trace_of(name, calls, (*messages, *collectives), NAMES, members, ignored=ignored)

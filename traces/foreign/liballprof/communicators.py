@@ -21,6 +21,7 @@ from .lines import SIGNATURES, Lines, Rank, place
 
 Ints = NDArray[np.int64]
 _MPICH_WORLD = 0x44000000
+SELF = 1  # number of MPI_COMM_SELF
 
 
 def communicators_of(ranks: list[Rank]) -> Resolved:
@@ -77,18 +78,6 @@ def numbers_of(lines: Lines, numbers: dict[Key, int]) -> Ints:
     rows, inverse = np.unique(keys, axis=0, return_inverse=True)
     known = [numbers[a, b, c] for a, b, c in rows.tolist()]
     return np.array(known, dtype=np.int64)[inverse.reshape(-1)]
-
-
-def world_of(peer: Ints, comm: Ints, members: list[Ints], name: str) -> Ints:
-    """World ranks of partners given as ranks in communicators; below 0 they stay."""
-    size = np.array([len(each) for each in members])
-    size[1] = 1
-    first = np.concatenate(([0], np.cumsum(size)))
-    table = np.concatenate([each if len(each) else np.zeros(1, np.int64) for each in members])
-    if (peer >= size[comm]).any():
-        k = int(np.flatnonzero(peer >= size[comm])[0])
-        raise TraceError(f"{name}: partner {peer[k]}: expected a rank below {size[comm[k]]}")
-    return np.where(peer >= 0, table[first[comm] + np.maximum(peer, 0)], peer)
 
 
 Key = tuple[int, int, int]  # handle, own rank and size

@@ -205,7 +205,7 @@ class Lines:
             raise self.wrong(int(np.flatnonzero(bad)[0]))
         self.members = spare // lists if lists else np.zeros_like(spare)
 
-    def wrong(self, call: int) -> TraceError:
+    def wrong(self, call: int, _: str = "") -> TraceError:
         """Return the error of a call among these."""
         arguments = ", ".join(name for name, _ in SIGNATURES[self.function])
         return self.fields.wrong(

@@ -21,20 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces.foreign.collectives import Groups
+from hopmap.traces.foreign.messages import Listed, Part, settled
 from hopmap.traces.foreign.recognition import Recording
-from hopmap.traces.foreign.requests import Entries, Part, begun_and_done, entries
-from hopmap.traces.foreign.trace_builder import (
-    Acts,
-    Calls,
-    acts,
-    acts_of,
-    collective_bytes,
-    trace_of,
-)
-from hopmap.traces.matching import ANY, Messages, matched
+from hopmap.traces.foreign.trace_builder import Acts, Calls, acts, trace_of
+from hopmap.traces.matching import ANY, Messages
 from hopmap.traces.trace import Collective, Kind, PairCounts, Trace, TraceError
 
-from .communicators import Key, Resolved, communicators_of, is_of_mpich, numbers_of, world_of
+from .communicators import SELF, Key, Resolved, communicators_of, is_of_mpich, numbers_of
 from .lines import OPERATIONS, SIGNATURES, Lines, Rank, calls_of, is_liballprof, read_rank, times
 
 Ints = NDArray[np.int64]
@@ -49,68 +43,44 @@ _PART = {
 }
 
 
-def messages_of(rank: Rank, numbers: dict[Key, int], first: int, anyone: int) -> Messages:
-    """List sends and receives of one rank, partners as ranks in communicators."""
-    rows: list[tuple[Any, ...]] = []  # call, sends, peer, tag, comm, size, blocking
-    parts: list[Entries] = []
-    begun = 0
+def messages_of(rank: Rank, groups: Groups, numbers: dict[Key, int], anyone: int) -> Messages:
+    """List sends and receives of one rank, with world ranks of their partners."""
+    listed, keys = Listed(), [np.zeros(0, dtype=np.int64)]
 
-    def add(lines: Lines, sends: bool, peer: str, tag: str, size: Ints, blocking: bool) -> Ints:
-        nonlocal begun
-        comm, to = numbers_of(lines, numbers), lines.get(peer)
-        count = len(lines.calls)
-        rows.append(
-            (
-                lines.calls,
-                np.full(count, sends),
-                to,
-                lines.get(tag),
-                comm,
-                size,
-                np.full(count, blocking),
-            )
-        )
-        begun += count
-        return np.arange(begun - count, begun)
+    def add(lines: Lines, sends: bool, named: str, size: Ints, **request: Any) -> None:
+        peer, tag = (lines.get(argument) for argument in named.split())
+        listed.add(lines.calls, (peer, tag, numbers_of(lines, numbers), size), sends, **request)
 
     for function in rank.names:
-        short = function.removeprefix("MPI_")
-        persistent = short.endswith("_init") and function in SIGNATURES
         if function in _PART or function not in SIGNATURES:
             continue
+        short = function.removeprefix("MPI_")
         lines = Lines(rank, function)
         if short in ("Sendrecv", "Sendrecv_replace"):
             size = lines.sizes("count", "type")
-            add(lines, True, "peer", "tag", size, True)
+            add(lines, True, "peer tag", size)
             if short == "Sendrecv":
                 size = lines.sizes("rcount", "rtype")
-            add(lines, False, "source", "rtag", size, True)
+            add(lines, False, "source rtag", size)
         elif short.removesuffix("_init").capitalize() in (*_SENDS, "Recv", "Irecv"):
-            out = "send" in short.lower()
-            at_once = not persistent and not short.startswith("I")
-            at = add(lines, out, "peer", "tag", lines.sizes("count", "type"), at_once)
-            if not at_once:
-                how = Part.INIT if persistent else Part.BEGIN
-                parts.append(entries(lines.calls, lines.get("request"), how, at))
-    if not rows:
-        none = np.zeros(0, dtype=np.int64)
-        return Messages(none, none, none > 0, none, none, none, none)
-    call, sends, peer, tag, comm, size, blocking = (
-        np.concatenate(column) for column in zip(*rows, strict=True)
-    )
-    none = np.full(len(call), -1)
-    row, call, done, _ = begun_and_done(call, blocking, none, [*parts, _asked(rank, parts)])
-    sends, peer, tag, comm, size = (column[row] for column in (sends, peer, tag, comm, size))
-    open_ = ~sends & (peer == anyone)
-    real = (peer >= 0) | open_  # others are MPI_PROC_NULL
-    peer = np.where(open_, ANY, peer)
-    table = (call + first, np.where(done >= 0, done + first, -1), sends, peer, tag, comm, size)
-    return Messages(*(column[real] for column in table))
+            request: dict[str, Any] = {}
+            if short.endswith("_init") or short.startswith("I"):
+                keys.append(lines.get("request"))
+                part = Part.INIT if short.endswith("_init") else Part.BEGIN
+                request = {"request": keys[-1], "part": part}
+            sends = "send" in short.lower()
+            add(lines, sends, "peer tag", lines.sizes("count", "type"), **request)
+    listed.note(*_asked(rank, np.concatenate(keys)))
+    table, _ = listed.messages()
+    open_ = ~table.sends & (table.peer == anyone)
+    table = table._replace(peer=np.where(open_, ANY, table.peer))
+    table = Messages(*(column[(table.peer >= 0) | open_] for column in table))
+    alone = table.comm == SELF
+    return table._replace(peer=np.where(alone, groups.own, groups.world(table.peer, table.comm)))
 
 
-def _asked(rank: Rank, begun: list[Entries]) -> Entries:
-    """List what waits, tests, starts and frees name: one entry a request."""
-    keys = np.concatenate([np.zeros(0, dtype=np.int64), *(each.key for each in begun)])
+def _asked(rank: Rank, keys: Ints) -> tuple[Ints, Ints, Ints]:
+    """Call, key and part of what waits, tests, starts and frees name: one entry a request."""
     lists = []
     for function, how in _PART.items():
         lines = Lines(rank, function)
@@ -126,47 +96,34 @@ def _asked(rank: Rank, begun: list[Entries]) -> Entries:
     call, base, turn, part = (np.concatenate(column) for column in zip(*lists, strict=True))
     hits = {step: int(np.isin(base + step * turn, keys).sum()) for step in (8, 4)}
     step = max(hits, key=hits.__getitem__)
-    none = np.full(len(call), -1)
-    return Entries(call, base + step * turn, part, none, none)
+    return call, base + step * turn, part
 
 
 def collectives_of(
-    ranks: list[Rank], found: Resolved, offsets: Ints
+    ranks: list[Rank], groups: list[Groups], found: Resolved, offsets: Ints
 ) -> tuple[Acts, PairCounts | None]:
     """List collectives of all ranks; a communicator of one member moves nothing."""
-    parts = []
+    parts = [acts(np.zeros(0, dtype=np.int64), 0)]
     pairs: list[tuple[Any, ...]] = []
     for number, rank in enumerate(ranks):
         vectors = []
-        place_of = np.array(
-            [int((each == number).argmax()) if len(each) else 0 for each in found.members]
-        )
         for function, operation in OPERATIONS.items():
             lines = Lines(rank, function) if function in SIGNATURES else None
             if lines is None or not len(lines.calls):
                 continue
             comm = numbers_of(lines, found.number[number])
-            members = lines.get("comm", 2)
-            own = place_of[comm]
-            names = [name for name, _ in SIGNATURES[function]]
-            root = lines.get("root") if "root" in names else np.full_like(comm, -1)
-            if ((root >= members) | ((root < 0) & ("root" in names))).any():
-                raise lines.wrong(int(np.flatnonzero((root >= members) | (root < 0))[0]))
-            if (lines.members[:] != members).any() and lines.members.any():
+            members = groups[number].size[comm]
+            if (lines.members != members).any() and lines.members.any():
                 raise lines.wrong(int(np.flatnonzero(lines.members != members)[0]))
-            part, total = _bytes(lines, operation, own)
-            sent, received = collective_bytes(
-                *(rank.fields.file, operation + 0 * comm, members, own, root == own, part, total)
+            rooted = any(name == "root" for name, _ in SIGNATURES[function])
+            parts.append(
+                groups[number].collectives(
+                    *(lines.calls + offsets[number], operation, comm),
+                    *_bytes(lines, operation, groups[number].place[comm]),
+                    root=lines.get("root") if rooted else None,
+                    wrong=lines.wrong,
+                )
             )
-            world = [
-                int(found.members[c][r])
-                if r >= 0 and len(found.members[c])
-                else (number, -1)[r < 0]
-                for c, r in zip(comm.tolist(), root.tolist(), strict=True)
-            ]
-            call = lines.calls + offsets[number]
-            about = {"comm": comm, "operation": int(operation), "size": sent, "received": received}
-            parts.append(acts(call, Kind.COLLECTIVE_END, peer=np.array(world, np.int64), **about))
             if function == "MPI_Alltoallv":
                 width = lines.get("stype", 1)
                 rows = zip(lines.counts("scounts"), width, strict=True)
@@ -181,14 +138,13 @@ def collectives_of(
             ends = function == "MPI_Finalize"
             operation = Collective.DESTROY_HANDLE if ends else Collective.CREATE_HANDLE
             parts.append(acts(call, Kind.COLLECTIVE_END, comm=0, operation=int(operation)))
-    none = acts(np.zeros(0, dtype=np.int64), 0)
     counts = None
     wide = any("MPI_Alltoallw" in rank.names for rank in ranks)  # whose turns are counted, too
     if pairs and not wide:
         counts = PairCounts(
             str(ranks[0].fields.file.parent), *map(np.concatenate, zip(*pairs, strict=True))
         )
-    return Acts(*map(np.concatenate, zip(none, *parts, strict=True))), counts
+    return Acts(*map(np.concatenate, zip(*parts, strict=True))), counts
 
 
 def _bytes(lines: Lines, operation: Collective, own: Ints) -> tuple[Ints, Ints]:
@@ -249,27 +205,20 @@ def read_liballprof(files: list[Path], name: str) -> Trace:
     begin, end = zip(*(times(rank) for rank in ranks), strict=True)
     calls = Calls(offsets, *(np.concatenate(column) for column in (region, begin, end)))
     anyone = -2 if any(is_of_mpich(numbers) for numbers in found.number) else -1
+    groups = [Groups(found.members, r, rank.fields.file) for r, rank in enumerate(ranks)]
     tables = [
-        messages_of(rank, found.number[number], int(offsets[number]), anyone)
+        messages_of(rank, groups[number], found.number[number], anyone)
         for number, rank in enumerate(ranks)
     ]
-    messages = Messages(*map(np.concatenate, zip(*tables, strict=True)))
-    if found.copies and len(messages.call):
+    if found.copies and any(len(table.call) for table in tables):
         raise TraceError(
             f"{files[1]}: says that it is of rank 0, as {files[0].name} does: expected the file of "
             "rank 1, or no messages, but collectives alone"
         )
-    members = found.members
-    messages = messages._replace(peer=world_of(messages.peer, messages.comm, members, name))
-    of_call = calls.ranks()
-    own = np.where(messages.comm == 1, of_call[messages.call], -1)
-    messages = messages._replace(peer=np.where(own >= 0, own, messages.peer))
-    when = calls.since_first()[messages.call]
-    messages, guessed, untold = matched(messages, of_call[messages.call], when)
-    collectives, counts = collectives_of(ranks, found, offsets)
+    messages, unknown = settled(tables, calls, calls.since_first())
+    collectives, counts = collectives_of(ranks, groups, found, offsets)
     ignored = {
-        "MPI_ANY_SOURCE or MPI_ANY_TAG, given to senders in order of time, in": guessed,
-        "receives that no message fits, left out, in": untold,
+        **unknown,
         "MPI_Alltoallw, types taken for bytes, in": int(
             np.isin(calls.region, _at(regions, "MPI_Alltoallw")).sum()
         ),
@@ -285,9 +234,9 @@ def read_liballprof(files: list[Path], name: str) -> Trace:
         int((calls.region == k).sum()) for k, n in enumerate(regions) if _IMMEDIATE.fullmatch(n)
     )
     ignored["ends of ranks (no MPI_Finalize: cut or killed), which are not among the"] = len(ends)
-    parts = (*acts_of(messages), collectives)
+    parts = (*messages, collectives)
     return trace_of(
-        name, calls, parts, regions, members, resolution=1e6, ignored=ignored, counts=counts
+        name, calls, parts, regions, found.members, resolution=1e6, ignored=ignored, counts=counts
     )
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces.foreign.collectives import collective_bytes
 from hopmap.traces.foreign.text import read_whole
-from hopmap.traces.foreign.trace_builder import Acts, Calls, acts, collective_bytes
+from hopmap.traces.foreign.trace_builder import Acts, Calls, acts
 from hopmap.traces.regions import mpi_name
 from hopmap.traces.trace import Collective, Kind, TraceError
 

@@ -8,14 +8,18 @@ Source: SimGrid, src/smpi/internals/smpi_replay.cpp and smpi_datatype.cpp.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces.foreign.collectives import Groups
 from hopmap.traces.foreign.text import Fields
-from hopmap.traces.foreign.trace_builder import Acts, acts, collective_bytes
-from hopmap.traces.trace import Collective, Kind
+from hopmap.traces.foreign.trace_builder import Acts
+from hopmap.traces.matching import Messages
+from hopmap.traces.trace import Collective, TraceError
 
 Ints = NDArray[np.int64]
 
@@ -57,133 +61,133 @@ _WORDS = "|".join((*REGIONS, *SILENT))
 LINE = re.compile(rf"\s*\d+\s+({_WORDS})(\s|$)".encode(), re.IGNORECASE)
 
 
-def reals(fields: Fields, lines: Ints, at: int, word: str) -> NDArray[np.float64]:
-    """Numbers with points and exponents."""
-    if (fields.counts[lines] <= at).any():
-        raise fields.wrong(int(lines[np.argmin(fields.counts[lines])]), f"a number behind {word}")
-    values = fields.reals(lines, at)
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if bad.size:
-        raise fields.wrong(int(lines[bad[0]]), f"a number >= 0 behind {word}")
-    return values
+@dataclass(frozen=True)
+class Actions:
+    """Actions of a rank.
 
+    Attributes
+    ----------
+    own, ranks : int
+        The rank, and how many there are.
+    fields : Fields
+        Of its file.
+    rows, number : ndarray(int64, shape=(actions,))
+        Line of each action, and how many calls of MPI there are before it.
+    by_word : mapping of str to ndarray(int64)
+        Actions of each kind.
+    width : int
+        Bytes of a number whose type is not named.
+    """
 
-def whole_at(fields: Fields, lines: Ints, at: int, what: str) -> Ints:
-    """Whole numbers, each line's argument at a place; reals without a fraction are some, too."""
-    from hopmap.traces.foreign.text_kernels import INTEGER
+    own: int
+    ranks: int
+    fields: Fields
+    rows: Ints
+    number: Ints
+    by_word: Mapping[str, Ints]
+    width: int
 
-    if (fields.counts[lines] <= at).any():
-        raise fields.wrong(int(lines[np.argmin(fields.counts[lines])]), what)
-    place = fields.lines[lines] + at
-    values = fields.values[place]
-    odd = np.flatnonzero(fields.kinds[place] != INTEGER)
-    if odd.size:
-        real = fields.reals(lines[odd], at)
-        bad = np.flatnonzero(~((np.abs(real) <= 2**53) & (real == np.floor(real))))
+    def which(self, word: str) -> Ints:
+        """Return the actions of a kind."""
+        return self.by_word[word]
+
+    def reals(self, word: str) -> NDArray[np.float64]:
+        """Numbers with points and exponents, the first of each action of a kind."""
+        fields, lines = self.fields, self.rows[self.which(word)]
+        self._expect(lines, 2, f"a number behind {word}")
+        values = fields.reals(lines, 2)
+        bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
         if bad.size:
-            raise fields.wrong(int(lines[odd[bad[0]]]), what)
-        values[odd] = real.astype(np.int64)
-    return values
+            raise fields.wrong(int(lines[bad[0]]), f"a number >= 0 behind {word}")
+        return values
 
+    def whole(self, which: Ints, at: int, what: str) -> Ints:
+        """Whole numbers at a place; reals without a fraction are some, too."""
+        from hopmap.traces.foreign.text_kernels import INTEGER
 
-def widths_of(fields: Fields, lines: Ints, at: int, width: int) -> Ints:
-    """Bytes of the types that stand at a place, where there is one."""
-    widths = np.full(len(lines), width, dtype=np.int64)
-    there = np.flatnonzero(fields.counts[lines] > at)
-    if there.size:
-        kind = whole_at(fields, lines[there], at, "the number of a type")
-        bad = np.flatnonzero((kind < 0) | (kind >= len(TYPES)))
+        fields, lines = self.fields, self.rows[which]
+        self._expect(lines, at, what)
+        place = fields.lines[lines] + at
+        values = fields.values[place]
+        odd = np.flatnonzero(fields.kinds[place] != INTEGER)
+        if odd.size:
+            real = fields.reals(lines[odd], at)
+            bad = np.flatnonzero(~((np.abs(real) <= 2**53) & (real == np.floor(real))))
+            if bad.size:
+                raise fields.wrong(int(lines[odd[bad[0]]]), what)
+            values[odd] = real.astype(np.int64)
+        return values
+
+    def _expect(self, lines: Ints, at: int, what: str) -> None:
+        counts = self.fields.counts[lines]
+        if (counts <= at).any():
+            raise self.fields.wrong(int(lines[np.argmin(counts)]), what)
+
+    def whole_or(self, which: Ints, at: int, what: str, other: int) -> Ints:
+        """Whole numbers at a place, or another number where a line ends before it."""
+        numbers = np.full(len(which), other, dtype=np.int64)
+        there = np.flatnonzero(self.fields.counts[self.rows[which]] > at)
+        numbers[there] = self.whole(which[there], at, what)
+        return numbers
+
+    def widths(self, which: Ints, at: int) -> Ints:
+        """Bytes of the types that stand at a place, where there is one."""
+        kind = self.whole_or(which, at, "the number of a type", -1)
+        named = self.fields.counts[self.rows[which]] > at
+        bad = np.flatnonzero(named & ((kind < 0) | (kind >= len(TYPES))))
         if bad.size:
-            raise fields.wrong(int(lines[there[bad[0]]]), f"a type below {len(TYPES)}")
-        widths[there] = np.array(TYPES)[kind]
-    return widths
+            raise self.fields.wrong(int(self.rows[which[bad[0]]]), f"a type below {len(TYPES)}")
+        return np.where(named, np.array(TYPES)[kind], self.width)
+
+    def sizes(self, which: Ints, at: int, widths: Ints | int, what: str) -> Ints:
+        """Bytes of buffers, from their numbers of a type."""
+        number = self.whole(which, at, what)
+        bad = np.flatnonzero((number < 0) | (number > 2**53 // np.maximum(widths, 1)))
+        if bad.size:
+            raise self.fields.wrong(int(self.rows[which[bad[0]]]), f"{what} >= 0")
+        return number * widths
 
 
-def sizes_of(fields: Fields, lines: Ints, at: int, widths: Ints, what: str) -> Ints:
-    """Bytes of buffers, from their numbers of a type."""
-    number = whole_at(fields, lines, at, what)
-    bad = np.flatnonzero((number < 0) | (number > 2**53 // np.maximum(widths, 1)))
-    if bad.size:
-        raise fields.wrong(int(lines[bad[0]]), f"{what} >= 0")
-    return number * widths
-
-
-def messages_of(
-    own: int, fields: Fields, rows: Ints, lines: Any, number: Ints, width: int, ranks: int
-) -> tuple[Any, ...]:
+def messages_of(of: Actions) -> Messages:
     """List sends and receives of a rank, and the calls that complete them."""
-    parts: list[tuple[Any, ...]] = []  # place, sends, peer, tag, size, blocking
+    parts: list[tuple[Any, ...]] = []  # action, sends, peer, tag, size, blocking
+
+    def add(word: str, sends: bool, at: tuple[int, int, int, int], what: str) -> None:
+        """Note actions, from the places of partner, tag (0: none), bytes and type."""
+        which = of.which(word)
+        size = of.sizes(which, at[2], of.widths(which, at[3]), what)
+        peer = of.whole(which, at[0], what)
+        tag = of.whole(which, at[1], what) if at[1] else np.zeros_like(peer)
+        flags = np.full(len(which), sends), np.full(len(which), word[0] != "i")
+        parts.append((which, flags[0], peer, tag, size, flags[1]))
+
     for word in ("send", "isend", "recv", "irecv"):
-        which = lines(word)
-        at = rows[which]
-        what = f"{word} partner tag bytes"
-        sizes = sizes_of(fields, at, 4, widths_of(fields, at, 5, width), what)
-        peer, tag = (whole_at(fields, at, k, what) for k in (2, 3))
-        parts.append(
-            (
-                which,
-                np.full(len(which), "send" in word),
-                peer,
-                tag,
-                sizes,
-                np.full(len(which), word[0] != "i"),
-            )
-        )
-    which = lines("sendrecv")
-    at = rows[which]
-    what = "sendrecv bytes target bytes source"
-    for out, first, other, kind in ((True, 2, 3, 6), (False, 4, 5, 7)):
-        sizes = sizes_of(fields, at, first, widths_of(fields, at, kind, width), what)
-        none = np.zeros(len(which), dtype=np.int64)
-        parts.append(
-            (
-                which,
-                np.full(len(which), out),
-                whole_at(fields, at, other, what),
-                none,
-                sizes,
-                np.full(len(which), True),
-            )
-        )
-    place, sends, peer, tag, size, blocking = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
-    order = np.argsort(place, kind="stable")
-    place, sends, peer, tag, size, blocking = (
-        c[order] for c in (place, sends, peer, tag, size, blocking)
-    )
-    bad = np.flatnonzero((peer >= ranks) | (sends & (peer < -2)))
+        add(word, "send" in word, (2, 3, 4, 5), f"{word} partner tag bytes")
+    for sends, at in ((True, (3, 0, 2, 6)), (False, (5, 0, 4, 7))):
+        add("sendrecv", sends, at, "sendrecv bytes target bytes source")
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    ordered: Any = (column[order] for column in columns)
+    action, sends_, peer, tag, size, blocking = ordered
+    bad = np.flatnonzero((peer >= of.ranks) | (sends_ & (peer < -2)))
     if bad.size:
-        raise fields.wrong(int(rows[place[bad[0]]]), f"a partner below {ranks}")
-    done = np.where(blocking, number[place], -1)
+        raise of.fields.wrong(int(of.rows[action[bad[0]]]), f"a partner below {of.ranks}")
+    done = np.where(blocking, of.number[action], -1)
     open_ = np.flatnonzero(~blocking)
-    if open_.size or len(lines("wait")) or len(lines("test")):
-        done[open_] = _completed(
-            own, fields, rows, lines, number, place[open_], sends[open_], peer[open_], tag[open_]
-        )
-    real: Any = (peer >= -1) & ~(sends & (peer < 0))
-    zeros = np.zeros(len(place), dtype=np.int64)
-    return tuple(c[real] for c in (number[place], done, sends, peer, tag, zeros, size))
+    done[open_] = _completed(of, action[open_], sends_[open_], peer[open_], tag[open_])
+    table = Messages(of.number[action], done, sends_, peer, tag, np.zeros_like(peer), size)
+    real: Any = (peer >= -1) & ~(sends_ & (peer < 0))
+    return Messages(*(column[real] for column in table))
 
 
-def _completed(
-    own: int,
-    fields: Fields,
-    rows: Ints,
-    lines: Any,
-    number: Ints,
-    place: Ints,
-    sends: Any,
-    peer: Ints,
-    tag: Ints,
-) -> Ints:
+def _completed(of: Actions, place: Ints, sends: Any, peer: Ints, tag: Ints) -> Ints:
     """Call that completes each request: the waits of its ends and tag in order, or a waitall."""
-    waits, tests, alls = lines("wait"), lines("test"), lines("waitall")
+    waits, tests, alls = of.which("wait"), of.which("test"), of.which("waitall")
     some = np.sort(np.concatenate((waits, tests)))
     what = "source, target and tag of a request"
-    source, target, label = (whole_at(fields, rows[some], k, what) for k in (2, 3, 4))
+    source, target, label = (of.whole(some, k, what) for k in (2, 3, 4))
     done = np.full(len(place), -1, dtype=np.int64)
-    out = source == own
+    out = source == of.own
     ends = {
         "keys": np.stack((np.where(out, 1, 0), np.where(out, target, source), label)),
         "begun": np.stack((np.where(sends, 1, 0), peer, tag)),
@@ -204,15 +208,15 @@ def _completed(
             queues.setdefault(int(key[k]), []).append(k)
         elif what_ == 1:
             mine = int(key[len(place) + k])
-            if own == source[k] == target[k]:
-                mine = _of_self(both, key, mine, queues, heads, own, int(label[k]))
+            if of.own == source[k] == target[k]:
+                mine = _of_self(both, key, mine, queues, heads, of.own, int(label[k]))
             head, queue = heads.get(mine, 0), queues.get(mine, [])
             if head < len(queue):
-                done[queue[head]] = number[at]
+                done[queue[head]] = of.number[at]
                 heads[mine] = head + 1
         else:
             for mine, queue in queues.items():
-                done[queue[heads.get(mine, 0) :]] = number[at]
+                done[queue[heads.get(mine, 0) :]] = of.number[at]
             queues.clear()
             heads.clear()
     return done
@@ -233,97 +237,74 @@ def _of_self(
     return other if heads.get(other, 0) < len(queues.get(other, [])) else mine
 
 
-def collectives_of(
-    own: int, fields: Fields, rows: Ints, lines: Any, number: Ints, width: int, ranks: int
-) -> list[Acts]:
+# Places of the bytes, of their type and of the root, of collectives with one number of bytes.
+_PLAIN: Mapping[str, tuple[int, int, int | None]] = {
+    "bcast": (2, 4, 3),
+    "reduce": (2, 5, 4),
+    "allreduce": (2, 4, None),
+    "scan": (2, 4, None),
+    "exscan": (2, 4, None),
+    "alltoall": (2, 4, None),
+    "allgather": (2, 4, None),
+    "gather": (2, 5, 4),
+    "scatter": (3, 6, 4),
+}
+
+
+def collectives_of(of: Actions, groups: Groups) -> list[Acts]:
     """List collectives of a rank, all on MPI_COMM_WORLD."""
-    made = []
+    made, ranks = [], of.ranks
 
-    def add(word: str, operation: Collective, part: Ints, total: Ints, root: Ints | None) -> None:
-        which = lines(word)
-        if not which.size:
+    def add(
+        word: str, part: Ints, total: Ints, root: int | None = None, name: str | None = None
+    ) -> None:
+        """Note calls, whose root stands at a place, or is 0 where the line ends before it."""
+        which = of.which(word)
+        if not len(which):
             return
-        roots = np.full(len(which), -1) if root is None else root
-        if root is not None and ((root < 0) | (root >= ranks)).any():
-            raise fields.wrong(
-                int(rows[which[np.flatnonzero((root < 0) | (root >= ranks))[0]]]),
-                f"a root below {ranks}",
-            )
-        members = np.full(len(which), ranks)
-        ids = np.full(len(which), int(operation))
-        at = np.full(len(which), own)
-        sent, received = collective_bytes(fields.file, ids, members, at, roots == own, part, total)
-        about = {"comm": 0, "operation": int(operation), "size": sent, "received": received}
-        made.append(acts(number[which], Kind.COLLECTIVE_END, peer=roots, **about))
+        roots = None if root is None else of.whole_or(which, root, f"{word} with a root", 0)
 
-    def given(word: str, at: int, kind: int) -> Ints:
-        line = rows[lines(word)]
-        widths = widths_of(fields, line, kind, width)
-        return sizes_of(fields, line, at, widths, f"{word} with bytes")
+        def wrong(k: int, expected: str) -> TraceError:
+            return of.fields.wrong(int(of.rows[which[k]]), expected)
 
-    def rooted(word: str, at: int) -> Ints:
-        line = rows[lines(word)]
-        root = np.zeros(len(line), dtype=np.int64)
-        there = np.flatnonzero(fields.counts[line] > at)
-        root[there] = whole_at(fields, line[there], at, f"{word} with a root")
-        return root
+        operation = Collective[(name or word).upper()]
+        comm = np.zeros(len(which), dtype=np.int64)
+        call = of.number[which]
+        made.append(groups.collectives(call, operation, comm, part, total, roots, wrong))
+
+    def plain(word: str, at: int) -> Ints:
+        return of.sizes(of.which(word), at, 1, f"{word} with a number for each rank")
 
     def summed(word: str, first: int) -> Ints:
-        line = rows[lines(word)]
-        return sum(
-            (given_plain(line, word, first + k) for k in range(ranks)),
-            np.zeros(len(line), np.int64),
-        )
+        none = np.zeros(len(of.which(word)), dtype=np.int64)
+        return sum((plain(word, first + k) for k in range(ranks)), none)
 
-    def given_plain(line: Ints, word: str, at: int) -> Ints:
-        return sizes_of(
-            fields,
-            line,
-            at,
-            np.ones(len(line), dtype=np.int64),
-            f"{word} with a number for each rank",
-        )
-
-    none = np.zeros(len(lines("barrier")), dtype=np.int64)
-    add("barrier", Collective.BARRIER, none, none, None)
-    add("bcast", Collective.BCAST, part := given("bcast", 2, 4), part, rooted("bcast", 3))
-    add("reduce", Collective.REDUCE, part := given("reduce", 2, 5), part, rooted("reduce", 4))
-    add("allreduce", Collective.ALLREDUCE, part := given("allreduce", 2, 4), part, None)
-    for word in ("scan", "exscan"):
-        add(word, Collective[word.upper()], part := given(word, 2, 4), part, None)
-    add("alltoall", Collective.ALLTOALL, part := given("alltoall", 2, 4), part, None)
-    add("allgather", Collective.ALLGATHER, part := given("allgather", 2, 4), part, None)
-    add("gather", Collective.GATHER, part := given("gather", 2, 5), part, rooted("gather", 4))
-    add("scatter", Collective.SCATTER, part := given("scatter", 3, 6), part, rooted("scatter", 4))
+    none = np.zeros(len(of.which("barrier")), dtype=np.int64)
+    add("barrier", none, none)
+    for word, (at, kind, root) in _PLAIN.items():
+        which = of.which(word)
+        part = of.sizes(which, at, of.widths(which, kind), f"{word} with bytes")
+        add(word, part, part, root)
     # Counts of all ranks: type numbers stand behind them.
-    for word, first, behind in (
-        ("gatherv", 3, 3 + ranks),
-        ("allgatherv", 3, 3 + ranks),
-        ("scatterv", 2, 3 + ranks),
+    for word, own, first, root in (
+        ("gatherv", 2, 3, 3 + ranks),
+        ("allgatherv", 2, 3, None),
+        ("scatterv", 2 + ranks, 2, 3 + ranks),
     ):
-        line = rows[lines(word)]
-        last = behind if word == "allgatherv" else behind + 1
-        widths = widths_of(fields, line, last, width), widths_of(fields, line, last + 1, width)
-        mine = 2 if word != "scatterv" else 2 + ranks
-        many, one = (widths[1], widths[0]) if word != "scatterv" else widths
-        part = sizes_of(fields, line, mine, one, f"{word} with bytes")
-        add(
-            word,
-            Collective[word.upper()],
-            part,
-            summed(word, first) * many,
-            rooted(word, behind) if word != "allgatherv" else None,
-        )
-    line = rows[lines("reducescatter")]
-    widths_ = widths_of(fields, line, 3 + ranks, width)
-    part = given_plain(line, "reducescatter", 2 + own) * widths_
-    add(
-        "reducescatter", Collective.REDUCE_SCATTER, part, summed("reducescatter", 2) * widths_, None
-    )
-    line = rows[lines("alltoallv")]
-    kinds = (widths_of(fields, line, 4 + 2 * ranks + k, width) for k in range(2))
+        which = of.which(word)
+        behind = 3 + ranks + (root is not None)
+        one, many = of.widths(which, behind), of.widths(which, behind + 1)
+        if word == "scatterv":
+            one, many = many, one
+        part = of.sizes(which, own, one, f"{word} with bytes")
+        add(word, part, summed(word, first) * many, root)
+    width = of.widths(of.which("reducescatter"), 3 + ranks)
+    part = plain("reducescatter", 2 + of.own) * width
+    add("reducescatter", part, summed("reducescatter", 2) * width, name="reduce_scatter")
+    which = of.which("alltoallv")
     sent, received = (
-        summed("alltoallv", first) * kind for first, kind in zip((3, 4 + ranks), kinds, strict=True)
+        summed("alltoallv", first) * of.widths(which, 4 + 2 * ranks + k)
+        for k, first in enumerate((3, 4 + ranks))
     )
-    add("alltoallv", Collective.ALLTOALLV, sent, received, None)
+    add("alltoallv", sent, received)
     return made

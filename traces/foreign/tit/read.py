@@ -13,19 +13,21 @@ Source: SimGrid, src/smpi/internals/smpi_replay.cpp and smpi_datatype.cpp; docum
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.traces.foreign.collectives import Groups
+from hopmap.traces.foreign.messages import settled
 from hopmap.traces.foreign.recognition import START, Recording
 from hopmap.traces.foreign.text import Fields, read_fields, read_start, read_whole
-from hopmap.traces.foreign.trace_builder import Acts, Calls, acts_of, trace_of
-from hopmap.traces.matching import Messages, matched
+from hopmap.traces.foreign.trace_builder import Calls, trace_of
 from hopmap.traces.trace import Trace, TraceError
 
-from .calls import LINE, REGIONS, SILENT, TYPES, collectives_of, messages_of, reals
+from .calls import LINE, REGIONS, SILENT, TYPES, Actions, collectives_of, messages_of
 
 _INDEX = re.compile(rb"[^\s#:]+")
 
@@ -99,48 +101,40 @@ class TitSource(Recording):
 
 def read_tit(files: list[Path], name: str) -> Trace:
     """Read the files of all ranks."""
-    tables = [_table(file) for file in files]
-    rank = np.concatenate([table[0] for table in tables])
+    tables_of_files = [_table(file) for file in files]
+    rank = np.concatenate([table[0] for table in tables_of_files])
     ranks = int(rank.max()) + 1
     present = np.bincount(rank, minlength=ranks) if ranks <= len(rank) else np.zeros(1)
     if (present == 0).any():
         missing = int(np.argmin(present))
         raise TraceError(f"{name}: rank {missing} has no actions: expected all below {ranks}")
-    parts = []
-    for r, of in _by_rank(tables, ranks):
-        parts.append(_rank(r, of, ranks))
-    regions = tuple(REGIONS.values())
+    everybody = [np.arange(ranks), np.zeros(0, dtype=np.int64)]
+    parts, tables, collectives = [], [], []
+    first, left = 0, 0
+    for r, (fields, rows) in _by_rank(tables_of_files, ranks):
+        region, passed, actions = _actions(r, fields, rows, ranks)
+        parts.append((region, passed))
+        tables.append(messages_of(actions))
+        groups = Groups(everybody, r, fields.file)
+        collectives += [
+            each._replace(call=each.call + first) for each in collectives_of(actions, groups)
+        ]
+        left += sum(len(actions.which(word)) for word in ("comm_size", "comm_split", "comm_dup"))
+        first += len(region)
     offsets = np.concatenate(([0], np.cumsum([len(part[0]) for part in parts]))).astype(np.int64)
-    region, time = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    region, time = (np.concatenate(column) for column in zip(*parts, strict=True))
     calls = Calls(offsets, region, time, time)
-    rows = []
-    for part, first in zip(parts, offsets.tolist(), strict=False):
-        call, done, *others = part[2]
-        rows.append((call + first, np.where(done >= 0, done + first, -1), *others))
-    messages = Messages(*map(np.concatenate, zip(*rows, strict=True)))
-    messages, guessed, untold = matched(messages, calls.ranks()[messages.call], time[messages.call])
-    collectives = [
-        acts_
-        for part, first in zip(parts, offsets.tolist(), strict=False)
-        for acts_ in _shifted(part[3], first)
-    ]
+    messages, unknown = settled(tables, calls, time)
     ignored = {
-        "MPI_ANY_SOURCE or MPI_ANY_TAG, given to senders in order of time, in": guessed,
-        "receives that no message fits, left out, in": untold,
-        "comm_size, comm_split and comm_dup action": sum(part[4] for part in parts),
+        **unknown,
+        "comm_size, comm_split and comm_dup action": left,
     }
     finalize = list(REGIONS).index("finalize")
     ended = sum(bool((part[0] == finalize).any()) for part in parts)
     told = "ends of ranks (no finalize: cut or killed), which are not among the"
     ignored[told] = (ranks - ended) * bool(ended)
-    everybody = [np.arange(ranks), np.zeros(0, dtype=np.int64)]
-    return trace_of(
-        name, calls, (*acts_of(messages), *collectives), regions, everybody, ignored=ignored
-    )
-
-
-def _shifted(parts: list[Acts], first: int) -> list[Acts]:
-    return [each._replace(call=each.call + first) for each in parts]
+    regions = tuple(REGIONS.values())
+    return trace_of(name, calls, (*messages, *collectives), regions, everybody, ignored=ignored)
 
 
 def _table(file: Path) -> tuple[Ints, Fields, Ints]:
@@ -181,9 +175,10 @@ def _by_rank(tables: list[tuple[Ints, Fields, Ints]], ranks: int) -> Any:
         yield r, where[r]
 
 
-def _rank(own: int, of: tuple[Fields, Ints], ranks: int) -> tuple[Any, ...]:
-    """Region and time of each call of a rank, its messages, its collectives, actions left out."""
-    fields, rows = of
+def _actions(
+    own: int, fields: Fields, rows: Ints, ranks: int
+) -> tuple[Ints, NDArray[np.float64], Actions]:
+    """Region and time of each call of a rank, and its actions."""
     action = fields.values[fields.lines[rows] + 1]
     _, example, inverse = np.unique(action, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
@@ -196,21 +191,16 @@ def _rank(own: int, of: tuple[Fields, Ints], ranks: int) -> tuple[Any, ...]:
     order = np.argsort(region, kind="stable")
     edges = np.searchsorted(region[order], np.arange(len(_ACTIONS) + 1))
 
-    def lines(word: str) -> Ints:
-        return order[edges[_ACTIONS.index(word)] : edges[_ACTIONS.index(word) + 1]]
-
+    by_word = {
+        word: order[first:behind]
+        for word, (first, behind) in zip(_ACTIONS, pairwise(edges.tolist()), strict=True)
+    }
+    is_call = region < len(REGIONS)
+    inits = by_word["init"]
+    typed = inits.size and (fields.counts[rows[inits]] > 2).any()
+    number = np.cumsum(is_call) - 1
+    actions = Actions(own, ranks, fields, rows, number, by_word, TYPES[0] if typed else 1)
     pause = np.zeros(len(rows))
     for word, unit in (("compute", 1 / FLOPS), ("sleep", 1.0)):
-        which = lines(word)
-        pause[which] = reals(fields, rows[which], 2, word) * unit
-    passed = np.cumsum(pause)
-    is_call = region < len(REGIONS)
-    number = np.cumsum(is_call) - 1
-    width = 1
-    inits = lines("init")
-    if inits.size and (fields.counts[rows[inits]] > 2).any():
-        width = TYPES[0]
-    messages = messages_of(own, fields, rows, lines, number, width, ranks)
-    collectives = collectives_of(own, fields, rows, lines, number, width, ranks)
-    left = sum(len(lines(word)) for word in ("comm_size", "comm_split", "comm_dup"))
-    return region[is_call].astype(np.int64), passed[is_call], messages, collectives, left
+        pause[by_word[word]] = actions.reals(word) * unit
+    return region[is_call].astype(np.int64), np.cumsum(pause)[is_call], actions

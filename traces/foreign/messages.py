@@ -1,0 +1,210 @@
+"""Messages of a rank, from the calls that name a partner and those that complete requests.
+
+A number or address is used again, so that what a call of MPI_Wait means is the latest request that
+was begun under it. Tools do not always say whether MPI_Test found its request complete: then the
+last call that asked, before the number is used again, is taken for the one that did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.traces.foreign.trace_builder import Acts, Calls, acts_of
+from hopmap.traces.matching import Messages, matched
+
+Ints = NDArray[np.int64]
+
+
+class Part(IntEnum):
+    """What an entry does with a request."""
+
+    BEGIN = 0
+    INIT = 1  # makes a persistent request
+    START = 2  # begins a persistent request
+    END = 3
+    ASK = 4  # may end it
+    FORGET = 5  # frees or cancels it
+
+
+class Entries(NamedTuple):
+    """What calls of a rank do with requests, one entry per call and request.
+
+    Attributes
+    ----------
+    call : ndarray(int64)
+    key : ndarray(int64)
+        Number or address of the request.
+    part : ndarray(int64)
+        `Part`.
+    row : ndarray(int64)
+        Of a BEGIN or INIT, the send or receive that it stands for.
+    status : ndarray(int64)
+        Of an END or ASK, where its status stands, or -1.
+    """
+
+    call: Ints
+    key: Ints
+    part: Ints
+    row: Ints
+    status: Ints
+
+
+def entries(call: Ints, key: Ints, part: Any, row: Any = -1, status: Any = -1) -> Entries:
+    """List entries; numbers stand for all calls."""
+    wide = (np.broadcast_to(np.asarray(each, np.int64), len(call)) for each in (part, row, status))
+    return Entries(call, key, *wide)
+
+
+class Listed:
+    """Sends and receives of a rank as its calls list them, and what is done with their requests."""
+
+    def __init__(self) -> None:
+        none = np.zeros(0, dtype=np.int64)
+        self._rows: list[tuple[Ints, ...]] = [(none,) * 8]
+        self._requests = [entries(none, none, Part.END)]
+        self._count = 0
+
+    def add(
+        self,
+        call: Ints,
+        named: tuple[Any, Any, Any, Any],
+        sends: bool,
+        *,
+        status: Any = -1,
+        request: Ints | None = None,
+        part: Part = Part.BEGIN,
+    ) -> None:
+        """Note calls that name a partner.
+
+        Parameters
+        ----------
+        call : ndarray(int64, shape=(calls,))
+        named : tuple of ndarray(int64, shape=(calls,))
+            Partner, tag, communicator and bytes.
+        status : ndarray(int64, shape=(calls,)) or int
+            Where the status of a call that blocks stands, or -1.
+        request : ndarray(int64, shape=(calls,)), optional
+            Number or address of the request that `part` is done with; of calls that block, none.
+        """
+        columns = (sends, *named, request is None, status)
+        wide = (np.broadcast_to(np.asarray(each, np.int64), len(call)) for each in columns)
+        self._rows.append((call, *wide))
+        if request is not None:
+            self.note(call, request, part, self._count + np.arange(len(call)))
+        self._count += len(call)
+
+    def note(self, call: Ints, key: Ints, part: Any, row: Any = -1, status: Any = -1) -> None:
+        """Note what calls do with requests; see `Entries`."""
+        self._requests.append(entries(call, key, part, row, status))
+
+    def messages(self) -> tuple[Messages, Ints]:
+        """List messages in the order in which they were begun.
+
+        Returns
+        -------
+        messages : Messages
+            Partners as they are named.
+        status : ndarray(int64, shape=(messages,))
+            Where the status of the call that completes each stands, or -1.
+        """
+        call, sends, peer, tag, comm, size, blocks, told = (
+            np.concatenate(column) for column in zip(*self._rows, strict=True)
+        )
+        kept = np.flatnonzero(blocks)
+        whole = Entries(*map(np.concatenate, zip(*self._requests, strict=True)))
+        order = np.argsort(whole.call, kind="stable")
+        whole = Entries(*(column[order] for column in whole))
+        made, ended = completions(np.zeros_like(whole.key), whole.key, whole.part)
+        starts = (whole.part == Part.START) & (made >= 0)
+        begins = np.flatnonzero((whole.part == Part.BEGIN) | starts)
+        by = ended[begins]
+        row = np.concatenate((kept, whole.row[made[begins]]))
+        begun = np.concatenate((call[kept], whole.call[begins]))
+        done = np.concatenate((call[kept], np.where(by >= 0, whole.call[by], -1)))
+        status = np.concatenate((told[kept], np.where(by >= 0, whole.status[by], -1)))
+        order = np.argsort(begun, kind="stable")
+        row = row[order]
+        named = (column[row] for column in (peer, tag, comm, size))
+        return Messages(begun[order], done[order], sends[row] > 0, *named), status[order]
+
+
+def completions(rank: Ints, key: Ints, part: Ints) -> tuple[Ints, Ints]:
+    """Pair what begins a request with what ends it.
+
+    Parameters
+    ----------
+    rank, key, part : ndarray(int64, shape=(entries,))
+        Entries in the order in which each rank made them.
+
+    Returns
+    -------
+    made : ndarray(int64, shape=(entries,))
+        Of a BEGIN, itself; of a START, the INIT; -1 of others, and of a START without one.
+    ended : ndarray(int64, shape=(entries,))
+        Of a BEGIN or START, the entry that ends it, or -1; of what ends one, which.
+    """
+    count = len(rank)
+    made, ended = np.full(count, -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+    order = np.lexsort((np.arange(count), key, rank))
+    part, places = part[order], np.arange(count)
+    fresh = np.ones(count, dtype=np.bool_)
+    fresh[1:] = (key[order][1:] != key[order][:-1]) | (rank[order][1:] != rank[order][:-1])
+    first = np.maximum.accumulate(np.where(fresh, places, 0))
+
+    def latest(which: NDArray[np.bool_]) -> Ints:
+        found = np.maximum.accumulate(np.where(which, places, -1))
+        return np.where(found >= first, found, -1)
+
+    starts = part == Part.START
+    begins = starts | (part == Part.BEGIN)
+    init = latest(part == Part.INIT)
+    made[order[begins]] = order[begins]
+    made[order[starts]] = np.where(init[starts] >= 0, order[init[starts]], -1)
+    begun = latest(begins)
+    asks = np.flatnonzero((part == Part.ASK) & (begun >= 0))
+    ends = np.flatnonzero((part == Part.END) & (begun >= 0))[::-1]
+    by = np.full(count, -1, dtype=np.int64)
+    by[begun[asks]] = asks  # the last one stays
+    by[begun[ends]] = ends  # the first one stays, and is sure
+    done = np.flatnonzero(by >= 0)
+    ended[order[done]] = order[by[done]]
+    ended[order[by[done]]] = order[done]
+    return made, ended
+
+
+def settled(
+    tables: Sequence[Messages], calls: Calls, when: NDArray[np.float64]
+) -> tuple[tuple[Acts, Acts], dict[str, int]]:
+    """Put the messages of all ranks together, and find what their receives took.
+
+    Parameters
+    ----------
+    tables : sequence of Messages
+        By rank; calls are counted from the rank's first.
+    when : ndarray(float64, shape=(calls,))
+        Seconds, by which sends are offered to receives that leave something open.
+
+    Returns
+    -------
+    acts : (Acts, Acts)
+        See `acts_of`.
+    ignored : dict of str to int
+        Receives that left something open, see `Trace.ignored`.
+    """
+    rows = [
+        table._replace(
+            call=table.call + first, done=np.where(table.done >= 0, table.done + first, -1)
+        )
+        for table, first in zip(tables, calls.offsets.tolist(), strict=False)
+    ]
+    messages = Messages(*map(np.concatenate, zip(*rows, strict=True)))
+    messages, guessed, untold = matched(messages, calls.ranks()[messages.call], when[messages.call])
+    return acts_of(messages), {
+        "MPI_ANY_SOURCE or MPI_ANY_TAG, given to senders in order of time, in": guessed,
+        "receives that no message fits, left out, in": untold,
+    }
