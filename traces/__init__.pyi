@@ -7,9 +7,6 @@ from .formats.files import save_traffic as save_traffic
 from .nas.benchmarks import nas_folded as nas_folded
 from .nas.benchmarks import nas_trace as nas_trace
 from .nas.benchmarks import nas_traffic as nas_traffic
-from .nas.lu import lu_folded as lu_folded
-from .nas.lu import lu_trace as lu_trace
-from .nas.lu import lu_traffic as lu_traffic
 from .omissions import LeftOut as LeftOut
 from .otf2.files import read_pair_counts as read_pair_counts
 from .otf2.files import write_pair_counts as write_pair_counts

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .calls import CALL, count_calls, trace_of_calls
+from .calls import CALL, count_calls, trace_of_calls, with_requests
 from .safety.memory import require_memory
 from .trace import Kind, Records, Spans, Trace
 from .traffic import Traffic
@@ -127,40 +127,26 @@ def unfolded(folded: Folded) -> Trace:
     return replace(written, time=own.time, spans=own.spans, records=records)
 
 
-def written_out(parts: Parts) -> NDArray[np.void]:
-    """Table of all calls, iteration by iteration."""
-    return np.concatenate(
-        [
-            np.tile(written_out(part.body), part.times) if isinstance(part, Repeat) else part
-            for part in parts
-        ]
-    )
-
-
-def once(parts: Parts, at: int = 0) -> tuple[NDArray[np.void], list[tuple[int, int, int]]]:
-    """Table in which every body stands once, and (first call, call behind it, times) of loops."""
-    tables, loops = [], []
-    for part in parts:
-        if isinstance(part, Repeat):
-            table, inner = once(part.body, at)
-            loops += [*inner, (at, at + count_calls(table), part.times)]
-        else:
-            table = part
-        tables.append(table)
-        at += count_calls(table)
-    # Told the type, numpy does not find it out table by table, which would take half of the time.
-    return np.concatenate(tables, dtype=CALL), loops
-
-
-def folded_of_calls(
+def trace_of_parts(
     name: str,
     ranks: int,
-    programs: Iterable[tuple[NDArray[np.void], list[tuple[int, int, int]]]],
+    programs: Iterable[Parts],
+    communicators: Sequence[NDArray[np.int32]] = (),
+) -> Trace:
+    """Build the trace of a program given as parts per rank, all calls; see `trace_of_calls`."""
+    tables = (with_requests(_written_out(parts)) for parts in programs)
+    return trace_of_calls(name, ranks, tables, communicators)
+
+
+def folded_of_parts(
+    name: str,
+    ranks: int,
+    programs: Iterable[Parts],
     communicators: Sequence[NDArray[np.int32]] = (),
 ) -> Folded:
-    """Build the folded trace of a program given per rank as by `once`; see `trace_of_calls`."""
-    tables, loops = zip(*programs, strict=True)
-    trace = trace_of_calls(name, ranks, tables, communicators)
+    """Build the folded trace of a program given as parts per rank; see `trace_of_calls`."""
+    tables, loops = zip(*map(_once, programs), strict=True)
+    trace = trace_of_calls(name, ranks, map(with_requests, tables), communicators)
     # Every call begins with its ENTER.
     calls = np.append(np.flatnonzero(trace.kind == Kind.ENTER), trace.events)
     first = np.cumsum([0] + [count_calls(table) for table in tables])
@@ -171,6 +157,31 @@ def folded_of_calls(
     ]
     begin, end, times = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     return Folded(trace, calls[begin], calls[end], times)
+
+
+def _written_out(parts: Parts) -> NDArray[np.void]:
+    """Table of all calls, iteration by iteration."""
+    return np.concatenate(
+        [
+            np.tile(_written_out(part.body), part.times) if isinstance(part, Repeat) else part
+            for part in parts
+        ]
+    )
+
+
+def _once(parts: Parts, at: int = 0) -> tuple[NDArray[np.void], list[tuple[int, int, int]]]:
+    """Table in which every body stands once, and (first call, call behind it, times) of loops."""
+    tables, loops = [], []
+    for part in parts:
+        if isinstance(part, Repeat):
+            table, inner = _once(part.body, at)
+            loops += [*inner, (at, at + count_calls(table), part.times)]
+        else:
+            table = part
+        tables.append(table)
+        at += count_calls(table)
+    # Told the type, numpy does not find it out table by table, which would take half of the time.
+    return np.concatenate(tables, dtype=CALL), loops
 
 
 def traffic_of_folded(program: Folded) -> Traffic:

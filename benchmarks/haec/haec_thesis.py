@@ -24,8 +24,7 @@ from typing import NamedTuple
 from hopmap import evaluate, map_ranks
 from hopmap.scenarios.sweep import SHIPPED
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
-from hopmap.traces.nas.benchmarks import nas_traffic
+from hopmap.traces import Traffic, nas_traffic
 
 NETWORKS = ("mesh", "torus", "haec")
 SEARCHED = ("genetic", "random_sampling")
@@ -74,7 +73,7 @@ def counted(traffic: Traffic, spec: str, mapper: str, seed: int = 0) -> tuple[li
 
 def pair_rows() -> list[Row]:
     """All mappers whose rows are not random."""
-    traffic = lu_traffic("C", 64)
+    traffic = nas_traffic("lu.C.64")
     rows = []
     for (network, mapper), (total, *_) in published().items():
         if mapper not in SEARCHED:
@@ -109,7 +108,7 @@ def pairs() -> None:
 
 def minmd() -> None:
     """Print MinMD as the authors ran it and as it is printed, messages times hops."""
-    traffic, table = lu_traffic("C", 64), published()
+    traffic, table = nas_traffic("lu.C.64"), published()
     print(f"\n{'MinMD':<8}{'published':>14}{'ours':>14}{'by messages':>14}{'by bytes':>14}")
     for network in NETWORKS:
         spec = f"{network}:4x4x4"
@@ -122,7 +121,7 @@ def minmd() -> None:
 
 def seeds(number: int = 12) -> dict[str, int]:
     """Print what Bokhari's mapper gives by seed; return how often the published row, by network."""
-    traffic, table, hits = lu_traffic("C", 64), published(), {}
+    traffic, table, hits = nas_traffic("lu.C.64"), published(), {}
     print(f"\nBokhari's mapper with {number} seeds")
     for network in NETWORKS:
         rows = [
@@ -132,7 +131,7 @@ def seeds(number: int = 12) -> dict[str, int]:
         same = [seed for seed, row in enumerate(rows) if row == table[network, "bokhari"]]
         hits[network] = len(same)
         print(f"lu.C.64 {network}: the published row with {len(same)}: seeds {same}", flush=True)
-    large = lu_traffic("D", 512)
+    large = nas_traffic("lu.D.512")
     for network, theirs in OF_512.items():
         found = [
             counted(large, f"{network}:8x8x8", "bokhari(preset=thesis)", seed)[0][0]

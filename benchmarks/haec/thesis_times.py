@@ -16,7 +16,7 @@ import time
 
 from hopmap.mappers import map_ranks
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import lu_traffic
+from hopmap.traces import nas_traffic
 
 NETWORKS = ("mesh", "torus", "haec")
 SIZES = {"64": ("C", "4x4x4"), "512": ("D", "8x8x8"), "4096": ("D", "16x16x16")}
@@ -54,7 +54,7 @@ PUBLISHED: dict[str, dict[str, tuple[float | None, ...]]] = {
 def seconds_of(ranks: str, network: str, mapper: str) -> float:
     """Return the processor seconds of a mapper, compiled before."""
     bench, dims = SIZES[ranks]
-    traffic, topology = lu_traffic(bench, int(ranks)), topology_from_spec(f"{network}:{dims}")
+    traffic, topology = nas_traffic(f"lu.{bench}.{ranks}"), topology_from_spec(f"{network}:{dims}")
     least = float("inf")
     for _ in range(3):
         begin = time.process_time()

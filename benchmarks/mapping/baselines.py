@@ -22,7 +22,7 @@ import numpy as np
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import Topology, topology_from_spec
-from hopmap.traces import Traffic, load_traffic, lu_traffic
+from hopmap.traces import Traffic, load_traffic, nas_traffic
 
 MAPLIB = {  # ours: theirs
     "topo_aware(estimate=first)": "topo_aware",
@@ -98,7 +98,7 @@ def hierarchies(folder: Path) -> None:
 def scale(folder: Path) -> None:
     """Seconds and memory on 4,096 ranks."""
     del folder
-    traffic = lu_traffic("D", 4096)
+    traffic = nas_traffic("lu.D.4096")
     print("\nLU.D.4096: pair-hops on torus:16x16x16, seconds, peak MiB of the process")
     topology = topology_from_spec("torus:16x16x16")
     pairs = traffic.undirected()
@@ -119,9 +119,9 @@ def main(words: list[str]) -> None:
     if not words:
         raise SystemExit("expected: python benchmarks/mapping/baselines.py FOLDER [PART ...]")
     for pipeline in MAPLIB:  # compile
-        map_ranks(lu_traffic("C", 64), topology_from_spec("torus:4x4x4"), pipeline)
+        map_ranks(nas_traffic("lu.C.64"), topology_from_spec("torus:4x4x4"), pipeline)
     for pipeline in NAMES:
-        map_ranks(lu_traffic("C", 512), topology_from_spec("tree:4:16:8"), pipeline)
+        map_ranks(nas_traffic("lu.C.512"), topology_from_spec("tree:4:16:8"), pipeline)
     for part in words[1:] or PARTS:
         PARTS[part](Path(words[0]))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from hopmap.mappers import map_ranks, parse_pipeline
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import lu_traffic
+from hopmap.traces import nas_traffic
 
 CASES = {64: ("C", "4x4x4"), 512: ("D", "8x8x8"), 4096: ("D", "16x16x16")}
 FAMILIES = ("mesh", "torus", "haec")
@@ -64,7 +64,7 @@ THESIS: dict[int, dict[str, tuple[float | None, ...]]] = {
 
 def measured(ranks: int, spec: str, pipeline: str, seeds: int) -> tuple[int, float]:
     """Best pair-hops of the seeds, and processor seconds a seed."""
-    traffic, topology = lu_traffic(CASES[ranks][0], ranks), topology_from_spec(spec)
+    traffic, topology = nas_traffic(f"lu.{CASES[ranks][0]}.{ranks}"), topology_from_spec(spec)
     pairs = traffic.undirected()
     hops = []
     begin = time.process_time()
@@ -79,7 +79,7 @@ def main(sizes: list[int]) -> None:
     small, ring = topology_from_spec("torus:2x2x2"), np.arange(8)
     for pipeline in pipelines:  # compile
         if not parse_pipeline(pipeline)[0].info.needs_initial:
-            map_ranks(lu_traffic("C", 8), small, pipeline, initial=ring)
+            map_ranks(nas_traffic("lu.C.8"), small, pipeline, initial=ring)
     for ranks in sizes:
         grid = CASES[ranks][1]
         print(f"\nLU.{CASES[ranks][0]}.{ranks} on {grid}: pair-hops, seconds (thesis)")

@@ -22,7 +22,7 @@ import numpy as np
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.simulator import Parameters, Program, lower, program_of_traffic, simulate
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 from hopmap.traces.nas.benchmarks import nas_folded
 from hopmap.traces.otf2.read import read_trace
 from hopmap.traces.otf2.totals import read_traffic
@@ -51,7 +51,7 @@ def cases() -> Iterator[tuple[str, str, Traffic, Program]]:
         traffic = geometric(ranks)
         yield f"rgg.{ranks}", spec, traffic, program_of_traffic(traffic)
     program = lower(nas_folded("lu.B.512", steps=1))
-    yield "lu.B.512", "torus:8x8x8", lu_traffic("B", 512), program
+    yield "lu.B.512", "torus:8x8x8", nas_traffic("lu.B.512"), program
 
 
 def main(seconds: float = 20.0) -> None:

@@ -20,7 +20,7 @@ from hopmap.simulator import ENGINES, Parameters, Program, evaluate, link_loads,
 from hopmap.simulator.operations import NOTHING
 from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import Topology, topology_from_spec, torus
-from hopmap.traces import Traffic, lu_traffic, nas_folded, read_trace
+from hopmap.traces import Traffic, nas_folded, nas_traffic, read_trace
 
 Rows = Iterator[tuple[str, str, str, str, float]]
 DATA = Path(__file__).parents[2] / "tests" / "data"
@@ -39,7 +39,7 @@ def on_paths(graph: nx.DiGraph, traffic: Traffic, node_of: np.ndarray) -> Counte
 def metrics() -> Rows:
     """Yield the rows of static metrics."""
     for ranks, spec in ((64, "torus:4x4x4"), (512, "torus:8x8x8")):
-        traffic, topology = lu_traffic("C", ranks), topology_from_spec(spec)
+        traffic, topology = nas_traffic(f"lu.C.{ranks}"), topology_from_spec(spec)
         node_of = np.random.default_rng(0).permutation(topology.nodes)
         links = zip(topology.link_from.tolist(), topology.link_to.tolist(), strict=True)
         graph = nx.DiGraph(links)
@@ -52,7 +52,7 @@ def metrics() -> Rows:
             f"all metrics, lu.C.{ranks} on {spec}", f"{ours * 1e3:.2f} ms",
             "networkx, a search a pair", f"{theirs * 1e3:.0f} ms", theirs / ours,
         )  # fmt: skip
-    traffic, topology = lu_traffic("D", 4096), topology_from_spec("torus:16x16x16")
+    traffic, topology = nas_traffic("lu.D.4096"), topology_from_spec("torus:16x16x16")
     node_of = np.random.default_rng(0).permutation(topology.nodes)
     at = np.stack(np.unravel_index(np.arange(topology.nodes), (16, 16, 16)))
 

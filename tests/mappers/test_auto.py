@@ -17,7 +17,7 @@ from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.stop import Budget, Watch
 from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import Traffic, load_traffic, lu_traffic
+from hopmap.traces import Traffic, load_traffic, nas_traffic
 from hopmap.traces.patterns.stencils import stencil_traffic
 from support.traffic import grid_traffic
 
@@ -56,7 +56,7 @@ def test_the_given_mapping_is_never_worsened(member, objective):
 
 
 def test_a_perfect_order_ends_the_search_at_once():
-    topology, traffic = topology_from_spec("mesh:8x8"), lu_traffic("C", 64)
+    topology, traffic = topology_from_spec("mesh:8x8"), nas_traffic("lu.C.64")
     run = portfolio(
         traffic, topology, rng=np.random.default_rng(0), initial=np.arange(64),
         objective="cardinality", stop=Budget(),

@@ -5,7 +5,7 @@ import pytest
 
 from hopmap.mappers import map_ranks, parse_pipeline
 from hopmap.topologies import MappingError, topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 
 
 def test_a_pipeline_is_written_as_it_is_read():
@@ -14,7 +14,7 @@ def test_a_pipeline_is_written_as_it_is_read():
 
 
 def test_stages_hand_their_mapping_on():
-    traffic, topology = lu_traffic("C", 64), topology_from_spec("torus:4x4x4")
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec("torus:4x4x4")
     alone = map_ranks(traffic, topology, "hilbert")
     refined = map_ranks(traffic, topology, "hilbert | bokhari(rounds=1)")
     direct = map_ranks(traffic, topology, "bokhari(rounds=1)", initial=alone)
@@ -50,7 +50,7 @@ def test_what_is_wrong_is_named_in_one_line(text, message):
 
 def test_too_many_ranks_are_refused():
     with pytest.raises(MappingError, match="16 ranks do not fit on mesh:3x3"):
-        map_ranks(lu_traffic("S", 16), topology_from_spec("mesh:3x3"), "sweep")
+        map_ranks(nas_traffic("lu.S.16"), topology_from_spec("mesh:3x3"), "sweep")
 
 
 def test_seeds_give_different_random_mappings():

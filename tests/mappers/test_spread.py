@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import hopmap as hm
 from hopmap.mappers import map_ranks
 from hopmap.topologies import MappingError, topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 from support.commands import as_json
 
 
@@ -54,7 +54,7 @@ def test_spread_ranks_take_every_node(mapper):
 def test_a_start_that_is_not_spread_is_refused():
     with pytest.raises(MappingError, match="initial mapping: ranks 0, 1, 2, 3 on node 0: expected"):
         machine = hm.Machine("mesh:2x2x2*4", balanced=True)
-        hm.map_ranks(lu_traffic("S", 8), machine, "local_search", initial=[0] * 4 + [1] * 4)
+        hm.map_ranks(nas_traffic("lu.S.8"), machine, "local_search", initial=[0] * 4 + [1] * 4)
 
 
 def test_the_command_and_the_nodes_of_a_job(tmp_path):

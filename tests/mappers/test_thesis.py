@@ -7,7 +7,7 @@ import pytest
 from hopmap.mappers import MAPPERS, map_ranks, objective_value, parse_pipeline
 from hopmap.simulator.metrics.metrics import evaluate
 from hopmap.topologies import MappingError, topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 from support import ROOT
 
 CURVES = ("sweep", "scan", "peano", "gray", "hilbert")
@@ -26,7 +26,7 @@ def published_row(row: dict[str, str]) -> list[int]:
     ids=lambda row: f"{row['topology']}-{row['mapper']}",
 )
 def test_all_but_the_random_rows_of_table_a1_come_out_to_the_last_digit(row):
-    traffic, topology = lu_traffic("C", 64), topology_from_spec(f"{row['topology']}:4x4x4")
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec(f"{row['topology']}:4x4x4")
     node_of = map_ranks(traffic, topology, f"{row['mapper']}(preset=thesis)")
     ienpc = evaluate(traffic, topology, node_of, "maplib").messages.ienpc
     assert [ienpc.total, ienpc.avg, ienpc.min, ienpc.max] == published_row(row)
@@ -43,7 +43,7 @@ def test_the_table_has_nine_mappers_on_three_networks():
 def test_the_random_rows_lie_where_ours_do(compiled, family, name):
     """Five seeds: the published total is between the least and the most, or 7 % beyond."""
     (row,) = (r for r in ROWS if (r["topology"], r["mapper"]) == (family, name))
-    traffic, topology = lu_traffic("C", 64), topology_from_spec(f"{family}:4x4x4")
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec(f"{family}:4x4x4")
     totals = []
     for seed in range(5):
         node_of = map_ranks(traffic, topology, f"{name}(preset=thesis)", seed=seed)
@@ -71,7 +71,7 @@ def test_an_unknown_preset_is_refused_and_so_is_one_of_a_mapper_without():
 
 def test_by_bytes_minmd_is_worse_on_the_torus_than_by_messages():
     """Of the printed Algorithm 2 (docs/REPRODUCTION.md): 15.60 and 14.23 million messages."""
-    traffic, topology = lu_traffic("C", 64), topology_from_spec("torus:4x4x4")
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec("torus:4x4x4")
     million = [
         objective_value(
             traffic, topology, map_ranks(traffic, topology, f"minmd(weight={weight})"),
@@ -94,7 +94,7 @@ def test_the_start_of_bokharis_preset_runs_through_columns():
 
 
 def test_a_jump_has_as_many_exchanges_as_the_longest_side_has_nodes():
-    traffic, topology = lu_traffic("S", 16), topology_from_spec("mesh:2x8")
+    traffic, topology = nas_traffic("lu.S.16"), topology_from_spec("mesh:2x8")
     assert (
         map_ranks(traffic, topology, "bokhari(jumps=side, rounds=9)").tolist()
         == map_ranks(traffic, topology, "bokhari(jumps=8, rounds=9)").tolist()
@@ -105,4 +105,4 @@ def test_a_jump_has_as_many_exchanges_as_the_longest_side_has_nodes():
 @pytest.mark.parametrize("option", ["jumps=side", "start=columns"])
 def test_what_the_thesis_needs_a_box_for_is_refused_elsewhere(option):
     with pytest.raises(MappingError, match=f"{option}.*: expected a mesh, a torus or a HAEC Box"):
-        map_ranks(lu_traffic("S", 4), topology_from_spec("fattree:2x2"), f"bokhari({option})")
+        map_ranks(nas_traffic("lu.S.4"), topology_from_spec("fattree:2x2"), f"bokhari({option})")

@@ -77,17 +77,7 @@ class CgProblem(NamedTuple):
 
 
 def cg_problem(nas_class: str, ranks: int, steps: int | None = None) -> CgProblem:
-    """Lay a class out on ranks.
-
-    Parameters
-    ----------
-    nas_class : str
-        S, W, A, B, C, D or E.
-    ranks : int
-        A power of two, at most `MOST_RANKS`.
-    steps : int, optional
-        Rounds instead of the class's own.
-    """
+    """Lay a class out on a power of two of ranks, at most `MOST_RANKS`."""
     n, nonzer, own = parameters_of("CG", CLASSES, nas_class)
     if ranks > MOST_RANKS:
         raise TraceError(f"CG on {ranks} ranks: expected at most {MOST_RANKS}")

@@ -63,23 +63,12 @@ def ft_problem(
     steps: int | None = None,
     layout: tuple[int, int] | None = None,
 ) -> FtProblem:
-    """Lay a class out on ranks.
+    """Lay a class out on a power of two of ranks, at most one for each line of the grid.
 
     Parameters
     ----------
-    nas_class : str
-        S, W, A, B, C, D or E.
-    ranks : int
-        A power of two.
-    steps : int, optional
-        Time steps instead of the class's own.
     layout : (int, int), optional
         p1 and p2, as the file inputft.data may say, instead of 1 x ranks or nz x (ranks / nz).
-
-    Raises
-    ------
-    TraceError
-        Unknown class, a number that is no power of two, or more ranks than lines to share out.
     """
     nx, ny, nz, niter = parameters_of("FT", CLASSES, nas_class)
     log2_of("FT", ranks)

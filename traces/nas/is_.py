@@ -75,22 +75,10 @@ class IsProblem(NamedTuple):
 
 
 def is_problem(nas_class: str, ranks: int, steps: int | None = None) -> IsProblem:
-    """Lay a class out on ranks.
+    """Lay a class out on a power of two of ranks; `steps` are rankings.
 
-    Parameters
-    ----------
-    nas_class : str
-        S, W, A, B, C or D.
-    ranks : int
-        A power of two, at most 128 in class S and 1024 in others; at least 4 in class D.
-    steps : int, optional
-        Rankings instead of ten.
-
-    Raises
-    ------
-    TraceError
-        Unknown class, a rank count that it does not allow, more rankings than half a rank's keys,
-        of which each changes two.
+    There are at most 128 ranks in class S and 1024 in others, and at least 4 in class D. Rankings
+    are at most half of a rank's keys, of which each changes two.
     """
     log_keys, log_largest, log_buckets, (low, high) = parameters_of("IS", CLASSES, nas_class)
     log2_of("IS", ranks)

@@ -66,21 +66,9 @@ class LuProblem(NamedTuple):
 
 
 def lu_problem(nas_class: str, ranks: int, steps: int | None = None) -> LuProblem:
-    """Lay a class out on ranks.
+    """Lay a class out on ranks: Y is the largest divisor not above their root, X = ranks / Y.
 
-    Parameters
-    ----------
-    nas_class : str
-        S, W, A, B, C, D or E.
-    ranks : int
-        Y is the largest divisor not above its root, X = ranks / Y.
-    steps : int, optional
-        Time steps instead of the class's own.
-
-    Raises
-    ------
-    TraceError
-        Unknown class, or a layout that leaves a rank fewer than three points in x or y.
+    Every rank has at least three points in x and y.
     """
     n, itmax = parameters_of("LU", CLASSES, nas_class)
     if ranks < 1:
@@ -257,6 +245,3 @@ BENCHMARK = Benchmark(
     _pairs,
     grid=lambda p: {"dims": [p.X, p.Y], "periodic": [False, False]},
 )
-lu_traffic = BENCHMARK.traffic
-lu_trace = BENCHMARK.trace
-lu_folded = BENCHMARK.folded

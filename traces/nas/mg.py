@@ -97,17 +97,7 @@ class MgProblem(NamedTuple):
 
 
 def mg_problem(nas_class: str, ranks: int, steps: int | None = None) -> MgProblem:
-    """Lay a class out on ranks.
-
-    Parameters
-    ----------
-    nas_class : str
-        S, W, A, B, C, D or E.
-    ranks : int
-        A power of two, at most 131072.
-    steps : int, optional
-        V-cycles instead of the class's own.
-    """
+    """Lay a class out on a power of two of ranks, at most `MOST_RANKS`."""
     n, own = parameters_of("MG", CLASSES, nas_class)
     log_p = log2_of("MG", ranks)
     p1 = 1 << (log_p // 3)

@@ -108,22 +108,7 @@ class Layout(NamedTuple):
 
 
 def multipartition(solver: Solver, nas_class: str, ranks: int, steps: int | None = None) -> Layout:
-    """Lay a class out on ranks.
-
-    Parameters
-    ----------
-    nas_class : str
-        S, W, A, B, C, D or E.
-    ranks : int
-        A square number.
-    steps : int, optional
-        Time steps instead of the class's own.
-
-    Raises
-    ------
-    TraceError
-        Unknown class, a number that is not square, cells of fewer than three points an edge.
-    """
+    """Lay a class out on a square number of ranks, in cells of at least three points an edge."""
     name = solver.name.upper()
     n, niter = parameters_of(name, solver.classes, nas_class)
     p = isqrt(max(ranks, 0))

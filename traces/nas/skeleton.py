@@ -19,8 +19,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hopmap.traces.calls import Call, calls, trace_of_calls, with_requests
-from hopmap.traces.folded import Folded, Parts, folded_of_calls, once, written_out
+from hopmap.traces.calls import Call, calls
+from hopmap.traces.folded import Folded, Parts, folded_of_parts, trace_of_parts
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import Traffic
@@ -95,7 +95,7 @@ class Benchmark(Generic[P]):
     about : str
         The docstring of its file: what it computes, and its source.
     problem : callable
-        Lays a class out on ranks, with other steps than its own where they are given. Raises
+        Lays a class (S, W, A, ...) out on ranks, in its own time steps if none are given. Raises
         `TraceError` for a class, ranks or steps that the benchmark does not allow.
     programs : callable
         Yields all calls of one rank after the other, where an operation takes so many seconds.
@@ -150,17 +150,14 @@ class Benchmark(Generic[P]):
         A rank's times are its own computation only: what waiting costs is for a replay to say.
         Takes 60 bytes an event and about 6 events a message (LU.C.64: 54 million events).
         """
-        name = self._label(nas_class, ranks, steps)
-        problem = self.problem(nas_class, ranks, steps)
+        name, programs, communicators = self._program(nas_class, ranks, steps, flops)
         messages = int(self.traffic(nas_class, ranks, steps=steps).messages.sum())
         require_memory(
             BYTES_PER_MESSAGE * messages,
             f"{name}: the whole trace of {messages:,} messages",
             "take fewer steps",
         )
-        programs = self.programs(problem, ranks, seconds_per_operation(self.name.upper(), flops))
-        tables = (with_requests(written_out(parts)) for parts in programs)
-        return trace_of_calls(name, ranks, tables, self.communicators(problem, ranks))
+        return trace_of_parts(name, ranks, programs, communicators)
 
     def folded(
         self, nas_class: str, ranks: int, *, steps: int | None = None, flops: float = 1e9
@@ -172,15 +169,17 @@ class Benchmark(Generic[P]):
         Does not grow with steps: LU takes 15 kB a rank, whatever the class. Computation equals that
         of the trace but for the clock, whose nanoseconds do not divide evenly into iterations.
         """
-        name = self._label(nas_class, ranks, steps)
+        name, programs, communicators = self._program(nas_class, ranks, steps, flops)
+        return folded_of_parts(name, ranks, programs, communicators)
+
+    def _program(
+        self, nas_class: str, ranks: int, steps: int | None, flops: float
+    ) -> tuple[str, Iterator[Parts], Sequence[NDArray[np.int32]]]:
+        """Name, calls of each rank, and communicators."""
+        name = f"{self.name}.{nas_class}.{ranks}" + ("" if steps is None else f" ({steps} steps)")
         problem = self.problem(nas_class, ranks, steps)
         programs = self.programs(problem, ranks, seconds_per_operation(self.name.upper(), flops))
-        listed = ((with_requests(table), loops) for table, loops in map(once, programs))
-        return folded_of_calls(name, ranks, listed, self.communicators(problem, ranks))
-
-    def _label(self, nas_class: str, ranks: int, steps: int | None) -> str:
-        name = f"{self.name}.{nas_class}.{ranks}"
-        return name if steps is None else f"{name} ({steps} steps)"
+        return name, programs, self.communicators(problem, ranks)
 
 
 def parameters_of(benchmark: str, classes: Mapping[str, T], nas_class: str) -> T:

@@ -31,8 +31,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.calls import Call, calls, trace_of_calls, with_requests
-from hopmap.traces.folded import Folded, Parts, Repeat, folded_of_calls, once, written_out
+from hopmap.traces.calls import Call, calls
+from hopmap.traces.folded import Folded, Parts, Repeat, folded_of_parts, trace_of_parts
 from hopmap.traces.sources import Source
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
@@ -186,17 +186,15 @@ def training_folded(training: Training, name: str = "training") -> Folded:
     Ranks of a group call together; a group of one calls nothing.
     """
     groups = Groups(training)
-    programs = (once(_program(training, groups, rank)) for rank in range(training.ranks))
-    listed = ((with_requests(table), loops) for table, loops in programs)
-    return folded_of_calls(name, training.ranks, listed, groups.communicators)
+    programs = (_program(training, groups, rank) for rank in range(training.ranks))
+    return folded_of_parts(name, training.ranks, programs, groups.communicators)
 
 
 def training_trace(training: Training, name: str = "training") -> Trace:
     """Every call of a step, one after the other."""
     groups = Groups(training)
     programs = (_program(training, groups, rank) for rank in range(training.ranks))
-    tables = (with_requests(written_out(parts)) for parts in programs)
-    return trace_of_calls(name, training.ranks, tables, groups.communicators)
+    return trace_of_parts(name, training.ranks, programs, groups.communicators)
 
 
 class Groups:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import OBJECTIVES, map_ranks, objective_value
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 from support.slow import examples
 
 SMALL = ["mesh:3x2", "torus:5", "haec:2x1x3", "mesh:2*2", "torus:3x2", "mesh:6"]
@@ -59,7 +59,7 @@ def test_a_beam_does_not_claim_to_have_proved_what_it_cut_off():
 
 @pytest.mark.parametrize("spec", ["mesh:4x4x4", "torus:4x4x4", "haec:4x4x4"])
 def test_beyond_small_cases_the_beam_is_no_worse_than_its_start(compiled, spec):
-    traffic, topology = lu_traffic("C", 64), topology_from_spec(spec)
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec(spec)
     start, end = (
         objective_value(traffic, topology, map_ranks(traffic, topology, mapper), "hop_bytes")
         for mapper in ("minmd(rule=connected)", "astar(seconds=5)")

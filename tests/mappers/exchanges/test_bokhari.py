@@ -12,7 +12,7 @@ from hopmap.mappers.exchanges.bokhari_kernels import _fill
 from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.stop import Stop
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 from support.traffic import published_hops
 
 
@@ -156,7 +156,7 @@ def test_gains_are_what_an_exchange_takes_off_the_cost(spec, objective):
 )
 def test_lu_on_64_nodes_is_no_worse_than_in_the_thesis(spec, published):
     """Both counted as published: 12,447,703 on the mesh are 154 times 80,829 messages."""
-    traffic, topology = lu_traffic("C", 64), topology_from_spec(spec)
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec(spec)
     hops = [
         published_hops(traffic, topology, map_ranks(traffic, topology, "bokhari", seed=seed))
         for seed in range(5)
@@ -173,7 +173,7 @@ def test_lu_on_64_nodes_is_no_worse_than_in_the_thesis(spec, published):
     ],
 )
 def test_lu_on_512_nodes_is_no_worse_than_in_the_thesis(compiled, spec, most):
-    traffic, topology = lu_traffic("D", 512), topology_from_spec(spec)
+    traffic, topology = nas_traffic("lu.D.512"), topology_from_spec(spec)
     hops = [
         pair_hops(traffic, topology, map_ranks(traffic, topology, "bokhari", seed=seed))
         for seed in range(5)
@@ -182,5 +182,5 @@ def test_lu_on_512_nodes_is_no_worse_than_in_the_thesis(compiled, spec, most):
 
 
 def test_a_perfect_mapping_is_left_at_once():
-    traffic, topology = lu_traffic("S", 16), topology_from_spec("mesh:4x4")
+    traffic, topology = nas_traffic("lu.S.16"), topology_from_spec("mesh:4x4")
     assert map_ranks(traffic, topology, "bokhari").tolist() == list(range(16))

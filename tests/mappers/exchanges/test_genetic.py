@@ -14,7 +14,7 @@ from hopmap.mappers.exchanges.genetic_kernels import (
 )
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import MappingError, topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 from support.slow import slow
 
 
@@ -40,7 +40,7 @@ def test_ordered_crossover_the_other_way_round():
 @pytest.mark.parametrize("seeds", [1, *slow(3)])
 def test_it_beats_random_sampling_clearly(compiled, spec, seeds):
     """Even the worst of three seeds against the best, and by 7 per cent on average."""
-    traffic, topology = lu_traffic("C", 64), topology_from_spec(spec)
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec(spec)
 
     def hops(mapper: str) -> list[int]:
         mappings = [map_ranks(traffic, topology, mapper, seed=seed) for seed in range(seeds)]
@@ -116,7 +116,7 @@ def test_a_plain_roulette_has_the_cardinalities_themselves(monkeypatch):
         return _roulette(fitness)
 
     monkeypatch.setattr(genetic, "_roulette", told)
-    traffic, topology = lu_traffic("C", 64), topology_from_spec("torus:4x4x4")
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec("torus:4x4x4")
     for roulette in ("plain", "scaled"):
         map_ranks(traffic, topology, f"genetic(generations=1, tries=1, roulette={roulette})")
     plain, scaled = shares
@@ -142,6 +142,6 @@ def test_the_best_lives_on_only_where_there_is_an_elite():
 def test_a_plain_roulette_needs_what_is_maximised():
     with pytest.raises(MappingError, match="roulette=plain: objective=hop_bytes: expected cardin"):
         map_ranks(
-            lu_traffic("S", 4), topology_from_spec("mesh:2x2"),
+            nas_traffic("lu.S.4"), topology_from_spec("mesh:2x2"),
             "genetic(preset=thesis, objective=hop_bytes)",
         )  # fmt: skip

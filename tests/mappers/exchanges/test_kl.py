@@ -22,7 +22,7 @@ from hopmap.mappers.exchanges.kl_kernels import (
 )
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import OutOfMemoryError, Traffic, lu_traffic
+from hopmap.traces import OutOfMemoryError, Traffic, nas_traffic
 from support.slow import examples
 from support.traffic import placed_anywhere
 
@@ -173,14 +173,14 @@ def test_candidates_are_the_pairs_of_slots_within_t_on_different_nodes(case):
 
 @pytest.mark.parametrize("t", [1, 2, 4])
 def test_passes_go_on_until_one_gains_nothing(t):
-    traffic, topology = lu_traffic("W", 32), topology_from_spec("torus:4x4x2")
+    traffic, topology = nas_traffic("lu.W.32"), topology_from_spec("torus:4x4x2")
     end = map_ranks(traffic, topology, f"random | kl(t={t})", seed=3)
     again = map_ranks(traffic, topology, f"kl(t={t})", initial=end)
     assert again.tolist() == end.tolist()
 
 
 def test_a_threshold_ends_it_after_the_pass_that_gained_less():
-    traffic, topology = lu_traffic("W", 64), topology_from_spec("mesh:4x4x4")
+    traffic, topology = nas_traffic("lu.W.64"), topology_from_spec("mesh:4x4x4")
     start = map_ranks(traffic, topology, "random", seed=1)
     run = started(traffic, topology, start, 1)
     cost, passes = total_cost(run.model, run.state.places), []
@@ -200,7 +200,7 @@ def test_a_threshold_ends_it_after_the_pass_that_gained_less():
 
 def test_improvement_over_random_grows_with_t_and_is_the_papers(compiled):
     """Tables 3 to 5: 40 to 75 % for matrices of meshes on 512 processors, as t = 1, 2, 4."""
-    traffic, topology = lu_traffic("D", 512), topology_from_spec("torus:8x8x8")
+    traffic, topology = nas_traffic("lu.D.512"), topology_from_spec("torus:8x8x8")
     better = []
     for t in (1, 2, 4):
         shares = []
@@ -223,7 +223,7 @@ def test_ranks_move_to_free_slots():
 
 
 def test_a_perfect_mapping_is_left_as_it_is():
-    traffic, topology = lu_traffic("S", 16), topology_from_spec("mesh:4x4")
+    traffic, topology = nas_traffic("lu.S.16"), topology_from_spec("mesh:4x4")
     end = map_ranks(traffic, topology, "kl", initial=np.arange(16))
     assert end.tolist() == list(range(16))
 
@@ -231,6 +231,6 @@ def test_a_perfect_mapping_is_left_as_it_is():
 def test_more_swaps_than_fit_are_refused(monkeypatch):
     free = SimpleNamespace(available=2**10)
     monkeypatch.setattr("psutil.virtual_memory", lambda: free)
-    traffic, topology = lu_traffic("S", 16), topology_from_spec("mesh:4x4")
+    traffic, topology = nas_traffic("lu.S.16"), topology_from_spec("mesh:4x4")
     with pytest.raises(OutOfMemoryError, match=r"mapper kl: t=9: 120 swaps .*a smaller t"):
         map_ranks(traffic, topology, "kl(t=9)")

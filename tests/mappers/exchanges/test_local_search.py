@@ -12,7 +12,7 @@ from hopmap.mappers.exchanges.local_search import started
 from hopmap.mappers.exchanges.local_search_kernels import WITHIN, dense_gain, exchange, improve
 from hopmap.mappers.objectives import cost_model, nearest, with_free_slots
 from hopmap.topologies import MappingError, topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 from support.slow import examples
 from support.traffic import placed_anywhere
 
@@ -169,7 +169,7 @@ def test_no_two_slots_are_nearer_than_the_bound_says(spec):
 
 def test_larger_neighbourhoods_find_better_mappings(compiled):
     """Table 3: N_1, N_2 and N_10 from a poor start, N_10 about as good as N^2."""
-    traffic, topology = lu_traffic("D", 256), topology_from_spec("tree:4:16:4@1:10:100")
+    traffic, topology = nas_traffic("lu.D.256"), topology_from_spec("tree:4:16:4@1:10:100")
     mean = {
         n: np.mean(
             [
@@ -191,7 +191,7 @@ def test_larger_neighbourhoods_find_better_mappings(compiled):
 
 
 def test_pruned_blocks_as_large_as_the_machine_are_all_pairs():
-    traffic, topology = lu_traffic("S", 16), topology_from_spec("tree:4:4@1:10")
+    traffic, topology = nas_traffic("lu.S.16"), topology_from_spec("tree:4:4@1:10")
     start = map_ranks(traffic, topology, "random", seed=3)
     pruned, every = (
         map_ranks(traffic, topology, f"local_search(neighbourhood={n})", initial=start).tolist()
@@ -209,7 +209,7 @@ def test_ranks_move_to_free_slots():
 
 @pytest.mark.parametrize("text", ["0", "N0", "-1", "N3x", "all", "1.5"])
 def test_an_unknown_neighbourhood_is_refused(text):
-    topology, traffic = topology_from_spec("mesh:4"), lu_traffic("S", 4)
+    topology, traffic = topology_from_spec("mesh:4"), nas_traffic("lu.S.4")
     with pytest.raises(MappingError, match=f"neighbourhood={text}: expected N2, Np, or a number"):
         map_ranks(traffic, topology, f"sweep | local_search(neighbourhood={text})")
 
@@ -217,7 +217,7 @@ def test_an_unknown_neighbourhood_is_refused(text):
 @pytest.mark.parametrize("text", ["1", "N1", "N_1", "n1"])
 def test_a_neighbourhood_may_be_written_as_in_the_paper(text):
     assert parse_pipeline(f"random | local_search(neighbourhood={text})")
-    topology, traffic = topology_from_spec("torus:4x4"), lu_traffic("S", 16)
+    topology, traffic = topology_from_spec("torus:4x4"), nas_traffic("lu.S.16")
     plain, written = (
         map_ranks(traffic, topology, f"random | local_search(neighbourhood={n})").tolist()
         for n in ("1", text)
@@ -226,7 +226,7 @@ def test_a_neighbourhood_may_be_written_as_in_the_paper(text):
 
 
 def test_spent_time_leaves_the_start_as_it_is():
-    topology, traffic = topology_from_spec("torus:4x4"), lu_traffic("S", 16)
+    topology, traffic = topology_from_spec("torus:4x4"), nas_traffic("lu.S.16")
     start = map_ranks(traffic, topology, "random")
     end = map_ranks(traffic, topology, "local_search", initial=start, seconds=0)
     assert end.tolist() == start.tolist()

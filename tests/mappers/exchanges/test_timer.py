@@ -9,12 +9,12 @@ from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.partitions.model_creation import bisection_model
 from hopmap.simulator import evaluate
 from hopmap.topologies import MappingError, topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 
 
 def test_more_hierarchies_are_never_worse():
     """With one seed the first hierarchies are the same."""
-    traffic, topology = lu_traffic("A", 64), topology_from_spec("torus:8x8")
+    traffic, topology = nas_traffic("lu.A.64"), topology_from_spec("torus:8x8")
     start = map_ranks(traffic, topology, "random", seed=3)
     reached = [
         objective_value(
@@ -32,7 +32,7 @@ def test_more_hierarchies_are_never_worse():
 @pytest.mark.parametrize("spec", ["mesh:4x4", "torus:4x6", "hypercube:5", "torus:4x2*4"])
 def test_random_mappings_get_better(spec):
     topology = topology_from_spec(spec)
-    traffic = lu_traffic("A", 16)
+    traffic = nas_traffic("lu.A.16")
     start = map_ranks(traffic, topology, "random", seed=1)
     end = map_ranks(traffic, topology, "timer", initial=start)
     before, after = (objective_value(traffic, topology, m, "hop_bytes") for m in (start, end))
@@ -112,14 +112,14 @@ def test_ranks_go_to_free_slots_only_if_told():
 
 @pytest.mark.parametrize("spec", ["torus:5x4", "haec:2x2x2"])
 def test_networks_that_are_no_partial_cubes_are_refused(spec):
-    topology, traffic = topology_from_spec(spec), lu_traffic("S", 4)
+    topology, traffic = topology_from_spec(spec), nas_traffic("lu.S.4")
     with pytest.raises(MappingError, match=rf"^mapper timer: {spec} is no partial cube") as refused:
         map_ranks(traffic, topology, "sweep | timer")
     assert "\n" not in str(refused.value)
 
 
 def test_cardinality_is_no_sum_over_cuts():
-    topology, traffic = topology_from_spec("mesh:4"), lu_traffic("S", 4)
+    topology, traffic = topology_from_spec("mesh:4"), nas_traffic("lu.S.4")
     with pytest.raises(MappingError, match=r"objective=cardinality: expected hop_bytes\|hop"):
         map_ranks(traffic, topology, "sweep | timer(objective=cardinality)")
 

@@ -7,7 +7,7 @@ from hopmap.mappers import map_ranks
 from hopmap.mappers.greedy.minmd import links_as_visited, pairs_as_popped
 from hopmap.mappers.greedy.minmd_kernels import listed_by_hash
 from hopmap.topologies import MappingError, topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 from support.traffic import published_hops
 
 
@@ -30,7 +30,7 @@ def test_the_limit_of_ranks_a_node_rises_only_when_all_nodes_are_full():
 )
 def test_lu_on_64_nodes(spec, published):
     """Both counted as published; ties decide, and ours are never worse."""
-    traffic, topology = lu_traffic("C", 64), topology_from_spec(spec)
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec(spec)
 
     def hops(mapper):
         return published_hops(traffic, topology, map_ranks(traffic, topology, mapper))
@@ -97,6 +97,6 @@ def test_bytes_and_messages_weigh_differently():
 def test_connecting_ranks_has_no_order_of_maplib():
     with pytest.raises(MappingError, match="order=maplib: expected it without rule=connected"):
         map_ranks(
-            lu_traffic("S", 4), topology_from_spec("mesh:2x2"),
+            nas_traffic("lu.S.4"), topology_from_spec("mesh:2x2"),
             "minmd(rule=connected, order=maplib)",
         )  # fmt: skip

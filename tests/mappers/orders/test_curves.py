@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
 from hopmap.topologies import MappingError, Topology, haec, mesh, topology_from_spec, torus
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 from support.slow import examples
 
 CURVES = ["sweep", "scan", "peano", "gray", "hilbert"]
@@ -134,7 +134,7 @@ def test_an_axis_of_one_node_does_not_matter():
 )
 def test_pair_hops_of_lu_on_64_nodes(name, on_mesh, on_torus, on_haec):
     """Real dimension-order hops; the thesis' own figures for the mesh are wrong."""
-    traffic = lu_traffic("C", 64)
+    traffic = nas_traffic("lu.C.64")
     pairs = traffic.undirected()
     for build, expected in ((mesh, on_mesh), (torus, on_torus), (haec, on_haec)):
         topology = build((4, 4, 4))

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from hopmap.mappers import cost_kernels, map_ranks, objective_value
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 
 
 def line_of(ranks: int) -> Traffic:
@@ -17,7 +17,7 @@ def line_of(ranks: int) -> Traffic:
 
 
 def test_more_samples_of_a_seed_are_never_worse_and_soon_better():
-    traffic, topology = lu_traffic("C", 64), topology_from_spec("torus:4x4x4")
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec("torus:4x4x4")
     values = [
         objective_value(
             traffic, topology, map_ranks(traffic, topology, f"random_sampling(samples={n})"),
@@ -32,7 +32,7 @@ def test_more_samples_of_a_seed_are_never_worse_and_soon_better():
 @pytest.mark.parametrize("seed", range(4))
 def test_the_best_is_kept_over_all_batches(seed):
     """Samples are drawn a thousand at a time."""
-    traffic, topology = lu_traffic("C", 64), topology_from_spec("torus:4x4x4")
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec("torus:4x4x4")
     values = [
         objective_value(
             traffic, topology,
@@ -79,7 +79,7 @@ def test_every_mapping_is_as_likely_as_any_other():
 
 def test_its_mean_cardinality_on_a_torus_is_that_of_chance():
     """Of 63 other nodes 6 are neighbours: 10.7 of 112 pairs in the mean of one sample."""
-    traffic, topology = lu_traffic("C", 64), topology_from_spec("torus:4x4x4")
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec("torus:4x4x4")
     values = [
         objective_value(
             traffic, topology, map_ranks(traffic, topology, "random_sampling(samples=1)", seed=s),

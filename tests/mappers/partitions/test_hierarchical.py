@@ -7,7 +7,7 @@ import pytest
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import MappingError, topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 
 MAPPERS = ["topdown", "bottomup"]
 
@@ -57,14 +57,14 @@ def test_as_many_ranks_as_slots_fill_the_machine(name, spec):
 @pytest.mark.parametrize("name", MAPPERS)
 def test_few_ranks_stay_together(name):
     """16 ranks that fit on one of eight subsystems are not spread over two."""
-    traffic, topology = lu_traffic("S", 16), topology_from_spec("tree:4:4:8@1:10:100")
+    traffic, topology = nas_traffic("lu.S.16"), topology_from_spec("tree:4:4:8@1:10:100")
     node_of = map_ranks(traffic, topology, name)
     assert topology.distance(node_of[:1], node_of).max() <= 10
 
 
 def test_topdown_solves_lu_on_4x4x4():
     """112 edges of the 8 x 8 grid: 64 within 2 x 2, 32 within 4 x 4, 16 between these."""
-    traffic, topology = lu_traffic("C", 64), topology_from_spec("tree:4:4:4@1:10:100")
+    traffic, topology = nas_traffic("lu.C.64"), topology_from_spec("tree:4:4:4@1:10:100")
     pairs = traffic.undirected()
     once = Traffic.from_pairs(64, pairs.src, pairs.dst, np.ones(112, int), np.ones(112, int))
     for setting in ("", "(in_order=false)", "(preset=eco, in_order=false)"):
@@ -74,7 +74,7 @@ def test_topdown_solves_lu_on_4x4x4():
 
 def test_topdown_and_local_search_beat_the_greedy_construction(compiled):
     """Section 5.1: by half on average, and local search adds to it."""
-    traffic, topology = lu_traffic("D", 256), topology_from_spec("tree:4:16:4@1:10:100")
+    traffic, topology = nas_traffic("lu.D.256"), topology_from_spec("tree:4:16:4@1:10:100")
     greedy, top, both = (
         objective_value(traffic, topology, map_ranks(traffic, topology, pipeline), "hop_bytes")
         for pipeline in ("mueller_merbach", "topdown(in_order=false)", "topdown | local_search")
@@ -87,7 +87,7 @@ def test_topdown_and_local_search_beat_the_greedy_construction(compiled):
 def test_a_network_without_subsystems_is_refused(name, spec):
     words = f"mapper {name}: {spec} is not made of nested subsystems: expected a tree"
     with pytest.raises(MappingError, match=words):
-        map_ranks(lu_traffic("S", 16), topology_from_spec(spec), name)
+        map_ranks(nas_traffic("lu.S.16"), topology_from_spec(spec), name)
 
 
 @pytest.mark.parametrize("name", MAPPERS)

@@ -20,7 +20,7 @@ from hopmap.scenarios.figures.style import style
 from hopmap.simulator import LinkUse
 from hopmap.simulator.parameters.calibration import PingPong, calibrate
 from hopmap.topologies import topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
+from hopmap.traces import Traffic, nas_traffic
 
 
 def drawn(figure: Figure) -> list[Text]:
@@ -83,7 +83,7 @@ def test_numbers_of_links_and_names_of_planes(spec):
 )
 def test_lines_between_ranks_are_not_cut_at_the_last_plane(spec, ranks):
     topology = topology_from_spec(spec)
-    figure = mapping_view(topology, np.arange(ranks), lu_traffic("A", ranks), title=spec)
+    figure = mapping_view(topology, np.arange(ranks), nas_traffic(f"lu.A.{ranks}"), title=spec)
     axes = figure.axes[0]
     lines = next(c for c in axes.collections if type(c).__name__ == "LineCollection")
     y = np.concatenate([segment[:, 1] for segment in lines.get_segments()])

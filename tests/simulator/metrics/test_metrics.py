@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.simulator.metrics.metrics import MetricsError, evaluate, hot_links, link_loads
 from hopmap.topologies import MappingError, Topology, topology_from_spec
-from hopmap.traces import Traffic, lu_traffic
-from hopmap.traces.nas.benchmarks import nas_traffic
+from hopmap.traces import Traffic, nas_traffic
 from support import ROOT
 
 CURVES = ("sweep", "scan", "peano", "gray", "hilbert")
@@ -148,7 +147,7 @@ def test_mean_hops_are_of_messages_that_another_rank_gets():
 def test_of_several_ranks_a_node_the_published_ianlc_is_of_pairs():
     """MapLib: lu.S.16 by sweep on mesh:2x2x1*4, 12 pairs on nodes, 1,130 on average."""
     topology = topology_from_spec("mesh:2x2x1*4")
-    traffic = lu_traffic("S", 16)
+    traffic = nas_traffic("lu.S.16")
     node_of = map_ranks(traffic, topology, "sweep")
     ianlc = evaluate(traffic, topology, node_of, "maplib").messages.ianlc
     ours = evaluate(traffic, topology, node_of).messages.ianlc
@@ -221,7 +220,7 @@ with TABLE.open() as stream:
 
 @pytest.mark.parametrize("row", CURVE_ROWS, ids=lambda row: f"{row['topology']}-{row['mapper']}")
 def test_table_a1_of_the_haec_thesis_to_the_last_digit(row):
-    traffic = lu_traffic("C", 64)
+    traffic = nas_traffic("lu.C.64")
     topology = topology_from_spec(f"{row['topology']}:4x4x4")
     node_of = map_ranks(traffic, topology, row["mapper"])
     ienpc = evaluate(traffic, topology, node_of, "maplib").messages.ienpc
@@ -245,7 +244,7 @@ def test_the_table_has_all_fifteen_curve_rows():
 )
 def test_correct_pair_hops_of_the_curves(curve, mesh, torus, haec):
     """Each of the 112 neighbour pairs of LU.C.64 counted once, times its hops."""
-    traffic = lu_traffic("C", 64)
+    traffic = nas_traffic("lu.C.64")
     for family, expected in (("mesh", mesh), ("torus", torus), ("haec", haec)):
         topology = topology_from_spec(f"{family}:4x4x4")
         node_of = map_ranks(traffic, topology, curve)
@@ -256,7 +255,9 @@ def test_correct_pair_hops_of_the_curves(curve, mesh, torus, haec):
 
 
 def test_json_has_the_documented_keys():
-    metrics = evaluate(lu_traffic("S", 4), topology_from_spec("mesh:2x2"), [0, 1, 2, 3]).to_dict()
+    metrics = evaluate(
+        nas_traffic("lu.S.4"), topology_from_spec("mesh:2x2"), [0, 1, 2, 3]
+    ).to_dict()
     assert list(metrics) == [
         *("convention", "ranks", "nodes", "cardinality", "pairs", "messages", "bytes"),
         "hot_links",
@@ -272,7 +273,7 @@ def test_json_has_the_documented_keys():
 
 
 def test_wrong_use_is_refused():
-    traffic, topology = lu_traffic("S", 4), topology_from_spec("mesh:2x2")
+    traffic, topology = nas_traffic("lu.S.4"), topology_from_spec("mesh:2x2")
     with pytest.raises(MetricsError, match="expected one of hopmap, maplib"):
         evaluate(traffic, topology, [0, 1, 2, 3], "mablib")
     with pytest.raises(MappingError, match="places 3 ranks: expected 4"):

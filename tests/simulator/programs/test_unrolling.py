@@ -13,8 +13,8 @@ from hopmap.simulator import ENGINES, DeadlockError, Op, Parameters, lower, prog
 from hopmap.simulator.programs.unrolling import unrolled, without_loops
 from hopmap.topologies import mesh, torus
 from hopmap.traces import nas_folded, nas_trace, nas_traffic
-from hopmap.traces.calls import Call, calls, trace_of_calls
-from hopmap.traces.folded import Repeat, folded_of_calls, once, written_out
+from hopmap.traces.calls import Call, calls
+from hopmap.traces.folded import Repeat, folded_of_parts, trace_of_parts
 from support.random_loops import random_loop_runs
 from support.results import bits
 from support.slow import examples
@@ -196,9 +196,8 @@ def _without_own(part):
 def test_computation_stays_in_its_loop_though_a_call_moves_nothing(parts):
     communicators = [np.zeros(1, dtype=np.int32)]
     busy, other = parts, [_without_own(part) for part in parts]
-    folded = folded_of_calls("loops", 2, [once(busy), once(other)], communicators)
-    tables = [written_out(busy), written_out(other)]
-    plain = trace_of_calls("loops", 2, tables, communicators)
+    folded = folded_of_parts("loops", 2, [busy, other], communicators)
+    plain = trace_of_parts("loops", 2, [busy, other], communicators)
     spans = [
         simulate(lower(trace), mesh((2,)), [0, 1], engine="compiled").makespan
         for trace in (folded, plain)

@@ -10,8 +10,6 @@ from hopmap.traces import (
     Trace,
     TraceError,
     load_traffic,
-    lu_trace,
-    lu_traffic,
     nas_trace,
     nas_traffic,
     read_trace,
@@ -31,7 +29,7 @@ from support import DATA, about
     ],
 )
 def test_published_totals(nas_class, ranks, messages, volume, low, high, perimeter):
-    traffic = lu_traffic(nas_class, ranks)
+    traffic = nas_traffic(f"lu.{nas_class}.{ranks}")
     assert traffic.messages.sum() == messages
     assert traffic.bytes.sum() == volume
     both = traffic.undirected()
@@ -43,8 +41,8 @@ def test_the_full_program_has_the_traffic_of_the_formula():
     for nas_class in ["S", "W"]:
         for ranks in [1, 2, 3, 4, 6, 9, 16]:
             with about(nas_class, ranks):
-                trace = lu_trace(nas_class, ranks, steps=3)
-                assert traffic_of(trace).same_as(lu_traffic(nas_class, ranks, steps=3))
+                trace = nas_trace(f"lu.{nas_class}.{ranks}", steps=3)
+                assert traffic_of(trace).same_as(nas_traffic(f"lu.{nas_class}.{ranks}", steps=3))
 
 
 def recorded(folder: Path) -> list[tuple[str, str, int, int | None]]:
@@ -59,11 +57,11 @@ def recorded(folder: Path) -> list[tuple[str, str, int, int | None]]:
 
 
 def assert_equals_recording(path: str, nas_class: str, ranks: int, steps: int | None) -> None:
-    traffic = lu_traffic(nas_class, ranks, steps=steps)
+    traffic = nas_traffic(f"lu.{nas_class}.{ranks}", steps=steps)
     assert traffic.same_as(load_traffic(f"{path}.p2p.csv"))
     if not Path(path).is_dir():
         return  # only the matrix is unpacked
-    ours, theirs = lu_trace(nas_class, ranks, steps=steps), read_trace(path)
+    ours, theirs = nas_trace(f"lu.{nas_class}.{ranks}", steps=steps), read_trace(path)
     for rank in range(ranks):
         assert calls_of(ours, rank) == calls_of(theirs, rank)
 
@@ -94,11 +92,11 @@ def test_every_recorded_run(shared):
 
 
 def test_the_generated_archive_reduces_to_the_same_matrix(tmp_path):
-    write_trace(lu_trace("S", 4), tmp_path / "lu.otf2")
+    write_trace(nas_trace("lu.S.4"), tmp_path / "lu.otf2")
     again = read_trace(tmp_path / "lu.otf2")
     assert traffic_of(again).same_as(load_traffic(DATA / "lu.S.4.p2p.csv"))
     for rank in range(4):
-        assert calls_of(again, rank) == calls_of(lu_trace("S", 4), rank)
+        assert calls_of(again, rank) == calls_of(nas_trace("lu.S.4"), rank)
 
 
 def test_layouts():
@@ -111,13 +109,13 @@ def test_layouts():
 
 
 def test_the_compute_model_spends_the_benchmarks_operations_at_the_rate():
-    slow, fast = (lu_trace("S", 4, steps=2, flops=rate) for rate in (1e6, 1e9))
+    slow, fast = (nas_trace("lu.S.4", steps=2, flops=rate) for rate in (1e6, 1e9))
     spent = [trace.time.max() for trace in (slow, fast)]
     assert spent[0] == pytest.approx(1000 * spent[1], rel=1e-3)
     # 2 + 1 time steps of a quarter of the points, and three right-hand sides besides.
     step = 1984.77 * 12**3 - 10923.3 * 12**2 + 27770.9 * 12 - 144010
     assert spent[0] == pytest.approx((3 + 3 * 0.2) * step / 4 / 1e6, rel=1e-6)
-    assert lu_trace("S", 4, steps=2, flops=0).duration == 0
+    assert nas_trace("lu.S.4", steps=2, flops=0).duration == 0
 
 
 @pytest.mark.parametrize(
@@ -137,4 +135,4 @@ def test_wrong_names_are_refused(name, message):
 
 
 def test_names_are_not_case_sensitive():
-    assert nas_traffic("LU.s.4").same_as(lu_traffic("S", 4))
+    assert nas_traffic("LU.s.4").same_as(nas_traffic("lu.S.4"))

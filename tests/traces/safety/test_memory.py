@@ -11,9 +11,8 @@ from hopmap.simulator import lower, simulate
 from hopmap.topologies import torus
 from hopmap.traces import (
     OutOfMemoryError,
-    lu_folded,
-    lu_trace,
     nas_folded,
+    nas_trace,
     nas_traffic,
     read_trace,
     require_memory,
@@ -45,11 +44,11 @@ def test_the_line_names_what_needs_how_much_and_what_to_do_instead(free):
 
 def test_a_trace_of_two_billion_messages_is_refused_at_once():
     with pytest.raises(OutOfMemoryError, match=r"lu\.D\.4096: .* 1,975,849,596 messages"):
-        lu_trace("D", 4096)
+        nas_trace("lu.D.4096")
 
 
 def test_an_engine_that_writes_loops_out_is_refused_what_the_compiled_one_takes(free):
-    program = lower(lu_folded("W", 4, steps=20))
+    program = lower(nas_folded("lu.W.4", steps=20))
     rows = int(program.iterations().sum())
     free(15 * rows)
     place = torus((2, 2)), np.arange(4)
@@ -64,7 +63,7 @@ def test_an_engine_that_writes_loops_out_is_refused_what_the_compiled_one_takes(
 @pytest.mark.parametrize("share", [1.0, 0.1])
 def test_archive_and_program_are_weighed_too(free, share, tmp_path, monkeypatch):
     monkeypatch.delattr(guarded_process.os, "fork")  # what a child may die of is tested beside this
-    trace = lu_trace("S", 4, steps=2)
+    trace = nas_trace("lu.S.4", steps=2)
     write_trace(trace, tmp_path / "s4.otf2")
     tasks = [(13, lambda: read_trace(tmp_path / "s4.otf2")), (130, lambda: lower(trace))]
     for bytes_per_event, task in tasks:
@@ -78,7 +77,7 @@ def test_archive_and_program_are_weighed_too(free, share, tmp_path, monkeypatch)
 
 def test_a_folded_trace_is_small(free):
     free(10 * 2**20)
-    program = lower(lu_folded("C", 16))
+    program = lower(nas_folded("lu.C.16"))
     assert program.iterations().sum() > 10**6
 
 
