@@ -9,7 +9,7 @@ from support.made_traces import as_folded, differences
 
 
 @pytest.mark.parametrize("name", ["lu.S.4", "cg.S.4", "sp.S.9", "mg.S.8", "ep.S.2"])
-def test_trips_stand_one_after_the_other(name):
+def test_iterations_stand_one_after_the_other(name):
     """Requests are numbered anew in a generated trace, and used again in iterations."""
     found, expected = unfolded(nas_folded(name)), nas_trace(name)
     assert set(differences(as_folded(found), as_folded(expected))) <= {"request"}

@@ -43,7 +43,7 @@ def test_no_loop_holds_what_stays_apart():
     assert found("abababababab", apart=[6]) == [(0, 2, 3), (7, 2, 2)][:1]
 
 
-def test_trips_begin_and_end_where_they_may():
+def test_iterations_begin_and_end_where_they_may():
     """Places 0, 2, 4... lie within a request: iterations begin at 1, and so there is one less."""
     assert found("ababababab") == [(0, 2, 5)]
     assert found("ababababab", unclean=range(0, 11, 2)) == [(1, 2, 4)]
@@ -52,7 +52,7 @@ def test_trips_begin_and_end_where_they_may():
     assert found("ababababababab", unclean=[4, 5]) == [(6, 2, 4)]
 
 
-def test_trips_end_as_deep_as_they_begin():
+def test_iterations_end_as_deep_as_they_begin():
     assert found("ababababab", level=range(11)) == []
 
 
