@@ -33,7 +33,7 @@ def said(program, topology, node_of, parameters, engine):
     except DeadlockError as error:
         return str(error)
     operations = result.operations._replace(row=0)  # numbers of rows differ
-    return bits(replace(result, operations=operations))
+    return bits(replace(result, operations=operations, program=None))
 
 
 @examples(100)
