@@ -25,17 +25,7 @@ OVER = ("job", "names", "nodes")
 
 
 def job(hosts: str, machine: str, build: Build) -> Topology:
-    """Network of a machine with ranks on a job's hosts alone, in the order of its list.
-
-    Parameters
-    ----------
-    hosts : str
-        A file, or FILE#MEMBER of an archive.
-    machine : str
-        Spec of the network.
-    build : callable
-        Makes a topology from a spec.
-    """
+    """Network of a machine with ranks on the hosts of a file alone, in the order of its list."""
     network = _machine(machine, _stamp(machine), build)
     return _on(network, read_hosts(hosts), f"job:{hosts}@{machine}", hosts)
 

@@ -1,9 +1,8 @@
 """Machines by name: shape, link speeds and network interfaces, each field with where it is from.
 
 `presets.toml` has them. A node has one slot, or as many as it has hosts; ``preset:NAME*S`` says
-otherwise. Parameters are the model's defaults on
-that topology; scenarios and --set go before. A switch's delay is charged to its links: all of it on
-those between switches, half on node links.
+otherwise. Parameters are the model's defaults on that topology; scenarios and --set go before. A
+switch's delay is charged to its links: all of it on those between switches, half on node links.
 """
 
 from __future__ import annotations
@@ -16,20 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .topology import LinkKind, Topology, TopologyError, check_size
+from .topology import LinkKind, Topology, check_size, check_slots
 
 
 class Figure(NamedTuple):
-    """A number in SI units, and where it is from."""
+    """A number in SI units, or a parameter that is a word, and where it is from."""
 
-    value: float
-    source: str
-
-
-class Word(NamedTuple):
-    """A parameter that is a word, and where it is from."""
-
-    value: str
+    value: Any
     source: str
 
 
@@ -44,18 +36,10 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True)
 class Preset:
-    """A machine.
+    """A machine: the topology that it is, and where that is from.
 
-    Attributes
-    ----------
-    name, summary : str
-        One line.
-    spec, source : str
-        The topology that it is, and where that is from.
-    links : tuple of Links
-        In the order of the topology's kinds, or by dimension.
-    parameters : dict
-        Of the model, by key ("injection.bandwidth").
+    Its links are in the order of the topology's kinds, or by dimension; parameters of the model by
+    key ("injection.bandwidth").
     """
 
     name: str
@@ -63,7 +47,7 @@ class Preset:
     spec: str
     source: str
     links: tuple[Links, ...]
-    parameters: dict[str, Figure | Word]
+    parameters: dict[str, Figure]
 
     def fields(self) -> list[tuple[str, str | float, str]]:
         """Name, value in SI units and source of every field."""
@@ -90,9 +74,9 @@ def _preset(name: str, entry: dict[str, Any]) -> Preset:
     )
     spec, source = entry.pop("topology")
     summary, interface = entry.pop("summary"), entry.pop("interface", {})
-    parameters: dict[str, Figure | Word] = {}
+    parameters: dict[str, Figure] = {}
     if "nic" in entry:
-        parameters["nic"] = Word(*entry.pop("nic"))
+        parameters["nic"] = Figure(*entry.pop("nic"))
     for end in ("injection", "ejection"):
         parameters |= {f"{end}.{key}": Figure(*figure) for key, figure in interface.items()}
     for key, value in entry.items():
@@ -105,22 +89,11 @@ PRESETS = _read()
 
 
 def preset(name: str, build: Callable[[str], Topology], *, slots: int | None = None) -> Topology:
-    """Topology of a preset.
-
-    Parameters
-    ----------
-    name : str
-        A key of `PRESETS`.
-    build : callable
-        Makes a topology from the spec that the preset stands for.
-    slots : int, optional
-        Ranks that each node can take; the preset's own number when left out.
-    """
+    """Topology of a preset, made by `build` of its spec, with the preset's own slots or others."""
     chosen = PRESETS[name]
     plain = build(chosen.spec)
-    if slots is not None and slots < 1:
-        raise TopologyError(f"{slots} slots a node: expected at least 1")
     if slots is not None:
+        check_slots(f"preset {name}", slots)
         check_size(f"preset {name}", nodes=0, links=0, slots=plain.nodes * slots)
     link_kind = plain.link_kind
     if any(links.axes for links in chosen.links):

@@ -93,14 +93,14 @@ def _tree(text: str) -> tuple[list[int], list[int] | None] | None:
     return [int(size) for size in sizes.split(":")], read
 
 
-def _dragonfly(text: str) -> tuple[int, ...] | None:
-    sizes = _sizes(text)
-    return tuple(sizes[0]) if sizes and 3 <= len(sizes[0]) <= 4 else None
+def _counts(least: int) -> Callable[[str], tuple[int, ...] | None]:
+    """Return a reader of so many sizes, or one more."""
 
+    def read(text: str) -> tuple[int, ...] | None:
+        sizes = _sizes(text)
+        return tuple(sizes[0]) if sizes and least <= len(sizes[0]) <= least + 1 else None
 
-def _dragonfly_plus(text: str) -> tuple[int, ...] | None:
-    sizes = _sizes(text)
-    return tuple(sizes[0]) if sizes and 4 <= len(sizes[0]) <= 5 else None
+    return read
 
 
 def _tofu(text: str) -> tuple[list[int], bool] | None:
@@ -132,6 +132,12 @@ def _over(text: str) -> tuple[str, str, Callable[[str], Topology]] | None:
     return (*parts, topology_from_spec) if parts else None
 
 
+def _over_family(build: Callable[..., Topology], shape: str, *examples: str) -> Family:
+    return Family(
+        build, _over, f"{shape}, @ and the machine's spec", examples, slots=False, whole=True
+    )
+
+
 FILE, JOB = "file:", "job:"
 READ = (FILE, JOB, "names:")  # of files that may change
 _BOX = "whole numbers joined by x, and *S for S slots a node"
@@ -157,13 +163,13 @@ FAMILIES: dict[str, Family] = {
     ),
     "dragonfly": Family(
         dragonfly,
-        _dragonfly,
+        _counts(3),
         "nodes a router, routers a group, global links a router and, if wanted, groups",
         ("2x4x2", "16x32x17x74"),
     ),
     "dragonfly+": Family(
         dragonfly_plus,
-        _dragonfly_plus,
+        _counts(4),
         "nodes a leaf, leaves a group, spines a group, groups and, if wanted, global links a spine",
         ("10x18x18x22", "2x4x4x5x1"),
     ),
@@ -186,37 +192,25 @@ FAMILIES: dict[str, Family] = {
         slots=False,
         whole=True,
     ),
-    "job": Family(
+    "job": _over_family(
         job,
-        _over,
-        "a file of hosts, @ and the machine's spec",
-        ("alloc.csv@file:topology.txt", "jobs.tar.gz#17.txt@file:nodes.txt"),
-        slots=False,
-        whole=True,
+        "a file of hosts",
+        "alloc.csv@file:topology.txt",
+        "jobs.tar.gz#17.txt@file:nodes.txt",
     ),
-    "nodes": Family(
+    "nodes": _over_family(
         listed,
-        _over,
-        "a job's hosts as Slurm writes them, @ and the machine's spec",
-        ("nid[005000-005063]@names:nid[005000-007975]@dragonfly:4x31x17x24",),
-        slots=False,
-        whole=True,
+        "a job's hosts as Slurm writes them",
+        "nid[005000-005063]@names:nid[005000-007975]@dragonfly:4x31x17x24",
     ),
-    "names": Family(
-        named,
-        _over,
-        "names as Slurm writes them, @ and a spec",
-        ("nid[0000-2975]@dragonfly:4x31x17x24",),
-        slots=False,
-        whole=True,
+    "names": _over_family(
+        named, "names as Slurm writes them", "nid[0000-2975]@dragonfly:4x31x17x24"
     ),
-    "failed": Family(
+    "failed": _over_family(
         failed,
-        _over,
-        "links and nodes that are down or degraded, or a file of them, @ and a spec",
-        ("link=3-4,node=12@torus:4x4x4", "links=3,degraded=2,factor=0.5,seed=0@torus:4x4x4"),
-        slots=False,
-        whole=True,
+        "links and nodes that are down or degraded, or a file of them",
+        "link=3-4,node=12@torus:4x4x4",
+        "links=3,degraded=2,factor=0.5,seed=0@torus:4x4x4",
     ),
 }
 

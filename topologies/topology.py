@@ -41,17 +41,7 @@ class TopologyError(HopmapError, ValueError):
 
 
 def check_size(what: str, *, nodes: int, links: int, slots: int) -> None:
-    """Raise `TopologyError` for a network that is too large, before anything is made of it.
-
-    Parameters
-    ----------
-    what : str
-        The topology, for the message.
-    nodes, links : int
-        In all.
-    slots : int
-        Of all nodes.
-    """
+    """Raise `TopologyError` for a network that is too large in all, before anything is made."""
     for name, number, most in (
         ("nodes", nodes, MOST_NODES),
         ("links", links, MOST_LINKS),
@@ -59,6 +49,18 @@ def check_size(what: str, *, nodes: int, links: int, slots: int) -> None:
     ):
         if number > most:
             raise TopologyError(f"{what}: {number:,} {name}: expected at most {most:,}")
+
+
+def check_slots(what: str, slots: int, on: str = "node") -> None:
+    """Raise `TopologyError` unless there is a slot on each node."""
+    (slots,) = whole(f"{what}: slots", slots)
+    if slots < 1:
+        raise TopologyError(f"{what}: {slots} slots a {on}: expected at least 1")
+
+
+def times(slots: int) -> str:
+    """Return how a spec says how many slots a node has."""
+    return f"*{slots}" if slots > 1 else ""
 
 
 def whole(what: str, *numbers: SupportsIndex) -> list[int]:
@@ -110,10 +112,8 @@ class LinkKind:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it, JSON-serialisable; `of` and `share` of degraded links only."""
-        columns = asdict(self)
-        return (
-            columns if self.of else {k: v for k, v in columns.items() if k not in ("of", "share")}
-        )
+        left_out = () if self.of else ("of", "share")
+        return {key: value for key, value in asdict(self).items() if key not in left_out}
 
 
 def _nothing() -> NDArray[np.int64]:
@@ -290,28 +290,21 @@ class Topology:
         names = [k.name for k in self.kinds]
         if kind is not None and kind not in names:
             raise TopologyError(choice(f"{self.spec} has no links of kind", kind, names))
-        kinds = list(self.kinds)
-        for place in (p for p, each in enumerate(kinds) if kind in (None, each.name, each.of)):
-            if bandwidth is not None:
-                before = kinds[place]
-                sources = (USER, before.sources[1])
-                wide = bandwidth if kind == before.name else bandwidth * before.share
-                kinds[place] = replace(before, bandwidth=wide, sources=sources)
-            if latency is not None:
-                before = kinds[place]
-                sources = (before.sources[0], USER)
-                kinds[place] = replace(before, latency=latency, sources=sources)
+        kinds = []
+        for each in self.kinds:
+            new, meant = each, kind in (None, each.name, each.of)
+            if meant and bandwidth is not None:
+                wide = bandwidth if kind == each.name else bandwidth * each.share
+                new = replace(new, bandwidth=wide, sources=(USER, each.sources[1]))
+            if meant and latency is not None:
+                new = replace(new, latency=latency, sources=(new.sources[0], USER))
+            kinds.append(new)
         return replace(self, kinds=tuple(kinds))
 
     def only(self, nodes: ArrayLike) -> Topology:
         """Return the same network with ranks on these nodes alone: those that a job was given.
 
-        All links stay, since messages pass by the nodes of others.
-
-        Parameters
-        ----------
-        nodes : array_like of int
-            Where ranks may sit, as many as before on each; others have no slots any more.
+        All links stay, since messages pass by the nodes of others, which have no slots any more.
         """
         chosen, _ = self._node_pairs(nodes, nodes)
         if not chosen.size:

@@ -12,17 +12,22 @@ pre-exascale supercomputer (JLSRF 8, 2024): cells of 18 leaves and 18 spines.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from hopmap.topologies.topology import LinkKind, Topology, TopologyError, check_size, whole
+from hopmap.topologies.topology import (
+    Topology,
+    TopologyError,
+    check_size,
+    check_slots,
+    times,
+    whole,
+)
 
 from .grid import DEFAULT_LINK
 
-KINDS = tuple(
-    LinkKind(name, DEFAULT_LINK.bandwidth, DEFAULT_LINK.latency)
-    for name in ("node", "local", "global")
-)
+KINDS = tuple(replace(DEFAULT_LINK, name=name) for name in ("node", "local", "global"))
 
 
 def dragonfly_plus(
@@ -44,13 +49,12 @@ def dragonfly_plus(
     text = "x".join(map(str, numbers)) + ("" if ports is None else f"x{ports}")
     if min(numbers) < 1:
         raise TopologyError(f"dragonfly+: {text}: expected whole numbers of at least 1")
-    if slots < 1:
-        raise TopologyError(f"dragonfly+: {slots} slots a node: expected at least 1")
+    check_slots("dragonfly+", slots)
     nodes = hosts * leaves * groups
     check_size(f"dragonfly+: {text}", nodes=nodes, links=2 * nodes, slots=nodes * slots)
     leaf = np.repeat(np.arange(leaves * groups), hosts)
     group = np.repeat(np.arange(groups), leaves)
-    spec = f"dragonfly+:{text}" + (f"*{slots}" if slots > 1 else "")
+    spec = f"dragonfly+:{text}{times(slots)}"
     return from_leaves(leaf, group, spines, ports, slots=slots, spec=spec)
 
 

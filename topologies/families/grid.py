@@ -21,6 +21,8 @@ from hopmap.topologies.topology import (
     Topology,
     TopologyError,
     check_size,
+    check_slots,
+    times,
     whole,
 )
 
@@ -94,23 +96,15 @@ def box(
     slots: int,
     ties: str = "direct",
 ) -> Topology:
-    """Box of nodes with the links and routes of a family; rings where they have three nodes.
+    """Box of nodes with the links and routes of a family, GRID or HAEC.
 
-    Parameters
-    ----------
-    name : str
-        What the spec begins with.
-    family : int
-        GRID or HAEC.
-    rings : ndarray(bool, shape=(d,))
-        Which dimensions are rings and not lines.
+    The spec begins with `name`. Dimensions are rings and not lines where `rings`, shape (d,), says
+    so and they have three nodes.
     """
     dims = whole(f"{name}: sizes", *dims)
-    (slots,) = whole(f"{name}: slots", slots)
     if not dims or any(d < 1 for d in dims):
         raise TopologyError(f"{name}: sizes {_text(dims)}: expected whole numbers of at least 1")
-    if slots < 1:
-        raise TopologyError(f"{name}: {slots} slots a node: expected at least 1")
+    check_slots(name, slots)
     if ties not in TIES:
         raise TopologyError(choice(f"{name}: ties", ties, TIES))
     what = f"{name}: sizes {_text(dims)}"
@@ -160,7 +154,7 @@ def box(
         link_to = np.concatenate((link_to, above, below))
         link_kind = np.concatenate((link_kind, np.ones(2 * len(lower), dtype=np.uint8)))
 
-    suffix = (f"*{slots}" if slots > 1 else "") + (f",ties={ties}" if ties != "direct" else "")
+    suffix = times(slots) + (f",ties={ties}" if ties != "direct" else "")
     return Topology(
         spec=f"{name}:{_text(dims)}{suffix}",
         slots=np.full(nodes, slots, dtype=np.int64),
@@ -187,13 +181,10 @@ def hypercube(dimensions: int, *, slots: int = 1) -> Topology:
     ----------
     dimensions : int
         There are 2^dimensions nodes.
-    slots : int
-        Ranks that each node can take.
     """
     (dimensions,) = whole("hypercube: dimensions", dimensions)
     if not 1 <= dimensions <= 20:
         raise TopologyError(f"hypercube: {dimensions} dimensions: expected 1 to 20")
-    if slots < 1:
-        raise TopologyError(f"hypercube: {slots} slots a node: expected at least 1")
-    spec = f"hypercube:{dimensions}" + (f"*{slots}" if slots > 1 else "")
-    return replace(mesh([2] * dimensions, slots=slots), spec=spec)
+    lines = np.zeros(dimensions, dtype=np.bool_)
+    cube = box("hypercube", GRID, [2] * dimensions, lines, slots)
+    return replace(cube, spec=f"hypercube:{dimensions}{times(slots)}")

@@ -19,7 +19,15 @@ from math import prod
 
 import numpy as np
 
-from hopmap.topologies.topology import MOST_LEVELS, Topology, TopologyError, check_size, whole
+from hopmap.topologies.topology import (
+    MOST_LEVELS,
+    Topology,
+    TopologyError,
+    check_size,
+    check_slots,
+    times,
+    whole,
+)
 from hopmap.topologies.tree_kernels import TreeRouter
 
 from .switched import fat_tree
@@ -44,7 +52,6 @@ def tree(
     from hopmap.topologies.switch_kernels import DOWN, SUBTREE, UP, VERTEX, FatTreeRouter
 
     sizes = whole("tree: sizes", *children)
-    (slots,) = whole("tree: slots", slots)
     if len(sizes) > MOST_LEVELS:
         raise TopologyError(f"tree: {len(sizes)} levels: expected at most {MOST_LEVELS}")
     given = (
@@ -60,8 +67,7 @@ def tree(
             f"tree: distances {_text(given)}: expected one whole number for each of the "
             f"{len(sizes)} levels, none below the one before, up to {FARTHEST}"
         )
-    if slots < 1:
-        raise TopologyError(f"tree: {slots} slots a core: expected at least 1")
+    check_slots("tree", slots, "core")
     links = 2 * sum(prod(sizes[level:]) for level in range(len(sizes)))
     nodes = prod(sizes)
     check_size(f"tree: sizes {_text(sizes)}", nodes=nodes, links=links, slots=nodes * slots)
@@ -70,7 +76,7 @@ def tree(
     levels = plain.router.levels
     return replace(
         plain,
-        spec=f"tree:{_text(sizes)}@{_text(given)}" + (f"*{slots}" if slots > 1 else ""),
+        spec=f"tree:{_text(sizes)}@{_text(given)}{times(slots)}",
         router=TreeRouter(
             spans=levels[:, SUBTREE].copy(),
             costs=np.array([0, *given], dtype=np.int64),

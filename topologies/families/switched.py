@@ -14,6 +14,7 @@ Vallejo and Beivide, Topological characterization of Hamming and dragonfly netwo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -21,13 +22,15 @@ from numpy.typing import NDArray
 
 from hopmap.topologies.topology import (
     MOST_LEVELS,
-    LinkKind,
     Topology,
     TopologyError,
     check_size,
+    check_slots,
+    times,
     whole,
 )
 
+from .dragonfly_plus import KINDS
 from .grid import DEFAULT_LINK
 
 ROUTINGS = ("dmodk", "ecmp")
@@ -122,13 +125,10 @@ def fat_tree(
             vertex += count
             link += 2 * ups[level]
     link_from, link_to = (np.concatenate(part).astype(np.int32) for part in zip(*ends, strict=True))
-    kinds = tuple(
-        LinkKind(f"level{level + 1}", DEFAULT_LINK.bandwidth, DEFAULT_LINK.latency)
-        for level in range(len(m))
-    )
+    kinds = tuple(replace(DEFAULT_LINK, name=f"level{level + 1}") for level in range(len(m)))
     options = f",routing=ecmp{f',seed={seed}' if seed else ''}" if routing == "ecmp" else ""
     return Topology(
-        spec=spec + (f"*{slots}" if slots > 1 else "") + options,
+        spec=spec + times(slots) + options,
         slots=np.full(counts[0], slots, dtype=np.int64),
         link_from=link_from,
         link_to=link_to,
@@ -207,17 +207,14 @@ def dragonfly(
         )
     ).astype(np.int32)
     return Topology(
-        spec=spec + (f"*{slots}" if slots > 1 else ""),
+        spec=spec + times(slots),
         slots=np.full(nodes, slots, dtype=np.int64),
         link_from=link_from.astype(np.int32),
         link_to=link_to,
         link_kind=np.repeat(
             np.arange(3, dtype=np.uint8), (2 * nodes, switches * (routers - 1), groups * used)
         ),
-        kinds=tuple(
-            LinkKind(name, DEFAULT_LINK.bandwidth, DEFAULT_LINK.latency)
-            for name in ("node", "local", "global")
-        ),
+        kinds=KINDS,
         router=DragonflyRouter(hosts, routers, ports, groups, rounds, link_to),
         switches=switches,
     )
@@ -239,7 +236,7 @@ def cluster(slots: Sequence[int]) -> Topology:
     runs = np.flatnonzero(np.diff(sizes, prepend=-1))
     lengths = np.diff(runs, append=len(sizes))
     parts = [
-        f"{count}" + (f"*{size}" if size > 1 else "")
+        f"{count}{times(size)}"
         for count, size in zip(lengths.tolist(), sizes[runs].tolist(), strict=True)
     ]
     return Topology(
@@ -255,9 +252,7 @@ def cluster(slots: Sequence[int]) -> Topology:
 
 
 def _check(spec: str, nodes: int, links: int, slots: int) -> None:
-    whole(f"{spec}: slots", slots)
-    if slots < 1:
-        raise TopologyError(f"{spec}: {slots} slots a node: expected at least 1")
+    check_slots(spec, slots)
     check_size(spec, nodes=nodes, links=links, slots=nodes * slots)
 
 

@@ -43,6 +43,7 @@ from hopmap.topologies.topology import (
     Topology,
     TopologyError,
     check_size,
+    times,
     whole,
 )
 
@@ -103,7 +104,7 @@ def tofud(groups: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Top
         raise TopologyError(f"tofud: {_text(groups)}: expected groups along X, Y and Z, like 4x4x4")
     _check_groups(groups, slots)
     machine = torus((*groups, *GROUP), slots=slots, ties=ties)
-    suffix = (f"*{slots}" if slots > 1 else "") + (f",ties={ties}" if ties != "direct" else "")
+    suffix = times(slots) + (f",ties={ties}" if ties != "direct" else "")
     return replace(machine, spec=f"tofud:{_text(groups)}{suffix}", kinds=(TOFU_LINK,))
 
 
@@ -149,7 +150,7 @@ def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topol
     groups = (places[:, :3].max(axis=0) + 1).tolist()
     block = box("tofud", GRID, (*groups, *GROUP), np.array([False] * 4 + [True, False]), slots)
     place = np.asarray(np.ravel_multi_index(tuple(places.T), (*groups, *GROUP), order="F"))
-    suffix = (f"*{slots}" if slots > 1 else "") + (f",order={order}" if order != axes else "")
+    suffix = times(slots) + (f",order={order}" if order != axes else "")
     return replace(
         renumbered(block, place),
         spec=f"tofud:job={_text(sizes)}{suffix}",
