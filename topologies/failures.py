@@ -23,7 +23,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -40,23 +39,6 @@ EXPECTED = (
     "link=3-4 (both ways), link=3>4, link=3-4*0.5, node=12, links=3, nodes=1, degraded=2, "
     "factor=0.5, seed=0"
 )
-
-
-class Failures(NamedTuple):
-    """What has failed.
-
-    Attributes
-    ----------
-    down : ndarray(bool, shape=(links,))
-    share : ndarray(float64, shape=(links,))
-        Of each link's bandwidth that is left.
-    nodes : ndarray(int64)
-        Without ranks.
-    """
-
-    down: NDArray[np.bool_]
-    share: NDArray[np.float64]
-    nodes: Ints
 
 
 def failed(items: str, machine: str, build: Callable[[str], Topology]) -> Topology:
@@ -78,16 +60,17 @@ def with_failures(topology: Topology, items: str) -> Topology:
         Without the links that are down. Its spec is "failed:ITEMS@SPEC".
     """
     written, where = _listed(items)
-    failures = _failures(topology, written, where)
-    spec = f"failed:{','.join(written)}@{topology.spec}"
+    damage = _Damage(topology, where)
+    damage.enter(written)
     slots = topology.slots.copy()
-    slots[failures.nodes] = 0
+    slots[damage.nodes] = 0
     if not slots.any():
         raise TopologyError(
             f"{where}: no node is left that ranks can sit on: expected one at least"
         )
-    network = _degraded(replace(topology, spec=spec, slots=slots), failures.share)
-    return rerouted(network, failures.down, where) if failures.down.any() else network
+    spec = f"failed:{','.join(written)}@{topology.spec}"
+    network = _degraded(replace(topology, spec=spec, slots=slots), damage.share)
+    return rerouted(network, damage.down, where) if damage.down.any() else network
 
 
 def _listed(items: str) -> tuple[list[str], str]:
@@ -107,25 +90,83 @@ def _listed(items: str) -> tuple[list[str], str]:
     return found, where
 
 
-def _failures(topology: Topology, items: Sequence[str], where: str) -> Failures:
-    cables = _cables(topology)
-    down, share = np.zeros(topology.links, np.bool_), np.ones(topology.links)
-    nodes: list[int] = []
-    drawn, factor = dict(DRAWN), 0.5
-    for item in items:
-        key, _, value = item.partition("=")
-        if key == "link" and (match := LINK.fullmatch(value)):
-            _take(topology, cables, match, down, share, f"{where}: {item}")
-        elif key == "node":
-            nodes.append(_vertex(topology, value, f"{where}: {item}", most=topology.nodes))
-        elif key in DRAWN and re.fullmatch(r"\d{1,9}", value):
-            drawn[key] = int(value)
-        elif key == "factor":
-            factor = _share(value, f"{where}: {item}")
-        else:
-            raise TopologyError(f"{where}: {item[:60]!r}: expected {EXPECTED}")
-    _draw(topology, cables, drawn, factor, down, share, nodes, where)
-    return Failures(down, share, np.array(nodes, dtype=np.int64))
+class _Damage:
+    """What has failed: links that are down, what is left of each link's bandwidth, nodes."""
+
+    def __init__(self, topology: Topology, where: str) -> None:
+        self.topology, self.where = topology, where
+        self.cables = _cables(topology)
+        self.down, self.share = np.zeros(topology.links, np.bool_), np.ones(topology.links)
+        self.nodes: list[int] = []
+
+    def enter(self, items: Sequence[str]) -> None:
+        """Let all that is listed fail, then what is drawn."""
+        drawn, factor = dict(DRAWN), 0.5
+        for item in items:
+            key, _, value = item.partition("=")
+            where = f"{self.where}: {item}"
+            if key == "link" and (match := LINK.fullmatch(value)):
+                self._take(match, where)
+            elif key == "node":
+                self.nodes.append(_vertex(self.topology, value, where, most=self.topology.nodes))
+            elif key in DRAWN and re.fullmatch(r"\d{1,9}", value):
+                drawn[key] = int(value)
+            elif key == "factor":
+                factor = _share(value, where)
+            else:
+                raise TopologyError(f"{self.where}: {item[:60]!r}: expected {EXPECTED}")
+        self._draw(drawn, factor)
+
+    def _take(self, match: re.Match[str], where: str) -> None:
+        """Let the first cable between two vertices fail that has not, or be degraded."""
+        topology = self.topology
+        one, other = (_vertex(topology, match[place], where) for place in (1, 3))
+        wanted = {(one, other), (other, one)} if match[2] == "-" else {(one, other)}
+        for cable in self.cables.tolist():
+            chosen = [
+                link
+                for link in cable
+                if link >= 0 and (topology.link_from[link], topology.link_to[link]) in wanted
+            ]
+            if chosen and not self._failed(chosen):
+                if match[4] is None:
+                    self.down[chosen] = True
+                else:
+                    self.share[chosen] = _share(match[4], where)
+                return
+        raise TopologyError(f"{where}: no such link, or none that has not failed: expected one")
+
+    def _failed(self, links: Sequence[int] | Ints) -> bool:
+        return bool(self.down[links].any() or (self.share[links] < 1).any())
+
+    def _draw(self, drawn: dict[str, int], factor: float) -> None:
+        """Draw cables and nodes that have not failed, and no cable whose loss cuts a node off."""
+        rng = np.random.default_rng(np.random.SeedSequence([drawn["seed"], crc32(b"failures")]))
+        rest = {"links": drawn["links"], "degraded": drawn["degraded"]}
+        for cable in self.cables[rng.permutation(len(self.cables))]:
+            links = cable[cable >= 0]
+            if self._failed(links):
+                continue
+            if rest["links"]:
+                self.down[links] = True
+                if _cut_off(self.topology, self.down) is None:
+                    rest["links"] -= 1
+                    continue
+                self.down[links] = False
+            if rest["degraded"]:
+                self.share[links] = factor
+                rest["degraded"] -= 1
+            if not any(rest.values()):
+                break
+        free = np.setdiff1d(np.flatnonzero(self.topology.slots), self.nodes)
+        rest["nodes"] = max(0, drawn["nodes"] - len(free))
+        for key, missing in rest.items():
+            if missing:
+                raise TopologyError(
+                    f"{self.where}: {key}={drawn[key]}: expected at most {drawn[key] - missing} on "
+                    f"{self.topology.spec}, others would cut nodes off or have failed"
+                )
+        self.nodes.extend(rng.permutation(free)[: drawn["nodes"]].tolist())
 
 
 def _cables(topology: Topology) -> Ints:
@@ -145,34 +186,6 @@ def _cables(topology: Topology) -> Ints:
     found = np.full((keys.shape[1], 2), -1, dtype=np.int64)
     found[cable.ravel(), back.astype(np.int64)] = np.arange(topology.links)
     return found
-
-
-def _take(
-    topology: Topology,
-    cables: Ints,
-    match: re.Match[str],
-    down: NDArray[np.bool_],
-    share: NDArray[np.float64],
-    where: str,
-) -> None:
-    """Let the first cable between two vertices fail that has not, or be degraded."""
-    one, other = (_vertex(topology, match[place], where) for place in (1, 3))
-    both = match[2] == "-"
-    for cable in cables.tolist():
-        links = [link for link in cable if link >= 0]
-        ends = [(topology.link_from[link], topology.link_to[link]) for link in links]
-        chosen = [
-            link
-            for link, end in zip(links, ends, strict=True)
-            if end == (one, other) or (both and end == (other, one))
-        ]
-        if chosen and not down[chosen].any() and (share[chosen] == 1).all():
-            if match[4] is None:
-                down[chosen] = True
-            else:
-                share[chosen] = _share(match[4], where)
-            return
-    raise TopologyError(f"{where}: no such link, or none that has not failed: expected one")
 
 
 def _vertex(topology: Topology, text: str, where: str, most: int | None = None) -> int:
@@ -198,45 +211,6 @@ def _share(text: str, where: str) -> float:
     if not 0 < share < 1:
         raise TopologyError(f"{where}: expected a share of the bandwidth above 0 and below 1")
     return share
-
-
-def _draw(
-    topology: Topology,
-    cables: Ints,
-    drawn: dict[str, int],
-    factor: float,
-    down: NDArray[np.bool_],
-    share: NDArray[np.float64],
-    nodes: list[int],
-    where: str,
-) -> None:
-    """Draw cables and nodes that have not failed; cables in whose absence all nodes are reached."""
-    rng = np.random.default_rng(np.random.SeedSequence([drawn["seed"], crc32(b"failures")]))
-    rest = {"links": drawn["links"], "degraded": drawn["degraded"]}
-    for cable in cables[rng.permutation(len(cables))]:
-        links = cable[cable >= 0]
-        if down[links].any() or (share[links] < 1).any():
-            continue
-        if rest["links"]:
-            down[links] = True
-            if _cut_off(topology, down) is None:
-                rest["links"] -= 1
-                continue
-            down[links] = False
-        if rest["degraded"]:
-            share[links] = factor
-            rest["degraded"] -= 1
-        if not any(rest.values()):
-            break
-    free = np.setdiff1d(np.flatnonzero(topology.slots), nodes)
-    rest["nodes"] = max(0, drawn["nodes"] - len(free))
-    for key, missing in rest.items():
-        if missing:
-            raise TopologyError(
-                f"{where}: {key}={drawn[key]}: expected at most {drawn[key] - missing} on "
-                f"{topology.spec}, others would cut nodes off or have failed"
-            )
-    nodes.extend(rng.permutation(free)[: drawn["nodes"]].tolist())
 
 
 def _cut_off(topology: Topology, down: NDArray[np.bool_]) -> int | None:
@@ -274,18 +248,9 @@ def _degraded(topology: Topology, share: NDArray[np.float64]) -> Topology:
 
 
 def rerouted(topology: Topology, down: NDArray[np.bool_], where: str) -> Topology:
-    """Return a network without the links that are down, its routes round them.
+    """Return a network without the links that are `down`, its routes round them.
 
-    Parameters
-    ----------
-    down : ndarray(bool, shape=(links,))
-    where : str
-        What messages begin with.
-
-    Raises
-    ------
-    TopologyError
-        A node that is cut off, or too many nodes.
+    Messages begin with `where`: of a node that is cut off, or too many nodes.
     """
     from .failure_kernels import routes_met, ways_round
     from .graph_kernels import DetourRouter

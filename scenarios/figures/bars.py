@@ -28,6 +28,7 @@ from .style import (
     SKY,
     label,
     legend,
+    mark,
     new_figure,
     plain_title,
     style,
@@ -181,17 +182,8 @@ def mapping_time(
                 # a clock's tick: what took no measurable time has to be somewhere on a log axis
                 value, low, high = (max(float(v), 1e-6) for v in spread)
                 axes.plot([low, high], [y + shift] * 2, color=CYCLE[place], linewidth=1.2)
-                axes.plot(value, y + shift, "osD^vP"[place], color=CYCLE[place], markersize=4.2)
-            handles.append(
-                Line2D(
-                    [],
-                    [],
-                    color=CYCLE[place],
-                    marker="osD^vP"[place],
-                    markersize=4.2,
-                    label=label(topology, 21, 1),
-                )
-            )
+                axes.plot(value, y + shift, **mark(place))
+            handles.append(Line2D([], [], label=label(topology, 21, 1), **mark(place)))
         axes.xaxis.set_major_locator(LogLocator(10, numticks=5))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))

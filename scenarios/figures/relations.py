@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,19 +19,18 @@ from hopmap.units import show_bytes
 
 from .style import (
     BLUE,
-    CYCLE,
     INK,
     ORANGE,
     SMALL,
     WIDTH,
     label,
     legend,
+    mark,
     new_figure,
     plain_title,
     style,
 )
 
-_MARKERS = "osD^vP"
 _ROW, _LINE, _COLUMNS = 0.22, 0.19, 2  # inches a row of cells, a line of a legend; its columns
 LETTERS = 38  # of the smallest text that fit side by side below an axis
 
@@ -216,20 +215,6 @@ def _is_name(words: Sequence[str]) -> bool:
 
 def _listed(parts: Sequence[str]) -> str:
     return ", ".join(part for part in parts if part)
-
-
-def mark(place: int) -> dict[str, Any]:
-    """Colour and marker of a mapper; after six, marks are hollow and colours meet other markers."""
-    turn, place = divmod(place, len(CYCLE))
-    colour = CYCLE[place]
-    return {
-        "linestyle": "none",
-        "color": colour,
-        "marker": _MARKERS[(place + turn) % len(_MARKERS)],
-        "markersize": 4.6,
-        "markeredgewidth": 1.1,
-        "markerfacecolor": colour if turn % 2 == 0 else "white",
-    }
 
 
 def _legend(figure: Figure, shown: Sequence[str], mappers: Sequence[str]) -> None:

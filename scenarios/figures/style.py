@@ -45,6 +45,7 @@ BLUE, ORANGE, GREEN, RED, SKY, PURPLE = (
 )
 GREY, PALE, INK = "#8a949c", "#d9dee2", "#22282d"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY)
+MARKERS = "osD^vP"
 
 STYLE: Any = {
     "font.family": ["DejaVu Sans"],
@@ -211,6 +212,20 @@ def legend(figure: Figure, handles: Sequence[Artist], columns: int | None = None
             borderaxespad=0,
             borderpad=0.2,
         )
+
+
+def mark(place: int) -> dict[str, Any]:
+    """Colour and marker of a mapper; after six, marks are hollow and colours meet other markers."""
+    turn, place = divmod(place, len(CYCLE))
+    colour = CYCLE[place]
+    return {
+        "linestyle": "none",
+        "color": colour,
+        "marker": MARKERS[(place + turn) % len(MARKERS)],
+        "markersize": 4.6,
+        "markeredgewidth": 1.1,
+        "markerfacecolor": colour if turn % 2 == 0 else "white",
+    }
 
 
 def value_axis(axes: Axes, text: Callable[[float], str], limit: float, ticks: int = 3) -> None:

@@ -14,8 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from hopmap.scenarios.quantities import compact, time_unit
 from hopmap.units import show_seconds
 
-from .relations import mark
-from .style import label, legend, new_figure, plain_title, style
+from .style import label, legend, mark, new_figure, plain_title, style
 
 
 class Panel(NamedTuple):

@@ -25,28 +25,11 @@ Routes = Mapping[tuple[int, int], Sequence[int]]
 
 
 def from_routes(
-    slots: Sequence[int],
-    speeds: Sequence[tuple[float, float]],
-    routes: Routes,
-    spec: str,
+    slots: Sequence[int], speeds: Sequence[tuple[float, float]], routes: Routes, spec: str
 ) -> Topology:
-    """Network of the routes between all pairs of nodes.
+    """Network of the routes between all pairs of nodes: the links from each node to each other.
 
-    Parameters
-    ----------
-    slots : sequence of int
-        Ranks that each node can take.
-    speeds : sequence of (float, float)
-        Bandwidth (bytes/s) and latency (s) of every link.
-    routes : mapping of (int, int) to sequence of int
-        Links from each node to each other.
-    spec : str
-        Spec of the topology, which messages begin with.
-
-    Raises
-    ------
-    TopologyError
-        Too many nodes, a route missing or empty, or two nodes that would be one vertex.
+    Speeds are bandwidth (bytes/s) and latency (s) of every link.
     """
     nodes = len(slots)
     check_size(spec, nodes=nodes, links=0, slots=sum(slots))

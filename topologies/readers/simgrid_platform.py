@@ -35,15 +35,7 @@ BESIDE = (*ZONES, "cluster", "cabinet", "peer", "bypassRoute", "bypassZoneRoute"
 
 
 def from_platform(root: Element, spec: str) -> Topology:
-    """Network of a platform file.
-
-    Parameters
-    ----------
-    root : Element
-        ``<platform>``.
-    spec : str
-        Spec of the topology, which messages begin with.
-    """
+    """Network of a platform file's root; messages begin with its spec."""
     element = root
     while element is root or (element.tag in ZONES and not element.findall("host")):
         inner = [child for child in element if child.tag in (*ZONES, "cluster")]
@@ -69,7 +61,7 @@ NODES = 2**20
 
 
 def from_cluster(element: Element, spec: str) -> Topology:
-    """Network of a cluster; see `simgrid_platform.from_platform`."""
+    """Network of a cluster."""
     where = f"{spec}: <cluster {element.get('id', '')}>"
     if element.get("limiter_link"):
         raise TopologyError(f"{where}: limiter_link: expected none, it is crossed at every hop")
@@ -108,11 +100,9 @@ def from_cluster(element: Element, spec: str) -> Topology:
         topology = topology.with_links(bandwidth=link.bandwidth, latency=link.latency)
         kinds = (replace(kind, sources=("given by the platform",) * 2) for kind in topology.kinds)
         topology = replace(topology, kinds=tuple(kinds))
-    memory = (
-        speed_of(element, "loopback_bw", "loopback_lat", spec)
-        if element.get("loopback_bw")
-        else None
-    )
+    memory = None
+    if element.get("loopback_bw"):
+        memory = speed_of(element, "loopback_bw", "loopback_lat", spec)
     return replace(topology, spec=spec, names=names, parameters=parameters_of(None, None, memory))
 
 

@@ -42,13 +42,9 @@ def is_slurm_yaml(text: str) -> bool:
 
 
 def from_slurm_yaml(text: str, spec: str, wanted: str = "") -> Topology:
-    """Network of a topology.yaml.
+    """Network of a topology.yaml: the topology of that name, or the ring or torus in one.
 
-    Parameters
-    ----------
-    wanted : str
-        Name of the topology to take, or of a ring or torus in it; when left out, the one with
-        ``cluster_default: true``, or the first.
+    When no name is given, the topology with ``cluster_default: true``, or the first.
     """
     try:
         return _network(text, spec, wanted)
@@ -207,17 +203,7 @@ def is_slurm_conf(text: str) -> bool:
 
 
 def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
-    """Network of a topology.conf.
-
-    Parameters
-    ----------
-    text : str
-        What is in the file.
-    spec : str
-        Spec of the topology, which messages begin with.
-    wanted : str
-        Of several rings, the one to take.
-    """
+    """Network of a topology.conf, of several rings the one of that name."""
     parts: dict[str, list[Part]] = {}
     above: list[Part] = []
     sizes = ""
