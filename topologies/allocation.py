@@ -49,13 +49,6 @@ def spec_of(
         Slurm's list of the same; not together with `hosts`.
     failures : str, optional
         See `with_failures`.
-
-    Raises
-    ------
-    MappingError
-        Both of hosts and nodelist, or hosts that the machine does not have.
-    TopologyError
-        A list or file that cannot be read.
     """
     spec = topology if isinstance(topology, str) else topology.spec
     if failures is not None:

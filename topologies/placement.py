@@ -61,6 +61,15 @@ def check_mapping(
     return nodes
 
 
+def turns_on_node(node_of: Mapping) -> Mapping:
+    """Return of every rank how many lower ones are on its node."""
+    own = np.argsort(node_of, kind="stable")
+    _, first, ranks_on = np.unique(node_of[own], return_index=True, return_counts=True)
+    turns = np.empty(len(node_of), dtype=np.int64)
+    turns[own] = np.arange(len(own)) - np.repeat(first, ranks_on)
+    return turns
+
+
 def check_fits(ranks: int, topology: Topology) -> None:
     """Raise `MappingError` if the topology has fewer slots than there are ranks."""
     slots = int(topology.slots.sum())
@@ -83,12 +92,7 @@ def with_room(topology: Topology, ranks: int, imbalance: float) -> Topology:
 
     Every node takes (1 + imbalance) times its share, both rounded as KaHIP and SharedMap do: what
     its slots are of all slots, of the ranks, rounded up; then that, rounded down. The spec says so.
-
-    Parameters
-    ----------
-    ranks : int
-    imbalance : float
-        Part that a node may have above its share; 0.03 is 3 %.
+    An imbalance of 0.03 is 3 %.
 
     Raises
     ------

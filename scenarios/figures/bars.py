@@ -123,9 +123,7 @@ def runtime_bars(
     parts : sequence of (compute, communicate, wait)
         Means over ranks and seeds.
     makespans : sequence of SeedSpread
-        Mean over the seeds, least, most; seconds.
-    limit : float, optional
-        Highest value, to have the same abscissa on all topologies.
+        Mean over the seeds, least, most; seconds. `limit` is where the abscissa ends.
     """
     names = [label(name, 19) for name in mappers]
     table = np.array(parts, dtype=float).reshape(len(names), 3)
@@ -225,14 +223,12 @@ def excess_strips(
     """Draw how far the runs of each mapper are behind the best of their case.
 
     A dot is a run, a case with a seed; dots of a case lie at one height, so that the spread over
-    seeds is seen along it. The abscissa is logarithmic in 1 + excess.
+    seeds is seen along it. The abscissa is logarithmic in 1 + excess; `what` says of what.
 
     Parameters
     ----------
     excess : mapping of str to sequence of ndarray
         By mapper: for each case, how much more than the least each seed takes, 0.05 for 5 %.
-    what : str
-        What the excess is of, below the abscissa.
     """
     names = [label(name, 19) for name in excess]
     most = max((float(each.max()) for cases in excess.values() for each in cases), default=0.0)

@@ -65,12 +65,8 @@ def grid_mappings(
 
     Parameters
     ----------
-    dims : sequence of int
-        Ranks per dimension; see `drawable_dims`.
     mappings : mapping of str to (array_like of int, shape (ranks,), str)
         By name: node of every rank, and what is written below the name.
-    title : str
-        Above all.
     """
     shape = (1,) * (3 - len(dims)) + tuple(dims)
     planes, rows, columns = shape

@@ -45,18 +45,11 @@ def write_link_use_plot(
 
 
 def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: str) -> Figure:
-    """Draw the share of time that links are busy, over time.
+    """Draw the share of time that links are busy, over time until the makespan.
 
     Above, lines: the busiest link at each time, and the mean of each kind. Below, a row per link
     that is used, the busiest on top; above `ROWS` links a row is the mean of neighbours in that
     order.
-
-    Parameters
-    ----------
-    makespan : float
-        Where the time axis ends.
-    title : str
-        Above the picture.
     """
     share = use.fraction
     order = np.argsort(-use.busy.sum(axis=1), kind="stable")

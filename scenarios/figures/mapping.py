@@ -16,6 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from hopmap.topologies import Topology
+from hopmap.topologies.placement import turns_on_node
 from hopmap.traces import Traffic
 
 from .layout import (
@@ -217,10 +218,7 @@ def _on_switches(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
     """Draw switches and nodes, and at every node its ranks, coloured by their numbers."""
     layout, node_of = levels(topology), ranks.node_of
     place, side, high = layout.nodes.copy(), layout.width, layout.height
-    own = np.argsort(node_of, kind="stable")
-    turn = np.empty(len(node_of), dtype=np.int64)  # first, second, ... rank of its node
-    _, first = np.unique(node_of[own], return_index=True)
-    turn[own] = np.arange(len(own)) - np.repeat(first, np.diff(np.append(first, len(own))))
+    turn = turns_on_node(node_of)
     most = int(turn.max(initial=0)) + 1
     pitch = side / topology.nodes  # along a line; on a circle, where the first ranks of nodes are
     if layout.round:

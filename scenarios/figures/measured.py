@@ -23,11 +23,6 @@ def calibration_figure(data: PingPong, fit: Fit, *, title: str) -> Figure:
     """Draw measured and fitted times over size, and the relative errors below.
 
     Every number of hops is a series; what has next to no weight is crossed out.
-
-    Parameters
-    ----------
-    title : str
-        Put above the figure.
     """
     error = fit.predicted / data.time - 1
     with style():

@@ -20,13 +20,8 @@ from .style import label, legend, mark, new_figure, plain_title, style
 class Panel(NamedTuple):
     """One diagram.
 
-    Attributes
-    ----------
-    title : str
-    unit : str
-        "seconds", "ratio", or empty for counts.
-    lines : mapping of str to sequence of (float, float)
-        By mapper: what varies, and the value there.
+    The unit is "seconds", "ratio", or empty for counts; lines are by mapper: what varies, and the
+    value there.
     """
 
     title: str
@@ -39,14 +34,8 @@ def suite_lines(
 ) -> Figure:
     """Draw a line for every mapper in every panel, one below the other, with one legend.
 
-    Random placement may leave the picture, that the others can be told apart.
-
-    Parameters
-    ----------
-    varies : str
-        What the abscissae are.
-    logarithmic : bool
-        Abscissae, and ordinates that are seconds.
+    Random placement may leave the picture, that the others can be told apart. `varies` says what
+    abscissae are; these, and ordinates that are seconds, may be logarithmic.
     """
     mappers = list(dict.fromkeys(mapper for panel in panels for mapper in panel.lines))
     foot = 0.19 * -(-len(mappers) // 2)

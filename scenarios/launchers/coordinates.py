@@ -25,43 +25,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopmap.topologies import MappingError, Topology
+from hopmap.topologies.placement import turns_on_node
 
 from .launcher import Launcher, LauncherFile, Place
 
 LOGICAL = 3  # dimensions of a job on Fugaku
 HEADER = "x_coord y_coord z_coord number_of_processes process_id(s)"
-_WHOLE = re.compile(r"[0-9]{1,18}")
+WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def write_vcoords(
     node_of: NDArray[np.int64], topology: Topology, _hosts: Sequence[str]
 ) -> list[str]:
-    """Return ``(x,y,z)`` for every rank.
-
-    Raises
-    ------
-    MappingError
-        A network that is no box of up to three dimensions.
-    """
+    """Return ``(x,y,z)`` for every rank, on a box of up to three dimensions."""
     _check_box(topology, "fugaku", LOGICAL)
     return [f"({','.join(map(str, place))})" for place in topology.coords[node_of].tolist()]
 
 
 def write_map(node_of: NDArray[np.int64], topology: Topology, _hosts: Sequence[str]) -> list[str]:
-    """Return ``x y z t`` for every rank, t counting the ranks of a node.
-
-    Raises
-    ------
-    MappingError
-        A network that is no box.
-    """
+    """Return ``x y z t`` for every rank of a box, t counting the ranks of a node."""
     _check_box(topology, "bluegene")
-    taken = np.zeros(topology.nodes, dtype=np.int64)
-    lines = []
-    for node in node_of:
-        lines.append(" ".join(map(str, (*topology.coords[node], taken[node]))))
-        taken[node] += 1
-    return lines
+    turns = turns_on_node(node_of)
+    return [
+        " ".join(map(str, (*topology.coords[node], turn)))
+        for node, turn in zip(node_of, turns, strict=True)
+    ]
 
 
 def read_vcoords(file: LauncherFile) -> list[Place]:
@@ -137,7 +125,7 @@ def read_maplib(lines: Sequence[str], topology: Topology, name: str) -> list[Pla
         cells = line.split()
         if not cells:
             continue
-        whole = len(cells) > 3 and all(map(_WHOLE.fullmatch, cells))
+        whole = len(cells) > 3 and all(map(WHOLE.fullmatch, cells))
         if not whole or len(cells) != 4 + int(cells[3]):
             raise MappingError(
                 f"{name}: line {number} is {line[:40]!r}: expected x y z count and count ranks"

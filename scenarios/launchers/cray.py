@@ -32,10 +32,7 @@ def write_rank_order(
 ) -> list[str]:
     """Return the ranks of one node a line, in Slurm's order of the nodes.
 
-    Raises
-    ------
-    MappingError
-        A node takes fewer ranks than another, and is not the last.
+    As many on each node, fewer on the last alone.
     """
     order = np.array(_slurms_order(hosts), dtype=np.int64)
     turn = np.argsort(order)[node_of]  # when a rank's node is filled

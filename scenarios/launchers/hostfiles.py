@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.topologies import Topology
+from hopmap.topologies.placement import turns_on_node
 
 from .launcher import Launcher, LauncherFile, Place
 from .node_names import NAME
@@ -59,15 +60,11 @@ def read_hosts(file: LauncherFile) -> list[Place]:
 
 
 def write_rankfile(
-    node_of: NDArray[np.int64], topology: Topology, hosts: Sequence[str]
+    node_of: NDArray[np.int64], _topology: Topology, hosts: Sequence[str]
 ) -> list[str]:
     """Return a line for every rank; the ranks of a node take its slots in their order."""
-    taken = np.zeros(topology.nodes, dtype=np.int64)
-    lines = []
-    for rank, node in enumerate(node_of):
-        lines.append(f"rank {rank}={hosts[node]} slot={taken[node]}")
-        taken[node] += 1
-    return lines
+    turns = zip(node_of, turns_on_node(node_of), strict=True)
+    return [f"rank {rank}={hosts[node]} slot={turn}" for rank, (node, turn) in enumerate(turns)]
 
 
 def read_rankfile(file: LauncherFile) -> list[Place]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,14 +25,13 @@ from hopmap.topologies import (
 from hopmap.topologies.spec import READ
 from hopmap.traces.safety.atomic_files import replacing
 
-from .coordinates import HEADER, read_maplib
+from .coordinates import HEADER, WHOLE, read_maplib
 from .formats import launcher_named, recognise
 from .launcher import MAPPING, NODES, Place, comments, launcher_file, names_comment
 from .node_names import expand, same_nodes
 from .reordering import document_of
 
 FileLike: TypeAlias = "str | Path | MappingFile"
-_WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -82,13 +80,7 @@ def named_topology(path: FileLike) -> str:
 
 
 def network_of(path: FileLike) -> Topology:
-    """Return the topology that a mapping file names.
-
-    Raises
-    ------
-    MappingError
-        The file names none, or one that makes none here, like a file in another folder.
-    """
+    """Return the topology that a mapping file names; it may be a file in another folder."""
     named = named_topology(path)
     try:
         return topology_from_spec(named)
@@ -205,7 +197,7 @@ def _csv_places(lines: list[str], name: str) -> list[Place]:
                 )
             header = True
             continue
-        if len(row) != 2 or not all(map(_WHOLE.fullmatch, row)):
+        if len(row) != 2 or not all(map(WHOLE.fullmatch, row)):
             raise MappingError(
                 f"{name}: line {number} is {line[:40]!r}: expected two whole numbers, rank,node"
             )

@@ -32,10 +32,7 @@ GPU = re.compile(r"(.+)-gpu(\d{1,4})")  # of a host
 def node_names(topology: Topology) -> list[str]:
     """Return the name of every node in order of their numbers; node0, node1, ... without any.
 
-    Raises
-    ------
-    MappingError
-        More nodes than a list of Slurm's can name.
+    Raise `MappingError` for more nodes than a list of Slurm's can name.
     """
     if topology.nodes > LIMIT:
         most = f"{LIMIT:,} nodes that have names"
@@ -51,6 +48,8 @@ def on_job(
 ) -> Topology:
     """Return a network with its nodes called as the machine calls them, ranks on the job's alone.
 
+    Unlike `spec_of`, it takes networks that no spec makes, and keeps the spec that others know.
+
     Parameters
     ----------
     names : path or str, optional
@@ -58,11 +57,6 @@ def on_job(
     hosts, nodelist : optional
         Nodes that the job has: a file with a host a line, or Slurm's list. On a network without
         names, as many as it has nodes, they are what these are called, in order.
-
-    Raises
-    ------
-    MappingError
-        Both of hosts and nodelist, not one name for each node, or a host that is none of them.
     """
     if names is not None:
         topology = _called(topology, *_names_in(names))

@@ -122,14 +122,7 @@ def document_of(text: str, name: str) -> dict[str, object]:
 def write_processes(
     node_of: NDArray[np.int64], _topology: Topology, hosts: Sequence[str]
 ) -> list[str]:
-    """Return a line for each host.
-
-    Raises
-    ------
-    MappingError
-        Hosts with unlike numbers of ranks, or a host of which only other GPUs than the first ones
-        are used.
-    """
+    """Return a line for each host: as many ranks on each, on its first GPUs."""
     ranks_on: dict[str, list[tuple[int, int]]] = {}
     order = np.argsort(node_of, kind="stable")
     for rank in order.tolist():

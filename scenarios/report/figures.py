@@ -77,11 +77,7 @@ def count_figures(study: Study) -> int:
 def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
     """Make all figures, trace after trace; of suites, which have many, those of the suites.
 
-    Parameters
-    ----------
-    whole : Study
-    study : Study
-        The same with the cases that are shown.
+    `study` has the cases of the whole that are shown.
     """
     taken: set[str] = set()
     left = PICTURED

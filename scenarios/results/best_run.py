@@ -35,15 +35,7 @@ def best_run(
 ) -> BestRun:
     """Return the mapping that is fastest by the median, by its replay, or has least hop-bytes.
 
-    Parameters
-    ----------
-    trace, topology, variant : str, optional
-        Which case, as the results call it, where there are several.
-
-    Raises
-    ------
-    StoreError
-        No results, no run that has finished, or several cases to choose from.
+    Trace, topology and variant, as the results call them, say which case where there are several.
     """
     runs = load_runs(folder)
     done = runs[runs["error"].isna()]

@@ -29,14 +29,8 @@ WAIT = 0.1
 def claimed(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
     """Claim some work for as long as the block lasts; yield whether it is ours.
 
-    Parameters
-    ----------
-    folder : Path
-        What the processes share; it has to be there.
-    name : str
-        The work. Threads of one process do not exclude each other.
-    wait : bool
-        Whether to wait for a process that has it, until it is ours.
+    The processes share the folder, which has to be there. Threads of one process do not exclude
+    each other. With `wait`, wait for a process that has the work, until it is ours.
     """
     file = _lock_file(folder)
     place = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 2

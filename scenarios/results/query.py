@@ -35,14 +35,10 @@ class Answer(NamedTuple):
 
 
 def query(folder: str | Path, sql: str) -> Answer:
-    """Answer a query on the tables runs, ranks, links and messages.
+    """Answer a query, in DuckDB's dialect, on the tables runs, ranks, links and messages.
 
-    Parameters
-    ----------
-    folder : str or Path
-        What ``hopmap run`` filled, finished or not; runs that finished since are gathered first.
-    sql : str
-        In DuckDB's dialect.
+    The folder is what ``hopmap run`` filled, finished or not; runs that finished since are
+    gathered first.
     """
     with needs("query", "hopmap query"):
         import duckdb

@@ -180,13 +180,7 @@ def has_traffic(folder: Path, trace: str, made_of: str) -> bool:
 
 
 def load_traffic(folder: str | Path, trace: str, made_of: str | None = None) -> Traffic:
-    """Return the traffic of a trace of the scenario.
-
-    Parameters
-    ----------
-    made_of : str, optional
-        What it has to be made of, see `save_traffic`; anything when left out.
-    """
+    """Return the traffic of a trace; where `made_of` is said, only of that (`save_traffic`)."""
     path = traffic_path(folder, trace)
     try:
         traffic = files.load_traffic(path)

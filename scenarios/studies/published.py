@@ -43,12 +43,7 @@ def read_published(file: Path) -> pd.DataFrame:
 def check_published(file: Path, traces: Iterable[str], topologies: Iterable[str]) -> None:
     """Raise `StoreError` for a table that cannot be read, or is about none of these.
 
-    Parameters
-    ----------
-    traces : iterable of str
-        Their short names.
-    topologies : iterable of str
-        Specs.
+    Traces are short names, topologies specs.
     """
     table = read_published(file)
     names = {name.casefold(): name for name in sorted(traces)}
