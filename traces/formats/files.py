@@ -17,6 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from hopmap.traces.safety.atomic_files import replacing
@@ -38,6 +39,27 @@ FORMATS: Mapping[str, str] = {
     ".prof": "Open MPI's monitoring, the files of all ranks; only read",
 }
 
+# Functions that read and write them; the others stay unloaded.
+_READERS = {
+    ".count.csv": "tables:read_counts",
+    ".size.csv": "tables:read_sizes",
+    ".npz": "tables:read_npz",
+    ".csv": "tables:read_csv",
+    ".mtx": "matrix_market:read_mtx",
+    ".graph": "graphs:read_metis",
+    ".grf": "graphs:read_scotch",
+    ".prof": "openmpi_monitoring:read_monitoring",
+}
+_WRITERS = {
+    ".count.csv": "tables:write_counts",
+    ".size.csv": "tables:write_sizes",
+    ".npz": "tables:write_npz",
+    ".csv": "tables:write_csv",
+    ".mtx": "matrix_market:write_mtx",
+    ".graph": "graphs:write_metis",
+    ".grf": "graphs:write_scotch",
+}
+
 # What numpy, zipfile and Python's numbers raise for files that are not what they seem.
 _UNREADABLE = (
     *(OSError, ValueError, TypeError, LookupError, ArithmeticError, EOFError, RuntimeError),
@@ -57,13 +79,14 @@ def load_traffic(path: str | Path) -> Traffic:
         entry; the message names file, row and value.
     """
     file = Path(path)
+    suffix = ".prof" if file.is_dir() else _suffix(file)
+    read: Callable[[Path], Traffic] = resolve_name(f"{__package__}.{_READERS[suffix]}")
     if file.is_dir():
-        return _reader(".prof")(file)
-    suffix = _suffix(file)
+        return read(file)
     if not file.is_file():
         raise TraceError(f"{path}: no such file")
     try:
-        return _reader(suffix)(file)
+        return read(file)
     except TraceError:
         raise
     except _UNREADABLE as error:
@@ -98,12 +121,11 @@ def save_traffic(path: str | Path, traffic: Traffic) -> None:
     """
     file = Path(path)
     suffix = _suffix(file)
-    writer = _writer(suffix)
-    if writer is None:
-        written = ", ".join(each for each in FORMATS if _writer(each))
-        raise TraceError(f"{file}: is only read: expected one of {written}")
+    if suffix not in _WRITERS:
+        raise TraceError(f"{file}: is only read: expected one of {', '.join(_WRITERS)}")
+    write: Callable[[Path, Traffic], None] = resolve_name(f"{__package__}.{_WRITERS[suffix]}")
     with replacing(file) as partial:
-        writer(partial, traffic)
+        write(partial, traffic)
 
 
 def traffic_text(traffic: Traffic) -> str:
@@ -118,52 +140,6 @@ def _suffix(file: Path) -> str:
         if file.name.lower().endswith(suffix):
             return suffix
     raise TraceError(f"{file}: unknown kind of traffic file: expected one of {', '.join(FORMATS)}")
-
-
-def _reader(suffix: str) -> Callable[[Path], Traffic]:
-    """Return what reads a format; the others stay unloaded."""
-    if suffix == ".mtx":
-        from .matrix_market import read_mtx
-
-        return read_mtx
-    if suffix == ".graph":
-        from .graphs import read_metis
-
-        return read_metis
-    if suffix == ".grf":
-        from .graphs import read_scotch
-
-        return read_scotch
-    if suffix == ".prof":
-        from .openmpi_monitoring import read_monitoring
-
-        return read_monitoring
-    return _TABLES[suffix][0]
-
-
-def _writer(suffix: str) -> Callable[[Path, Traffic], None] | None:
-    """Return what writes a format, or None for one that is only read."""
-    if suffix == ".mtx":
-        from .matrix_market import write_mtx
-
-        return write_mtx
-    if suffix == ".graph":
-        from .graphs import write_metis
-
-        return write_metis
-    if suffix == ".grf":
-        from .graphs import write_scotch
-
-        return write_scotch
-    return _TABLES[suffix][1] if suffix in _TABLES else None
-
-
-_TABLES: Mapping[str, tuple[Callable[[Path], Traffic], Callable[[Path, Traffic], None]]] = {
-    ".count.csv": (tables.read_counts, tables.write_counts),
-    ".size.csv": (tables.read_sizes, tables.write_sizes),
-    ".npz": (tables.read_npz, tables.write_npz),
-    ".csv": (tables.read_csv, tables.write_csv),
-}
 
 
 class TrafficFileSource(FileSource):

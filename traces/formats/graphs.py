@@ -13,9 +13,11 @@ format".
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import Traffic
@@ -84,40 +86,43 @@ def read_metis(file: Path) -> Traffic:
     )
 
 
+def _arcs(traffic: Traffic) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
+    """Neighbours and bytes of all ranks in order, and where each rank's begin.
+
+    Bytes are those of both directions, and pairs without any are left out: METIS and Scotch know no
+    edge of weight 0.
+    """
+    both = traffic.without_self().undirected()
+    keep = both.bytes > 0
+    low, high, weight = both.src[keep], both.dst[keep], both.bytes[keep]
+    source, target = np.concatenate((low, high)), np.concatenate((high, low))
+    order = np.lexsort((target, source))
+    starts = np.searchsorted(source[order], np.arange(traffic.ranks + 1))
+    return target[order], np.concatenate((weight, weight))[order], starts.tolist()
+
+
 def write_metis(file: Path, traffic: Traffic) -> None:
     """Write the bytes of both directions as weights; edges without any are left out."""
-    both = traffic.without_self().undirected()
-    keep = both.bytes > 0  # METIS knows no edge of weight 0
-    low, high, weight = both.src[keep], both.dst[keep], both.bytes[keep]
-    src = np.concatenate((low, high))
-    order = np.lexsort((np.concatenate((high, low)), src))
-    neighbour = np.concatenate((high, low))[order] + 1
-    doubled = np.concatenate((weight, weight))[order]
-    starts = np.searchsorted(src[order], np.arange(traffic.ranks + 1))
+    target, weight, starts = _arcs(traffic)
+    pairs = np.stack((target + 1, weight), axis=1)
     with file.open("w", encoding="ascii") as stream:
-        stream.write(f"{traffic.ranks} {len(low)} 001\n")
+        stream.write(f"{traffic.ranks} {len(target) // 2} 001\n")
         written = 0
-        for rank in np.unique(src).tolist():
-            row = slice(starts[rank], starts[rank + 1])
-            pairs = np.stack((neighbour[row], doubled[row]), axis=1).ravel()
-            stream.write("\n" * (rank - written) + " ".join(map(str, pairs)) + "\n")
+        for rank in np.flatnonzero(np.diff(starts)).tolist():
+            row = pairs[starts[rank] : starts[rank + 1]].ravel()
+            stream.write("\n" * (rank - written) + " ".join(map(str, row)) + "\n")
             written = rank + 1
         stream.write("\n" * (traffic.ranks - written))  # those that talk to nobody, fast
 
 
 def write_scotch(file: Path, traffic: Traffic) -> None:
     """Write a graph of base 0 with edge loads, which are > 0: pairs without bytes are left out."""
-    both = traffic.without_self().undirected()
-    keep = both.bytes > 0
-    low, high, load = both.src[keep], both.dst[keep], both.bytes[keep]
-    source, target = np.concatenate((low, high)), np.concatenate((high, low))
-    order = np.lexsort((target, source))
-    arcs = np.stack((np.concatenate((load, load)), target), axis=1)[order]
-    starts = np.searchsorted(source[order], np.arange(traffic.ranks + 1))
+    target, load, starts = _arcs(traffic)
+    arcs = np.stack((load, target), axis=1)
     with file.open("w", encoding="ascii") as stream:
         stream.write(f"0\n{traffic.ranks} {len(arcs)}\n0 010\n")
-        for rank in range(traffic.ranks):
-            row = arcs[starts[rank] : starts[rank + 1]]
+        for first, end in pairwise(starts):
+            row = arcs[first:end]
             stream.write(" ".join(map(str, (len(row), *row.ravel().tolist()))) + "\n")
 
 

@@ -21,9 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from hopmap.errors import HopmapWarning
-from hopmap.traces.sources import FileSource
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import Traffic
+
+from .files import TrafficFileSource
 
 SUFFIX = ".prof"
 _LINE = re.compile(
@@ -115,24 +116,13 @@ def _warn_of_missing(path: str | Path, files: list[Path], senders: set[int], ran
         warnings.warn(text, HopmapWarning, stacklevel=3)
 
 
-class MonitoredSource(FileSource):
+class MonitoredSource(TrafficFileSource):
     """What Open MPI's monitoring counted, collectives apart."""
-
-    kind = "traffic"
-    has_program = False
-    has_calls = False
-    needs_rounds = True
 
     @property
     def has_collectives(self) -> bool:
         """Whether it is known what its collectives send."""
         return True
-
-    def traffic(self) -> Traffic:
-        """Read what the application sends."""
-        from .files import load_traffic
-
-        return load_traffic(self.path)
 
     def traffic_with_collectives(self) -> Traffic:
         """Read what is sent, also by collectives."""

@@ -9,6 +9,7 @@ allreduce carry; for allgather what is gathered in all, for alltoall what each r
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,30 +90,27 @@ def collective_trace(call: Call) -> Trace:
     )
 
 
+@dataclass(frozen=True)
 class CollectiveSource(Source):
     """One call of a collective, which sends nothing else."""
 
     kind = "collective"
-
-    def _call(self) -> Call:
-        return parse_collective(self.name.partition(":")[2])
+    call: Call
 
     @property
     def algorithms(self) -> dict[str, str]:
         """Algorithm that it names, by operation."""
-        call = self._call()
-        return {call.operation: call.algorithm}
+        return {self.call.operation: self.call.algorithm}
 
     def traffic(self) -> Traffic:
         """Return traffic of nothing: there are no messages point to point."""
-        return Traffic.from_pairs(self._call().ranks, [], [], [], [])
+        return Traffic.from_pairs(self.call.ranks, [], [], [], [])
 
     def calls(self) -> Trace:
         """Return the call of all ranks."""
-        return collective_trace(self._call())
+        return collective_trace(self.call)
 
 
 def open_collective(words: str, _: Path | None) -> CollectiveSource:
     """Return the source that "collective:WORDS" is."""
-    parse_collective(words)
-    return CollectiveSource(f"collective:{words}")
+    return CollectiveSource(f"collective:{words}", parse_collective(words))

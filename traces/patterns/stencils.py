@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import product
 from math import prod
@@ -311,19 +312,20 @@ def _vectors(stencil: str | Sequence[Sequence[int]], dimensions: int, text: str)
     return vectors
 
 
+@dataclass(frozen=True)
 class StencilSource(Source):
     """The traffic of an iteration of a stencil, which is sent in one round."""
 
     kind = "stencil"
     has_program = False
     has_calls = False
+    stencil: Stencil = field(hash=False)
 
     def traffic(self) -> Traffic:
         """Compute who sends how much to whom."""
-        return traffic_of_stencil(parse_stencil(self.name.partition(":")[2]))
+        return traffic_of_stencil(self.stencil)
 
 
 def open_stencil(words: str, _: Path | None) -> StencilSource:
     """Return the source that "stencil:WORDS" is."""
-    parse_stencil(words)
-    return StencilSource(f"stencil:{words}")
+    return StencilSource(f"stencil:{words}", parse_stencil(words))

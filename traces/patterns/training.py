@@ -25,6 +25,7 @@ tensor-parallel ranks (GShard, Lepikhin et al. 2020, section 2.2).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -315,33 +316,31 @@ def _gradients(of: Training, groups: Groups, rank: int, stage: int) -> Iterator[
     yield from parts  # type: ignore[misc]
 
 
+@dataclass(frozen=True)
 class TrainingSource(Source):
     """A step of training a model."""
 
     kind = "training"
+    training: Training
 
     @property
     def is_short(self) -> bool:
         """Whether its calls can be looked through for any question: they are in loops."""
         return True
 
-    def _training(self) -> Training:
-        return parse_training(self.name.partition(":")[2])
-
     def traffic(self) -> Traffic:
         """Compute who sends how much to whom."""
-        return training_traffic(self._training())
+        return training_traffic(self.training)
 
     def calls(self) -> Folded:
         """Compute every call of the step, in loops."""
-        return training_folded(self._training(), self.name)
+        return training_folded(self.training, self.name)
 
     def trace(self) -> Trace:
         """Compute every call of the step, one after the other."""
-        return training_trace(self._training(), self.name)
+        return training_trace(self.training, self.name)
 
 
 def open_training(words: str, _: Path | None) -> TrainingSource:
     """Return the source that "training:WORDS" is."""
-    parse_training(words)
-    return TrainingSource(f"training:{words}")
+    return TrainingSource(f"training:{words}", parse_training(words))
