@@ -17,7 +17,7 @@ from hopmap.traces.foreign.trace_builder import Acts, Calls, acts
 from hopmap.traces.regions import mpi_name
 from hopmap.traces.trace import Collective, Kind, TraceError
 
-from .records import COMM, LAST_CALL, RECEIVED, ROOT, SENT, THREADS, Head
+from .records import COMM, LAST_CALL, RECEIVED, ROOT, SENT, THREADS, Events, Head
 
 Ints = NDArray[np.int64]
 _IS_NUMBER = re.compile("[0-9]{1,18}")
@@ -98,14 +98,10 @@ def labels_of(trace: Path) -> dict[tuple[int, int], str]:
 
 
 def calls_of(
-    strand: Ints,
-    time: NDArray[np.float64],
-    kind: Ints,
-    value: Ints,
-    head: Head,
-    labels: dict[tuple[int, int], str],
-) -> tuple[Calls, tuple[str, ...], tuple[Ints, Ints], int]:
-    """Return calls, names of regions, entry and first event of each call, and open ones."""
+    events: Events, head: Head, labels: dict[tuple[int, int], str]
+) -> tuple[Calls, tuple[str, ...], Ints, int]:
+    """Return calls, names of regions, the first event of each call, and how many are open."""
+    strand, time, kind, value, _ = events
     brackets = np.flatnonzero(kind <= LAST_CALL)
     # What ends at a time stands before what begins then.
     order = brackets[np.lexsort((brackets, value[brackets] != 0, time[brackets], strand[brackets]))]
@@ -130,7 +126,7 @@ def calls_of(
         time[begin],
         end,
     )
-    return calls, tuple(names), (np.arange(len(begin)), begin), int((~closed).sum())
+    return calls, tuple(names), begin, int((~closed).sum())
 
 
 _HANDLES = {
@@ -148,9 +144,7 @@ def collectives_of(
     call: Ints,
     event: Ints,
     names: tuple[str, ...],
-    kind: Ints,
-    value: Ints,
-    line: Ints,
+    events: Events,
     members: list[Ints],
     alias: dict[int, int],
     file: Path,
@@ -169,10 +163,10 @@ def collectives_of(
     rank = calls.ranks()[call]
     about = {}
     for type_ in (SENT, RECEIVED, ROOT, COMM):
-        which = np.flatnonzero(kind == type_)
-        column = np.full(int(line.max(initial=-1)) + 1, -1, dtype=np.int64)
-        column[line[which]] = value[which]
-        about[type_] = column[line[event]]
+        which = np.flatnonzero(events.kind == type_)
+        column = np.full(int(events.line.max(initial=-1)) + 1, -1, dtype=np.int64)
+        column[events.line[which]] = events.value[which]
+        about[type_] = column[events.line[event]]
     strange = sorted({int(number) for number in about[COMM] if number >= 0} - set(alias))
     if strange:
         raise TraceError(

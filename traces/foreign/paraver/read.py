@@ -180,13 +180,13 @@ def read_paraver(files: list[Path], name: str) -> Trace:
     if not fields.text.endswith(b"\n"):
         raise fields.wrong(len(first) - 1, "a whole line, which ends: the trace is cut")
     members, alias = communicators_of(fields, np.flatnonzero(groups), head)
-    events, others = own_lines(fields, np.flatnonzero(number == 2), head, 8)
-    strand, time, kind, value, line, skipped = events_of(fields, events, head)
-    calls, names, row, unended = calls_of(strand, time, kind, value, head, labels_of(files[0]))
+    lines, others = own_lines(fields, np.flatnonzero(number == 2), head, 8)
+    events, skipped = events_of(fields, lines, head)
+    calls, names, first_event, unended = calls_of(events, head, labels_of(files[0]))
     talks, foreign = own_lines(fields, np.flatnonzero(number == 3), head, 15)
     calls, messages, names, outside, before = messages_of(fields, talks, head, calls, names)
     collective, rootless, immediate = collectives_of(
-        calls, before[row[0]], row[1], names, kind, value, line, members, alias, files[0]
+        calls, before[: len(first_event)], first_event, names, events, members, alias, files[0]
     )
     ignored = {
         "state": int((number == 1).sum()),

@@ -116,13 +116,18 @@ def tasks_at(fields: Fields, lines: Ints, at: int, head: Head) -> Ints:
     return task
 
 
-def events_of(
-    fields: Fields, lines: Ints, head: Head
-) -> tuple[Ints, NDArray[np.float64], Ints, Ints, Ints, int]:
-    """Strand, time, type, value and line of MPI's events, and how many others there are.
+class Events(NamedTuple):
+    """MPI's events; a strand is a thread of a task: ``task * THREADS + thread``."""
 
-    A strand is a thread of a task: ``task * THREADS + thread``.
-    """
+    strand: Ints
+    time: NDArray[np.float64]  # seconds
+    kind: Ints
+    value: Ints
+    line: Ints
+
+
+def events_of(fields: Fields, lines: Ints, head: Head) -> tuple[Events, int]:
+    """List MPI's events, and count others."""
     from hopmap.traces.foreign.text_kernels import INTEGER
 
     counts = fields.counts[lines] - 6
@@ -145,4 +150,5 @@ def events_of(
     kind, value = fields.values[at], fields.values[at + 1]
     mpi = (kind >= FIRST_CALL) & (kind <= LAST_CALL) | (kind >= SENT) & (kind <= COMM)
     line = line[mpi]
-    return strand[line], time[line] * head.scale, kind[mpi], value[mpi], line, int((~mpi).sum())
+    events = Events(strand[line], time[line] * head.scale, kind[mpi], value[mpi], line)
+    return events, int((~mpi).sum())
