@@ -259,11 +259,6 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         "scaled:256,run16,run64" (`scaled`), "folded:run1" (`fold`).
     folder : Path, optional
         What relative paths are relative to; the working directory when left out.
-
-    Raises
-    ------
-    TraceError
-        Neither a file nor a benchmark, or a benchmark or stencil that makes no sense.
     """
     path = (folder or Path()) / text
     if path.exists():

@@ -63,13 +63,7 @@ class Known:
 
 
 def iterations_at(iterations: list[int], places: list[Place]) -> int:
-    """Return the iterations of a loop at the target, the last of `places`.
-
-    Raises
-    ------
-    Unknown
-        No rule fits, or several that differ.
-    """
+    """Return the iterations of a loop at the target, the last of `places`."""
     if len(set(iterations)) == 1:
         return iterations[0]
     told = set()

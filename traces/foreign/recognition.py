@@ -103,13 +103,7 @@ def tools() -> dict[str, type[Recording]]:
 
 
 def recording_of(path: Path) -> Found | None:
-    """Say what a file or folder is, if it is a trace of another tool.
-
-    Raises
-    ------
-    TraceError
-        Files of several tools in a folder, several traces, or ranks that are missing.
-    """
+    """Say what a file or folder is, if it is a trace of another tool."""
     if path.is_file():
         tool = _tool_of(path)
         if tool is None:

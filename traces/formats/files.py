@@ -71,12 +71,6 @@ def load_traffic(path: str | Path) -> Traffic:
     """Read a traffic file, its format chosen by suffix (and, for CSV, by its first line).
 
     A folder is one of Open MPI's monitoring.
-
-    Raises
-    ------
-    TraceError
-        Unreadable or foreign file, a matrix that is not square, a negative, fractional or NaN
-        entry; the message names file, row and value.
     """
     file = Path(path)
     suffix = ".prof" if file.is_dir() else _suffix(file)

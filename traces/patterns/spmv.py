@@ -81,13 +81,6 @@ def partition_hypergraph(
         How many blocks; none of them is sure to have a vertex where there are few.
     seed : int
         The same seed gives the same partition.
-
-    Raises
-    ------
-    TraceError
-        Mt-KaHyPar refuses the hypergraph.
-    MissingExtraError
-        Mt-KaHyPar is not installed.
     """
     vertices = len(hypergraph.weight)
     if blocks == 1:

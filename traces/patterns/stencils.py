@@ -135,12 +135,6 @@ def stencil_traffic(
         "stencil_bytes" (of each vector) and "periodic"; mappers of Cartesian grids read them. Of
         the file formats only npz keeps them.
 
-    Raises
-    ------
-    TraceError
-        Sizes below 1, a stencil of another dimension, periodic or size of another length, an
-        unknown name, or more than `MOST` edges.
-
     Examples
     --------
     >>> traffic = stencil_traffic((2, 3), "5pt")

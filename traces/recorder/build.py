@@ -138,12 +138,6 @@ def build(mpicc: str = "mpicc", flags: Sequence[str] = ()) -> Built:
         Command that compiles C for the MPI of the program.
     flags : sequence of str
         More for the compiler.
-
-    Raises
-    ------
-    RecorderError
-        No such command, or it cannot compile for MPI; the message holds the compiler's first
-        complaint.
     """
     from hopmap.compilation import cache_folder
 

@@ -68,11 +68,6 @@ def with_library(
         What the library has to know, by variables' names.
     environment : mapping of str to str
         Ours, in which something may be preloaded already: that stays before the recorder.
-
-    Raises
-    ------
-    RecorderError
-        The launcher is another MPI's than the library, or is told what to export already.
     """
     kind = launcher_of(words)
     if (kind, built.mpi) in (("openmpi", "mpich"), ("hydra", "openmpi")):

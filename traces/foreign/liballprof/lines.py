@@ -234,13 +234,7 @@ class Lines:
         return lists
 
     def blocks(self, counts: str, kind: str = "") -> Ints:
-        """Bytes of blocks of all members; without a type, of as many bytes.
-
-        Raises
-        ------
-        TraceError
-            Below 0, or beyond 2^53.
-        """
+        """Bytes of blocks of all members; without a type, of as many bytes."""
         width = self.get(kind, 1) if kind else np.ones_like(self.rows)
         lists = self.counts(counts)
         for call, (row, size) in enumerate(zip(lists, width.tolist(), strict=True)):
@@ -249,13 +243,7 @@ class Lines:
         return np.array([int(row.sum()) for row in lists], dtype=np.int64) * width
 
     def sizes(self, count: str, kind: str) -> Ints:
-        """Bytes of a buffer.
-
-        Raises
-        ------
-        TraceError
-            Below 0, or beyond 2^53.
-        """
+        """Bytes of a buffer."""
         number, width = self.get(count), self.get(kind, 1)
         bad = np.flatnonzero((number < 0) | (width < 0) | (number * width.astype(float) > 2**53))
         if bad.size:

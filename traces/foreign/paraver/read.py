@@ -153,14 +153,7 @@ class ParaverSource(Recording):
 
 
 def read_paraver(files: list[Path], name: str) -> Trace:
-    """Read a trace.
-
-    Raises
-    ------
-    TraceError
-        A record that is not understood, a task that does not exist, a trace that is cut; the
-        message names file and line.
-    """
+    """Read a trace."""
     from hopmap.traces.foreign.text_kernels import EMPTY, INTEGER
 
     fields = read_fields(files[0], ":")
