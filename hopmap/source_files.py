@@ -59,7 +59,11 @@ def _imported(file: Path, whole: bool) -> list[Path]:
     beside = (file.with_name(f"{name.decode()}.py") for name in BESIDE.findall(text))
     found = [each for each in beside if each.is_file()]
     if whole:  # what a module reads, and what its tables name
-        named = (file.parent.joinpath(*name.decode().split(".")) for name in NAMED.findall(text))
+        named = [
+            folder.joinpath(*name.decode().split("."))
+            for name in NAMED.findall(text)
+            for folder in (file.parent, file.parent.parent)
+        ]
         more = (file.with_suffix(".toml"), *(each.with_suffix(".py") for each in named))
         found += [each for each in more if each.is_file()]
     for indent, dot, module, *lists in IMPORT.findall(

@@ -89,3 +89,10 @@ def change(value: float | None, reference: float | None) -> str:
         return "±0\u00a0%"
     text = f"{percent:+,.{2 if abs(percent) < 1 else 1}f}\u00a0%"
     return text.replace("-", "−")
+
+
+def percent(value: float) -> str:
+    """Write a share or an excess: 0.123 is "12 %", 0.0123 is "1.2 %"."""
+    hundredths = 100 * value
+    digits = 0 if hundredths >= 9.95 or hundredths < 0.005 else 1 if hundredths >= 0.095 else 2
+    return f"{hundredths:,.{digits}f}\u00a0%"

@@ -15,7 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from hopmap.scenarios.report.suites import (
+from hopmap.scenarios.results.study import load_study
+from hopmap.scenarios.studies.suite_section import (
     AS_FAST,
     PATH,
     SUM,
@@ -24,7 +25,6 @@ from hopmap.scenarios.report.suites import (
     finding,
     suites_of,
 )
-from hopmap.scenarios.studies.study import load_study
 from hopmap.scenarios.studies.suites import suite_cases
 from hopmap.units import show_bytes
 

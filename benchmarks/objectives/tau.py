@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.studies.correlation import distinct, kendall_tau
-from hopmap.scenarios.studies.study import load_study
 from hopmap.scenarios.sweep import SHIPPED
 from hopmap.scenarios.workload import Workload
 from hopmap.simulator import MakespanBound, Program

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hopmap.plugins import load_named
 from hopmap.units import show_seconds
 
 from .console import print_csv, print_json, print_table, say
@@ -15,7 +16,7 @@ from .options import AsJson
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hopmap.scenarios.studies.study import Entry
+    from hopmap.scenarios.results.study import Entry
 
 
 def query(
@@ -49,8 +50,8 @@ def query(
 
 def print_runs(runs: pd.DataFrame) -> None:
     """Print one line per mapper, for all its seeds, on each trace and topology; who leads there."""
-    from hopmap.scenarios.studies.ranking import leading, once, standing
-    from hopmap.scenarios.studies.study import by_median, cases_of
+    from hopmap.scenarios.results.ranking import leading, once, standing
+    from hopmap.scenarios.results.study import by_median, cases_of
 
     several = single = False
     for case in cases_of(by_median(runs[runs["error"].isna()])):
@@ -90,9 +91,9 @@ def print_runs(runs: pd.DataFrame) -> None:
 def print_published(results: Path) -> None:
     """Print published totals of IeNPC, ours in the same way, and what the right routes make it."""
     from hopmap.scenarios.quantities import change
-    from hopmap.scenarios.studies.published import compared
-    from hopmap.scenarios.studies.study import load_study
+    from hopmap.scenarios.results.study import load_study
 
+    compared = load_named("hopmap.scenarios", "studies.published:compared")
     study = load_study(results)
     for trace in study.traces():
         for case, found in compared(study, trace):

@@ -126,7 +126,7 @@ def run(
     """
     from hopmap.scenarios.results.plan_file import known_auto_expanded, read_plan
     from hopmap.scenarios.results.store import load_runs
-    from hopmap.scenarios.studies.study import collectives_dominate, left_out
+    from hopmap.scenarios.results.study import collectives_dominate, left_out
     from hopmap.scenarios.sweep.feasibility import possible
     from hopmap.scenarios.sweep.plan import plan
     from hopmap.scenarios.sweep.prepare import new_traffic, save_inputs

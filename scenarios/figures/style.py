@@ -162,6 +162,13 @@ def svg_text(figure: Figure) -> str:
     text = re.sub("<metadata>.*?</metadata>", "", buffer.getvalue(), flags=re.DOTALL)
     # a hundredth of a point cannot be seen, and is half of the text
     text = re.sub("<[^!>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)
+    # matplotlib hashes names from numbers of the layout, whose last digits change from run to run
+    names: dict[str, str] = {}
+    text = re.sub(
+        r'(?<=["#])([hmp])[0-9a-f]{10}\b',
+        lambda name: names.setdefault(name[0], f"{name[1]}{len(names)}"),
+        text,
+    )
     text = re.sub(r'<g( clip-path="[^"]*")>\s*((?:<use [^>]*/>\s*)+)</g>', _one_style, text)
     # Verdana has the same widths as DejaVu Sans, for machines without the latter.
     return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import compress
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,18 +21,17 @@ from hopmap.scenarios.figures.bars import (
 from hopmap.scenarios.figures.cartesian import drawable_dims, grid_mappings, off_node
 from hopmap.scenarios.figures.mapping import mapping_view, turnable
 from hopmap.scenarios.figures.network import link_loads
-from hopmap.scenarios.figures.relations import scatter, tau_map, variation
 from hopmap.scenarios.figures.spy import spy_plot
+from hopmap.scenarios.figures.variation import variation
 from hopmap.scenarios.quantities import count, data
 from hopmap.scenarios.results import store
+from hopmap.scenarios.results.study import PARTS, Case, Entry, Study
 from hopmap.scenarios.results.tables import StoreError
-from hopmap.scenarios.studies.correlation import relations
-from hopmap.scenarios.studies.published import PARTS
-from hopmap.scenarios.studies.study import Case, Entry, Study
 from hopmap.simulator import HotLink, hot_links
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 
+from .sections import SECTIONS as OPTIONAL
 from .sections import with_figures
 from .summary import excess, measure
 from .tables import topology_of
@@ -70,7 +69,7 @@ def count_figures(study: Study) -> int:
         return 1 + alone.count(study)
     pictured = [case for trace in study.traces() for case in study.ends_of(trace)]
     bars = sum(2 if case.replayed else 1 for case in pictured)
-    related = len(study.traces()) + len(relations(study.cases))
+    related = len(study.traces()) + sum(case.replayed for case in study.cases)
     return 1 + 2 * len(study.traces()) + bars + related + 4 * min(len(pictured), PICTURED)
 
 
@@ -116,7 +115,7 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
         for case, figure in zip(replayed, _runtime(replayed), strict=True):
             caption = f"Simulated runtime of {trace} on {case.where}"
             yield picture(trace, "runtime", f"{trace} {case.where} runtime", caption, figure)
-        for words, caption, figure in _relations(study, trace):
+        for words, caption, figure in chain(*_optional(study, trace), _varied(study, trace)):
             yield picture(trace, "relations", f"{trace} {words}", caption, figure)
         caption = f"Mapping time for {trace}"
         yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, networks))
@@ -171,12 +170,13 @@ def _runtime(cases: list[Case]) -> Iterator[Figure]:
         )
 
 
-def _relations(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
-    """Kendall's tau, runtime as something varies, and runtime over hop-bytes."""
-    found = relations(study.cases_of(trace))
-    if found:
-        title = f"Kendall’s τ, {trace}"
-        yield "tau", f"{title}: metrics with runtime and energy", tau_map(found, title=title)
+def _optional(study: Study, trace: str) -> Iterator[Iterator[tuple[str, str, Figure]]]:
+    """Yield the figures that parts of `SECTIONS` have for a trace."""
+    return (part.trace_figures(study, trace) for part in OPTIONAL.values() if part.trace_figures)
+
+
+def _varied(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
+    """Draw the runtime as something varies."""
     for cases in study.varied(trace):
         if cases[0].replayed:
             mappers = {entry.mapper: None for case in cases for entry in case.entries}
@@ -188,10 +188,6 @@ def _relations(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
             )
             caption = f"Simulated runtime of {trace} on {cases[0].topology}, means over seeds"
             yield f"{cases[0].topology} varied", caption, figure
-    for each in relations(study.ends_of(trace)):
-        where = each.case.where
-        caption = f"Each mapping of {trace} on {where}: runtime over hop-bytes and busiest link"
-        yield f"{where} scatter", caption, scatter(each, title=where)
 
 
 def _time(trace: str, cases: list[Case]) -> Figure:

@@ -16,16 +16,16 @@ from hopmap.progress import Progress
 from hopmap.scenarios.provenance import format_keys
 from hopmap.scenarios.quantities import count
 from hopmap.scenarios.results import store
+from hopmap.scenarios.results.ranking import once
 from hopmap.scenarios.results.stored_runs import loose_ids, loose_path, part_files
-from hopmap.scenarios.results.tables import StoreError
-from hopmap.scenarios.studies.ranking import once
-from hopmap.scenarios.studies.study import (
+from hopmap.scenarios.results.study import (
     DEFAULTS,
     Study,
     collectives_dominate,
     left_out,
     load_study,
 )
+from hopmap.scenarios.results.tables import StoreError
 from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.source_files import digest_of, sources_of
 from hopmap.traces import Traffic
@@ -163,7 +163,6 @@ def _render(
     from jinja2 import Environment, StrictUndefined
 
     from . import tables
-    from .comparisons import case_findings, robustness
     from .sections import SECTIONS as PARTS
 
     environment = Environment(
@@ -200,8 +199,10 @@ def _render(
                 "trace": trace,
                 "id": f"trace-{place}",
                 "table": tables.main_table(study.cases_of(trace)),
-                "robustness": robustness(study, trace),
-                "findings": case_findings(study, trace),
+                "robustness": tables.robustness(study, trace),
+                "findings": [
+                    found for part in PARTS.values() for found in part.findings(study, trace)
+                ],
                 "figures": sections[trace],
             }
             for place, trace in enumerate(study.traces(), 1)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.plugins import Table
-from hopmap.scenarios.studies.study import Study
+from hopmap.scenarios.results.study import Study
 from hopmap.traces import Traffic
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ class Section(NamedTuple):
         another. They stand instead of those of the traces.
     count : callable, optional
         ``(study) -> how many figures these are``; 0 where there are none.
+    trace_figures : callable, optional
+        ``(study, trace) -> words of the file name, caption, figure``, among those of a trace.
+    findings : callable, optional
+        ``(study, trace) -> where, sentence``, beside a trace's figures.
     """
 
     content: Callable[[Study, Study], Any]
@@ -37,14 +41,16 @@ class Section(NamedTuple):
         Callable[[Study, dict[str, Traffic | None]], Iterator[tuple[str, str, str, Figure]]] | None
     ) = None
     count: Callable[[Study], int] = lambda _: 0
+    trace_figures: Callable[[Study, str], Iterator[tuple[str, str, Figure]]] | None = None
+    findings: Callable[[Study, str], list[tuple[str, str]]] = lambda *_: []
 
 
 SECTIONS: Table[Section] = Table(
-    __package__,
+    "hopmap.scenarios",
     {
-        "suites": "suites:SECTION",
-        "published": "comparisons:PUBLISHED",
-        "relations": "comparisons:RELATIONS",
+        "suites": "studies.suite_section:SECTION",
+        "published": "studies.sections:PUBLISHED",
+        "relations": "studies.sections:RELATIONS",
     },
 )
 

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.scenarios.quantities import MISSING, count, duration
-from hopmap.scenarios.studies.findings import percent
-from hopmap.scenarios.studies.ranking import networks
-from hopmap.scenarios.studies.study import AS_FAST, Case, Study
+from hopmap.scenarios.quantities import MISSING, count, duration, percent
+from hopmap.scenarios.results.ranking import networks
+from hopmap.scenarios.results.study import AS_FAST, Case, Study
 from hopmap.traces.safety.atomic_files import replacing
 
 from .tables import Cell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +75,12 @@ def known_auto_expanded(folder: Path) -> dict[str, bool]:
         return read_plan(folder).auto_expanded
     except StoreError:
         return {}
+
+
+def flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Join the keys of nested tables with dots."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from .study import Case
+from hopmap.scenarios.results.study import Case
 
 LEAST = 4  # mappings that make an order worth comparing
 DIGITS = 9  # figures that agree to so many are the same

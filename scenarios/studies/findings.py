@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hopmap.scenarios.quantities import MISSING, change
+from hopmap.scenarios.quantities import MISSING, change, percent
+from hopmap.scenarios.results.ranking import LITTLE
+from hopmap.scenarios.results.study import AS_FAST, Case
 
 from .correlation import Relation, order_kept
-from .study import AS_FAST, Case
-
-LITTLE = 0.01  # differences that one replay does not tell
 
 
 class Gap(NamedTuple):
@@ -151,10 +150,3 @@ def _cases(number: int) -> str:
 def signed(value: float) -> str:
     """Write a tau: "+0.42"."""
     return MISSING if value != value else f"{value:+.2f}".replace("-", "−")
-
-
-def percent(value: float) -> str:
-    """Write a share or an excess: 0.123 is "12 %", 0.0123 is "1.2 %"."""
-    hundredths = 100 * value
-    digits = 0 if hundredths >= 9.95 or hundredths < 0.005 else 1 if hundredths >= 0.095 else 2
-    return f"{hundredths:,.{digits}f}\u00a0%"

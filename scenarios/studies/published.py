@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from hopmap.scenarios.results.study import PARTS, Case, Entry, Study, number
 from hopmap.scenarios.results.tables import StoreError
 
-from .study import Case, Entry, Study, number
-
+FILE = "published.csv"
 KEYS = ("trace", "topology", "mapper")
-PARTS = ("total", "avg", "min", "max")
 Numbers = tuple[float | None, ...]
 HEADER = ",".join((*KEYS, *(f"ienpc_{part}" for part in PARTS)))
 
@@ -96,9 +95,9 @@ class Compared(NamedTuple):
 
 def compared(study: Study, trace: str) -> list[Compared]:
     """Set what was published of a trace beside ours; nothing where nothing was."""
-    if study.published is None:
+    if not (study.folder / FILE).is_file():
         return []
-    theirs = study.published
+    theirs = read_published(study.folder / FILE)
     keys = {key: theirs[key].astype(str).str.strip().str.casefold() for key in KEYS}
     found = []
     for case in study.cases_of(trace):

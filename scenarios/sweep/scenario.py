@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from importlib import import_module
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -19,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from hopmap.plugins import add_plugin
+from hopmap.plugins import add_plugin, load_named
 from hopmap.scenarios.jobs.job_spec import jobs_digest
 from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, check_settings, known_keys
@@ -54,7 +53,7 @@ MOST_RUNS = 1_000_000
 
 def studies(module: str) -> Any:
     """Load a module of the wing of studies, which only the keys suites and published ask for."""
-    return import_module(f"hopmap.scenarios.studies.{module}")
+    return load_named("hopmap.scenarios.studies", module)
 
 
 def _suites(texts: list[str]) -> list[str]:

@@ -6,13 +6,14 @@ Every mistake in a file is a `ScenarioError` of one line: file, key, value, what
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from hopmap.scenarios.results.plan_file import flat
 from hopmap.simulator import KEYS
 from hopmap.simulator.parameters.settings import SettingError, parameters_in, validated_in
 from hopmap.topologies import did_you_mean
@@ -173,15 +174,6 @@ def _pairs(changes: Sequence[str]) -> list[tuple[str, Any]]:
                 ) from None
             pairs.append((key, text))
     return pairs
-
-
-def flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    """Join the keys of nested tables with dots."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
 
 
 def _one_line(error: ValidationError) -> str:

@@ -7,9 +7,13 @@ import pandas as pd
 import pytest
 
 from hopmap.scenarios.figures import style
-from hopmap.scenarios.studies.correlation import METRICS
-from hopmap.scenarios.studies.study import Case, Entry
+from hopmap.scenarios.results.study import Case, Entry
 from support.archives import archives_read_here
+
+METRICS = (
+    *("hop_bytes", "hop_messages", "bytes_congestion_max", "messages_congestion_max"),
+    *("link_seconds_total", "link_seconds_max", "replayed_hop_bytes", "replayed_congestion_max"),
+)
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from hopmap.scenarios.figures.bars import (
 from hopmap.scenarios.figures.layout import link_steps, slices, stack
 from hopmap.scenarios.figures.mapping import mapping_view, turnable
 from hopmap.scenarios.figures.network import link_loads
-from hopmap.scenarios.figures.relations import shared
 from hopmap.scenarios.figures.spy import spy_plot
 from hopmap.scenarios.figures.style import label, svg_text
+from hopmap.scenarios.figures.variation import shared
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from support.slow import slow

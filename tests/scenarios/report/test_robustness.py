@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hopmap.scenarios.report.comparisons import robustness
+from hopmap.scenarios.report.tables import robustness
 
 
 def table_of(*cases):

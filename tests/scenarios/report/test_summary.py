@@ -7,7 +7,7 @@ import pytest
 
 from hopmap.scenarios.report import summary as report_summary
 from hopmap.scenarios.report.summary import chosen_cases, excess, summary, write_cases
-from hopmap.scenarios.studies.study import Study
+from hopmap.scenarios.results.study import Study
 
 
 @pytest.fixture

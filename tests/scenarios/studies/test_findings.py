@@ -87,3 +87,10 @@ def test_what_varies_may_change_the_winner_and_the_order(case_of, runs_of):
 )
 def test_percentages_keep_two_digits_at_most(value, text):
     assert percent(value) == f"{text}\u00a0%"
+
+
+def test_differences_of_a_thousandth_are_never_called_mostly_yes(runs_of, case_of):
+    runs = runs_of([1 + place / 10_000 for place in range(10)], list(range(1, 11)))
+    answer = overall([relation(case_of(runs))])[0]
+    assert "It makes no difference here, where runs differ by 0.09\u00a0% at most" in answer
+    assert "Mostly" not in answer

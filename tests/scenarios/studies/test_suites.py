@@ -13,9 +13,9 @@ import pytest
 
 from hopmap.mappers import map_ranks
 from hopmap.scenarios.report.report import write_report
-from hopmap.scenarios.report.suites import PATH, SUM, WORST, finding, suite_section
 from hopmap.scenarios.results import store
-from hopmap.scenarios.studies.study import load_study
+from hopmap.scenarios.results.study import load_study
+from hopmap.scenarios.studies.suite_section import PATH, SUM, WORST, finding, suite_section
 from hopmap.scenarios.studies.suites import SUITES, near, skewed, suite_cases, symmetric_stencil
 from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep.plan import plan

@@ -7,7 +7,7 @@ import pytest
 import hopmap as hm
 from hopmap.mappers.mapper import MAPPERS
 from hopmap.scenarios.results.store import load_runs
-from hopmap.scenarios.studies.study import load_study
+from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.sweep import ScenarioError, feasibility
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.prepare import new_traffic

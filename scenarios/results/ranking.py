@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hopmap.scenarios.quantities import change, runtime
+from hopmap.scenarios.quantities import change, percent, runtime
 from hopmap.simulator.uncertainty import Interval, faster, least_repeats, ratio
 
-from .findings import LITTLE, percent
 from .study import DEFAULTS, Case, Entry
 
 # A per cent: what one replay had wrong at most in docs/VALIDATION.md.
+LITTLE = 0.01  # differences that one replay does not tell
 ONE_REPLAY = "one replay each, without noise, so that differences below a per cent may be chance"
 
 

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 
 from hopmap.scenarios.report.tables import best_table
-from hopmap.scenarios.studies.correlation import relation
-from hopmap.scenarios.studies.findings import overall
-from hopmap.scenarios.studies.ranking import (
+from hopmap.scenarios.results.ranking import (
     alike,
     matters,
     network_share,
     networks,
     verdict,
 )
-from hopmap.scenarios.studies.study import Case, Entry
+from hopmap.scenarios.results.study import Case, Entry
 
 FREE = 0.5
 
@@ -91,10 +89,3 @@ def test_networks_within_noise_or_a_per_cent_are_tied(case, noise):
     assert networks([tree, fly])[1].tied
     sure = [case("fattree:2", sweep=1.0, noise=1e-5), case("mesh:2", sweep=1.1, noise=1e-5)]
     assert not networks(sure)[1].tied
-
-
-def test_differences_of_a_thousandth_are_never_called_mostly_yes(case):
-    times = {f"m{place}": 1 + place / 10_000 for place in range(10)}
-    answer = overall([relation(case(**times))])[0]
-    assert "It makes no difference here, where runs differ by 0.09\u00a0% at most" in answer
-    assert "Mostly" not in answer

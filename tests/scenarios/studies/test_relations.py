@@ -3,9 +3,9 @@
 import pytest
 
 from hopmap.scenarios.report import figures as report_figures
-from hopmap.scenarios.report.comparisons import case_findings, relation_section
 from hopmap.scenarios.report.report import write_report
-from hopmap.scenarios.studies.study import load_study
+from hopmap.scenarios.results.study import load_study
+from hopmap.scenarios.studies.sections import case_findings, relation_section
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 

@@ -14,15 +14,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hopmap.scenarios.results import store
-from hopmap.scenarios.results.plan_file import read_plan
-from hopmap.scenarios.sweep.scenario_files import flat
 from hopmap.simulator.uncertainty import Interval, faster, not_significantly_slower, ratio
 from hopmap.traces.omissions import LeftOut
+
+from . import store
+from .plan_file import flat, read_plan
 
 # Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
 DEFAULTS = ("sweep", "identity")
 TODAY = "file:"  # a mapping that is given: what is run today
+PARTS = ("total", "avg", "min", "max")  # of IeNPC
 AS_FAST = 1e-3  # simulated runtimes that differ by less are the same
 
 
@@ -142,7 +143,6 @@ class Study:
     runs: pd.DataFrame
     failed: pd.DataFrame
     cases: Sequence[Case]
-    published: pd.DataFrame | None
     rounds: int | None = None
     repeat: int | None = None
     validated: Mapping[str, Any] | None = None
@@ -208,11 +208,6 @@ def load_study(folder: Path) -> Study:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         given = {}
-    published = None
-    if (folder / "published.csv").is_file():
-        from .published import read_published  # which compares with studies
-
-        published = read_published(folder / "published.csv")
     well = by_median(runs[runs["error"].isna()])
     replay = given.get("replay", {})
     steps, rounds = replay.get("steps"), replay.get("rounds")
@@ -231,7 +226,6 @@ def load_study(folder: Path) -> Study:
         runs=well,
         failed=runs[runs["error"].notna()],
         cases=cases_of(well),
-        published=published,
         rounds=rounds if isinstance(rounds, int) else None,
         repeat=len(times.iloc[0]) if len(times) else None,
         validated=given.get("validated"),

@@ -8,8 +8,8 @@ import pytest
 
 from hopmap.scenarios.report.summary import summary
 from hopmap.scenarios.report.tables import best_table, main_table
-from hopmap.scenarios.studies.ranking import leading, standing
-from hopmap.scenarios.studies.study import Study, by_median, cases_of
+from hopmap.scenarios.results.ranking import leading, standing
+from hopmap.scenarios.results.study import Study, by_median, cases_of
 
 SEEDS = 20
 NOISE = np.random.default_rng(0).normal(1, 0.05, SEEDS)

@@ -1,23 +1,22 @@
-"""What a page compares: metrics with runtime, mappings over what varies, published numbers."""
+"""Parts of a page for studies: metrics with runtime, published numbers beside ours."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from hopmap.scenarios.quantities import MISSING, change, count, percent
+from hopmap.scenarios.report.sections import Section
+from hopmap.scenarios.report.tables import Cell, whole
+from hopmap.scenarios.results.study import PARTS, Case, Study
 
-from hopmap.scenarios.quantities import MISSING, change, count
-from hopmap.scenarios.studies.correlation import METRICS, Relation, Tau, relations
-from hopmap.scenarios.studies.findings import gap, of_variation, overall, percent, signed
-from hopmap.scenarios.studies.published import PARTS, Row, compared
-from hopmap.scenarios.studies.study import Case, Study
-from hopmap.simulator.uncertainty import Standing, standings
-from hopmap.simulator.uncertainty import percent as regret
+from .correlation import METRICS, Relation, Tau, relations
+from .findings import gap, of_variation, overall, signed
+from .published import Row, compared
 
-from .sections import Section
-from .tables import Cell, whole
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def relation_section(study: Study, cases: Sequence[Case]) -> dict[str, Any] | None:
@@ -126,61 +125,6 @@ def _tau(tau: Tau) -> Cell:
     return Cell(signed(tau.value), tau.value, look="clear" if tau.clear else "chance")
 
 
-VARIED = (
-    ("Mapper", "text"),
-    ("Mean", "number"),
-    ("Worst", "number"),
-    ("Best under", "number"),
-)
-
-
-def robustness(study: Study, trace: str) -> list[dict[str, Any]]:
-    """Return a table for each topology on which something varies.
-
-    A mapping is that of a mapper and a seed, the same under all variants; of every mapper the one
-    of least worst regret is shown. What was not replayed under all variants is left out.
-    """
-    found = []
-    for cases in study.varied(trace):
-        best = _best_seeds(cases)
-        if len(best) > 1:
-            found.append({"topology": cases[0].topology, **_table(best, len(cases))})
-    return found
-
-
-def _best_seeds(cases: Sequence[Case]) -> dict[str, Standing]:
-    """Return of every mapper how its mapping of least worst regret fares among all mappings."""
-    rows: dict[tuple[str, bytes], dict[int, float]] = {}
-    for place, case in enumerate(cases):
-        runs = case.runs[case.runs["makespan"].notna()]
-        for mapper, node_of, seconds in zip(
-            runs["mapper"], runs["node_of"], runs["makespan"], strict=True
-        ):
-            key = str(mapper).strip(), np.asarray(node_of).tobytes()
-            rows.setdefault(key, {})[place] = seconds
-    whole = {key: list(row.values()) for key, row in rows.items() if len(row) == len(cases)}
-    best: dict[str, Standing] = {}
-    found = standings(list(whole.values())) if whole else []
-    for (mapper, _), each in zip(whole, found, strict=True):
-        if mapper not in best or each.worst < best[mapper].worst:
-            best[mapper] = each
-    return best
-
-
-def _table(best: dict[str, Standing], variants: int) -> dict[str, Any]:
-    order = sorted(best, key=lambda mapper: (best[mapper].worst, best[mapper].mean))
-    rows = [
-        [
-            Cell(mapper, mapper),
-            Cell(f"+{regret(best[mapper].mean)}", best[mapper].mean),
-            Cell(f"+{regret(best[mapper].worst)}", best[mapper].worst),
-            Cell(count(round(best[mapper].best * variants)), best[mapper].best),
-        ]
-        for mapper in order
-    ]
-    return {"head": VARIED, "rows": rows}
-
-
 def published_tables(study: Study) -> list[dict[str, Any]]:
     """Set published IeNPC beside ours in both conventions; one table a trace, same cells marked."""
     tables = []
@@ -223,5 +167,22 @@ def _cells(row: Row) -> list[Cell]:
     return [*cells, Cell(row.reason)]
 
 
-RELATIONS = Section(lambda whole, shown: relation_section(whole, shown.cases))
+def relation_figures(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
+    """Draw Kendall's tau, and runtime over hop-bytes."""
+    from .relation_figures import scatter, tau_map
+
+    if found := relations(study.cases_of(trace)):
+        title = f"Kendall’s τ, {trace}"
+        yield "tau", f"{title}: metrics with runtime and energy", tau_map(found, title=title)
+    for each in relations(study.ends_of(trace)):
+        where = each.case.where
+        caption = f"Each mapping of {trace} on {where}: runtime over hop-bytes and busiest link"
+        yield f"{where} scatter", caption, scatter(each, title=where)
+
+
+RELATIONS = Section(
+    lambda whole, shown: relation_section(whole, shown.cases),
+    trace_figures=relation_figures,
+    findings=case_findings,
+)
 PUBLISHED = Section(lambda _, shown: published_tables(shown))

@@ -17,19 +17,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hopmap.scenarios.figures.suites import Panel, suite_lines
-from hopmap.scenarios.quantities import MISSING, count, data
-from hopmap.scenarios.studies.correlation import LEAST, Tau, distinct, kendall_tau
-from hopmap.scenarios.studies.findings import percent
-from hopmap.scenarios.studies.study import Case, Study
-from hopmap.scenarios.studies.suites import SUITES, SuiteCase, suite_cases
+from hopmap.scenarios.quantities import MISSING, count, data, percent
+from hopmap.scenarios.report.figures import SUM, WORST, case_grids
+from hopmap.scenarios.report.sections import Section
+from hopmap.scenarios.report.tables import Cell
+from hopmap.scenarios.results.study import Case, Study
 from hopmap.traces import Traffic
 from hopmap.units import parse_quantity
 
-from .comparisons import median_tau
-from .figures import SUM, WORST, case_grids
-from .sections import Section
-from .tables import Cell
+from .correlation import LEAST, Tau, distinct, kendall_tau
+from .sections import median_tau
+from .suite_figures import Panel, suite_lines
+from .suites import SUITES, SuiteCase, suite_cases
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
