@@ -112,8 +112,10 @@ class LinkKind:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it, JSON-serialisable; `of` and `share` of degraded links only."""
-        left_out = () if self.of else ("of", "share")
-        return {key: value for key, value in asdict(self).items() if key not in left_out}
+        columns = asdict(self) | {"sources": list(self.sources)}
+        if not self.of:
+            del columns["of"], columns["share"]
+        return columns
 
 
 def _nothing() -> NDArray[np.int64]:

@@ -41,6 +41,8 @@ def test_summary_has_the_keys_of_the_json():
         "extrapolated",
         "ensemble",
         "assumed",
+        "algorithms",
+        "link_kinds",
     ]
     assert summary["links"] == {
         "max_busy": pytest.approx(1e-8),

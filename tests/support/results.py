@@ -5,14 +5,15 @@ from dataclasses import fields
 import numpy as np
 
 OF_THE_ENGINE = {"engine", "wall_seconds", "compile_seconds"}
+ASKED = {"program", "parameters", "network", "node_of"}
 
 
 def bits(result):
-    """All that a result says, but for who computed it and how fast; arrays as their bytes."""
+    """All that a result says of a run, except who computed it how fast; arrays as their bytes."""
     return {
         field.name: _bits(getattr(result, field.name))
         for field in fields(result)
-        if field.name not in OF_THE_ENGINE
+        if field.name not in OF_THE_ENGINE | ASKED
     }
 
 

@@ -164,13 +164,13 @@ def test_imbalance_changes_nothing_where_there_is_a_slot_for_every_rank():
     [
         ("torus:2x2", {"imbalance": -0.1}, "imbalance -0.1: expected a number >= 0, 0.03 is 3 %"),
         ("torus:2x2", {"imbalance": float("nan")}, "imbalance nan: expected a number >= 0"),
-        ("torus:2x2", {"imbalance": 0.1, "spread": True}, "imbalance: expected spread=False"),
+        ("torus:2x2", {"imbalance": 0.1, "balanced": True}, "imbalance and balanced are mutually"),
         ("torus:2x2", {}, "16 ranks do not fit on torus:2x2, which has 4 slots"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(network, options, said):
     with pytest.raises(MappingError, match=said) as error:
-        hm.map_ranks("lu.S.16", network, "sweep", **options)
+        hm.map_ranks("lu.S.16", hm.Machine(network, **options), "sweep")
     assert "\n" not in str(error.value)
 
 
