@@ -32,7 +32,10 @@ def placed():
 def test_every_name_is_there_with_a_docstring_and_in_the_reference():
     page = (ROOT / "docs" / "REFERENCE.md").read_text(encoding="utf-8")
     for name in hm.__all__:
-        value = getattr(hm, name)
+        try:
+            value = getattr(hm, name)
+        except ModuleNotFoundError:  # taken out, see test_wings.py
+            continue
         assert re.search(rf"(::: |`)hopmap\.{name}\b|members: \[.*\b{name}\b", page), name
         assert name == "__version__" or value.__doc__, name
 

@@ -5,24 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.progress import Progress, silent
-from hopmap.simulator.collectives.algorithms import Chosen, scheduled
+from hopmap.simulator.collectives.algorithms import scheduled
 from hopmap.simulator.collectives.schedules import AlgorithmError, cut
 from hopmap.simulator.deadlock import DeadlockError
 from hopmap.simulator.packets import compiled_engine
 from hopmap.simulator.parameters.parameters import Parameters
-from hopmap.simulator.programs.from_collectives import template_of
-from hopmap.simulator.programs.mpi_calls import SendMode
-from hopmap.simulator.programs.operation_rows import local_work
-from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.programs.from_collectives import program_of_call
+from hopmap.simulator.programs.program import Program
 from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import Topology
-from hopmap.traces import Collective
 
 from .files import Measured, MeasuredError
 from .names import SEVERAL_PORTS, Known, known
@@ -97,36 +93,6 @@ def call_program(
     if puts:
         chosen = chosen._replace(schedule=chosen.schedule._replace(puts=True))
     return program_of_call(chosen, members)
-
-
-def program_of_call(chosen: Chosen, members: int) -> Program:
-    """Give every rank its part of one collective call, and nothing else, as `lower` would."""
-    template = template_of(chosen.schedule)
-    rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
-    count = len(rows) + members
-
-    def column(values: NDArray[Any] | int, otherwise: int, kind: type) -> NDArray[Any]:
-        filled: NDArray[Any] = np.full(count, otherwise, dtype=kind)
-        filled[rows] = values
-        return filled
-
-    ends = np.cumsum(np.bincount(template.member, minlength=members) + 1)
-    return Program(
-        name=f"{chosen.operation} by {chosen.algorithm}",
-        offsets=np.concatenate(([0], ends)).astype(np.int64),
-        rank_of=np.arange(members, dtype=np.int32),
-        kind=column(template.kind, Op.FINISH, np.uint8),
-        compute=np.zeros(count),
-        peer=column(template.peer, -1, np.int32),
-        tag=column(0, -1, np.int32),
-        context=column(1, -1, np.int32),
-        size=column(template.size, 0, np.int64),
-        target=column(np.where(template.target < 0, -1, rows[template.target]), -1, np.int64),
-        mode=column(template.mode, SendMode.STANDARD, np.uint8),
-        work=local_work(template.worked, rows),
-        collectives={1: np.array([Collective[chosen.operation.upper()]], dtype=np.uint8)},
-        chosen={chosen.operation: {chosen.algorithm: 1}},
-    )
 
 
 @dataclass(frozen=True, eq=False)

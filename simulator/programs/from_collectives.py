@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.simulator.collectives.algorithms import choose
+from hopmap.simulator.collectives.algorithms import Chosen, choose
 from hopmap.simulator.collectives.schedules import Schedule, Work
 from hopmap.simulator.collectives.volumes import Account, habits, read_accounts, volume
 from hopmap.traces import Collective, Folded, Kind, Trace
@@ -16,8 +16,8 @@ from hopmap.traces import Collective, Folded, Kind, Trace
 from .agreement import Found, agreed, group_functions
 from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, counted_pairs
 from .mpi_calls import SendMode
-from .operation_rows import REST, Carried, Rows, Worked
-from .program import Op, numbered
+from .operation_rows import REST, Carried, Rows, Worked, local_work
+from .program import Op, Program, numbered
 
 Ints = NDArray[np.int64]
 
@@ -258,6 +258,36 @@ def template_of(schedule: Schedule) -> Template:
         target=np.where(turn > 1, place[posted], -1)[order],
         mode=mode[order],
         worked=_worked(schedule, member, when[order]),
+    )
+
+
+def program_of_call(chosen: Chosen, members: int) -> Program:
+    """Give every rank its part of one collective call, and nothing else, as `lower` would."""
+    template = template_of(chosen.schedule)
+    rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
+    count = len(rows) + members
+
+    def column(values: NDArray[Any] | int, otherwise: int, kind: type) -> NDArray[Any]:
+        filled: NDArray[Any] = np.full(count, otherwise, dtype=kind)
+        filled[rows] = values
+        return filled
+
+    ends = np.cumsum(np.bincount(template.member, minlength=members) + 1)
+    return Program(
+        name=f"{chosen.operation} by {chosen.algorithm}",
+        offsets=np.concatenate(([0], ends)).astype(np.int64),
+        rank_of=np.arange(members, dtype=np.int32),
+        kind=column(template.kind, Op.FINISH, np.uint8),
+        compute=np.zeros(count),
+        peer=column(template.peer, -1, np.int32),
+        tag=column(0, -1, np.int32),
+        context=column(1, -1, np.int32),
+        size=column(template.size, 0, np.int64),
+        target=column(np.where(template.target < 0, -1, rows[template.target]), -1, np.int64),
+        mode=column(template.mode, SendMode.STANDARD, np.uint8),
+        work=local_work(template.worked, rows),
+        collectives={1: np.array([Collective[chosen.operation.upper()]], dtype=np.uint8)},
+        chosen={chosen.operation: {chosen.algorithm: 1}},
     )
 
 

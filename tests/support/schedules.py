@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.simulator.collectives.algorithms import Chosen
-from hopmap.simulator.measured.prediction import program_of_call
+from hopmap.simulator.programs.from_collectives import program_of_call
 
 
 def played(schedule: Any, held: list[Any]) -> Generator[tuple[Any, int, int], None, int]:

@@ -13,11 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hopmap.plugins import is_installed
 from hopmap.simulator import ALGORITHMS, Parameters
-from hopmap.simulator.collectives import allreduces, broadcasts
-from hopmap.simulator.collectives.bine import blocks as bine_blocks
-from hopmap.simulator.collectives.bine import clusters as bine_clusters
-from hopmap.simulator.collectives.bine import exchanges as bine_exchanges
 from hopmap.simulator.collectives.broadcasts import SEGMENT
 from hopmap.simulator.collectives.selection import select, suited
 from hopmap.simulator.simulate import simulate
@@ -29,6 +26,10 @@ from support.schedules import as_program, depth, played
 ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 SAME = ("gatherv", "scatterv", "alltoallv", "alltoallw")  # as gather, scatter and alltoall
 MEASURE = PACKAGE / "scenarios" / "sweep" / "measure.py"
+CUTTING = (
+    *("allreduces:cut", "broadcasts:shares"),
+    *("bine.clusters:cut", "bine.blocks:shares", "bine.exchanges:shares"),
+)
 WHOLE = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")  # move one buffer
 
 
@@ -63,10 +64,10 @@ def blocks(members):
 @pytest.fixture
 def cut_like_blocks(monkeypatch):
     """Cut whole buffers into blocks whose sizes tell them apart."""
-    cutting = [(allreduces, "cut"), (bine_clusters, "cut")]
-    cutting += [(module, "shares") for module in (broadcasts, bine_blocks, bine_exchanges)]
-    for module, function in cutting:
-        monkeypatch.setattr(module, function, lambda _whole, parts: blocks(parts))
+    for place in CUTTING:
+        if is_installed("hopmap.simulator.collectives", place):
+            name = f"hopmap.simulator.collectives.{place.replace(':', '.')}"
+            monkeypatch.setattr(name, lambda _whole, parts: blocks(parts))
 
 
 def parts_of(algorithm, members):
