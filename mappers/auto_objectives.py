@@ -37,45 +37,23 @@ PER_EVALUATION = 4
 
 
 class Step(NamedTuple):
-    """What a member of the portfolio reached.
-
-    Attributes
-    ----------
-    member : str
-    value : float
-        Of the objective, after this step.
-    best : float
-        Best value so far.
-    moves : int
-        Proposals made so far; where mappings are evaluated one by one, evaluations.
-    seconds : float
-        Since the beginning.
-    """
+    """What a member of the portfolio reached."""
 
     member: str
-    value: float
-    best: float
-    moves: int
-    seconds: float
+    value: float  # of the objective, after this step
+    best: float  # best value so far
+    moves: int  # proposals made so far; where mappings are evaluated one by one, evaluations
+    seconds: float  # since the beginning
 
 
 class Portfolio(NamedTuple):
-    """The best mapping, and what led to it.
+    """The best mapping, and what led to it."""
 
-    Attributes
-    ----------
-    mapping : ndarray(int64, shape=(ranks,))
-    steps : list of Step
-    met : list of ndarray
-        The mapping after each step.
-    stopped : {"optimal", "stagnated", "budget"}
-        Why it stopped: a lower bound is reached, a round gained next to nothing, or all that was to
-        be spent is.
-    """
-
-    mapping: Mapping
+    mapping: Mapping  # shape (ranks,)
     steps: list[Step]
-    met: list[Mapping]
+    met: list[Mapping]  # the mapping after each step
+    # why it stopped: a lower bound is reached, a round gained next to nothing, or all that was to
+    # be spent is
     stopped: Reason = "budget"
 
 

@@ -14,22 +14,14 @@ NEAR = 1
 
 
 class CostModel(NamedTuple):
-    """What a mapping costs: a sum over pairs that talk, to be minimised.
+    """What a mapping costs: a sum over pairs that talk, to be minimised."""
 
-    Attributes
-    ----------
-    router : Router
-        Distances; the same in both directions.
-    kind : int
-        HOPS: a pair costs its weight per hop. NEAR: a pair within one hop earns its weight.
-    indptr : ndarray(int64, shape=(slots + 1,))
-        Peers of rank r are ``peer[indptr[r]:indptr[r + 1]]``; dummy ranks have none.
-    peer, weight : ndarray(int64, shape=(2 * undirected pairs,))
-        The other rank and the weight of the pair, both directions added up; no self pairs.
-    """
-
-    router: Router
-    kind: int
+    router: Router  # distances; the same in both directions
+    kind: int  # HOPS: a pair costs its weight per hop. NEAR: a pair within one hop earns its weight
+    # shape (slots + 1,): peers of rank r are ``peer[indptr[r]:indptr[r + 1]]``; dummy ranks have
+    # none
     indptr: Ints
+    # peer, weight: shape (2 * undirected pairs,): the other rank and the weight of the pair, both
+    # directions added up; no self pairs
     peer: Ints
     weight: Ints

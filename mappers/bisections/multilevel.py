@@ -42,20 +42,13 @@ COLD = 0.05  # last temperature, in units of the first
 
 
 class Level(NamedTuple):
-    """Groups of nodes and as many groups of ranks.
+    """Groups of nodes and as many groups of ranks."""
 
-    Attributes
-    ----------
-    starts : ndarray(int64, shape=(groups + 1,))
-        Group g holds slots ``starts[g]:starts[g + 1]`` in the order of the halves.
-    group_of : ndarray(int64)
-        Group of each item of the next finer level.
-    indptr, peer, weight : ndarray(int64)
-        Traffic between the groups of ranks, as in `CostModel`.
-    """
-
+    # shape (groups + 1,): group g holds slots ``starts[g]:starts[g + 1]`` in the order of the
+    # halves
     starts: Ints
-    group_of: Ints
+    group_of: Ints  # group of each item of the next finer level
+    # indptr, peer, weight: traffic between the groups of ranks, as in `CostModel`
     indptr: Ints
     peer: Ints
     weight: Ints

@@ -43,26 +43,13 @@ GAPS = 6  # gaps between weights that are tried
 
 
 class Grid(NamedTuple):
-    """A Cartesian grid of ranks with its stencil.
+    """A Cartesian grid of ranks with its stencil."""
 
-    Attributes
-    ----------
-    dims : tuple of int
-        Ranks per dimension.
-    stencil : list of tuple of int
-        Vectors to the neighbours.
-    sizes : list of int
-        Bytes to each neighbour.
-    periodic : tuple of bool
-        Of every dimension.
-    cells : ndarray(int64, shape=(ranks,))
-        Row-major number of each rank's coordinates; MPI's ranks are these numbers.
-    """
-
-    dims: tuple[int, ...]
-    stencil: list[tuple[int, ...]]
-    sizes: list[int]
-    periodic: tuple[bool, ...]
+    dims: tuple[int, ...]  # ranks per dimension
+    stencil: list[tuple[int, ...]]  # vectors to the neighbours
+    sizes: list[int]  # bytes to each neighbour
+    periodic: tuple[bool, ...]  # of every dimension
+    # shape (ranks,): row-major number of each rank's coordinates; MPI's ranks are these numbers
     cells: Ints
 
     def weights(self, weight: Weight) -> list[int] | None:
@@ -71,17 +58,10 @@ class Grid(NamedTuple):
 
 
 class GridTraffic(NamedTuple):
-    """Where every rank is in the grid.
+    """Where every rank is in the grid."""
 
-    Attributes
-    ----------
-    dims : tuple of int
-        Ranks in each dimension, longest first.
-    coords : ndarray(int64, shape=(ranks, dimensions))
-    """
-
-    dims: tuple[int, ...]
-    coords: Ints
+    dims: tuple[int, ...]  # ranks in each dimension, longest first
+    coords: Ints  # shape (ranks, dimensions)
 
 
 def crossing(stencil: Vectors, weights: Weights, dimensions: int) -> list[int]:

@@ -20,55 +20,35 @@ from hopmap.mappers.basic_kernels import below, eighth_power, following
 
 
 class Peers(NamedTuple):
-    """Who sends how much to whom.
+    """Who sends how much to whom."""
 
-    Attributes
-    ----------
-    indptr : ndarray(int64, shape=(items + 1,))
-        Peers of item r are ``peer[indptr[r]:indptr[r + 1]]``; free slots are items without any.
-    peer, sent, got : ndarray(int64, shape=(2 * undirected pairs,))
-        The peer, what is sent to it, and what it sends.
-    """
-
+    # shape (items + 1,): peers of item r are ``peer[indptr[r]:indptr[r + 1]]``; free slots are
+    # items without any
     indptr: Ints
+    # peer, sent, got: shape (2 * undirected pairs,): the peer, what is sent to it, and what it
+    # sends
     peer: Ints
     sent: Ints
     got: Ints
 
 
 class Nodes(NamedTuple):
-    """Who is on which node, and what leaves it.
+    """Who is on which node, and what leaves it."""
 
-    Attributes
-    ----------
-    places : ndarray(int64, shape=(items,))
-        Node of every item.
-    slot_of, item_at : ndarray(int64, shape=(items,))
-        Slot of every item and the reverse; slots are numbered node by node.
-    first : ndarray(int64, shape=(nodes + 1,))
-        Slots of node x are ``first[x]:first[x + 1]``.
-    apart : ndarray(int64, shape=(items,))
-        What every item sends to and gets from other nodes.
-    load : ndarray(int64, shape=(nodes,))
-        What leaves every node.
-    change, touched : ndarray(int64, shape=(nodes,))
-        What an exchange that is looked at adds (else 0), and to which nodes.
-    marked : ndarray(bool, shape=(nodes,))
-        Whether a node is among them.
-    random : ndarray(uint64, shape=(1,))
-        State of the random numbers; never zero.
-    """
-
-    places: Ints
+    places: Ints  # shape (items,): node of every item
+    # slot_of, item_at: shape (items,): slot of every item and the reverse; slots are numbered node
+    # by node
     slot_of: Ints
     item_at: Ints
-    first: Ints
-    apart: Ints
-    load: Ints
+    first: Ints  # shape (nodes + 1,): slots of node x are ``first[x]:first[x + 1]``
+    apart: Ints  # shape (items,): what every item sends to and gets from other nodes
+    load: Ints  # shape (nodes,): what leaves every node
+    # change, touched: shape (nodes,): what an exchange that is looked at adds (else 0), and to
+    # which nodes
     change: Ints
     touched: Ints
-    marked: Bools
-    random: Words
+    marked: Bools  # shape (nodes,): whether a node is among them
+    random: Words  # shape (1,): state of the random numbers; never zero
 
 
 class Guide(NamedTuple):

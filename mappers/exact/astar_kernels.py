@@ -26,51 +26,29 @@ STATES, OPEN, CUT, DONE = 0, 1, 2, 3
 
 
 class States(NamedTuple):
-    """All states made so far, and the heap of those that are open.
-
-    Attributes
-    ----------
-    parent : ndarray(int64), node, depth : ndarray(int32), cost, bound : ndarray(int64)
-        One entry a state.
-    heap : ndarray(int64)
-        Numbers of the open states, least bound first, deepest first among equals.
-    """
+    """All states made so far, one entry a state, and the heap of those that are open."""
 
     parent: Ints
     node: Ints32
     depth: Ints32
     cost: Ints
     bound: Ints
-    heap: Ints
+    heap: Ints  # numbers of the open states, least bound first, deepest first among equals
 
 
 class SearchTask(NamedTuple):
-    """What a search needs besides its states.
+    """What a search needs besides its states."""
 
-    Attributes
-    ----------
-    order : ndarray(int64, shape=(ranks,))
-        Rank that is placed at each depth.
-    slots : ndarray(int64, shape=(nodes,))
-        Slots of each node.
-    first : ndarray(bool, shape=(nodes,))
-        Nodes that the first rank has to try; the others are their mirror images.
-    unplaced : ndarray(int64, shape=(ranks + 1,))
-        Lower bound of the pairs whose ranks are both unplaced, by depth.
-    expanded : ndarray(int64, shape=(ranks + 1,))
-        States expanded at each depth.
-    node_of : ndarray(int64, shape=(ranks,))
-        Best complete mapping so far.
-    counters : ndarray(int64, shape=(4,))
-        States made; states open; least bound of the states that a beam cut off; cost of `node_of`.
-    """
-
-    order: Ints
-    slots: Ints
+    order: Ints  # shape (ranks,): rank that is placed at each depth
+    slots: Ints  # shape (nodes,): slots of each node
+    # shape (nodes,): nodes that the first rank has to try; the others are their mirror images
     first: Bools
+    # shape (ranks + 1,): lower bound of the pairs whose ranks are both unplaced, by depth
     unplaced: Ints
-    expanded: Ints
-    node_of: Ints
+    expanded: Ints  # shape (ranks + 1,): states expanded at each depth
+    node_of: Ints  # shape (ranks,): best complete mapping so far
+    # shape (4,): states made; states open; least bound of the states that a beam cut off; cost of
+    # `node_of`
     counters: Ints
 
 

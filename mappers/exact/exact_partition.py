@@ -50,20 +50,12 @@ class Limits(NamedTuple):
 
 
 class Partials(NamedTuple):
-    """Partial partitions, one a row.
+    """Partial partitions, one a row."""
 
-    Attributes
-    ----------
-    node : ndarray(int8, shape=(rows, ranks))
-        Of every rank that is placed, in order.
-    used : ndarray(int64, shape=(rows, nodes))
-        Ranks on every node.
-    cost : ndarray(int64, shape=(rows, 1) or (rows, 1 + nodes))
-        What leaves all nodes; and each, but 0 for nodes that are full and off the border.
-    """
-
-    node: Ints8
-    used: Ints
+    node: Ints8  # shape (rows, ranks): of every rank that is placed, in order
+    used: Ints  # shape (rows, nodes): ranks on every node
+    # shape (rows, 1) or (rows, 1 + nodes): what leaves all nodes; and each, but 0 for nodes that
+    # are full and off the border
     cost: Ints
 
 

@@ -24,16 +24,10 @@ NEVER = 2**40  # there is no room for its ranks
 
 
 class Row(NamedTuple):
-    """Ranks of a row, and the least that a step between rows, or within one, costs.
-
-    Attributes
-    ----------
-    length : int
-    down, along : tuple of int
-        Of both directions in sum, and of one: for steps to the next row and within a row.
-    """
+    """Ranks of a row, and the least that a step between rows, or within one, costs."""
 
     length: int
+    # down, along: of both directions in sum, and of one: for steps to the next row and within a row
     down: tuple[int, int]
     along: tuple[int, int]
 

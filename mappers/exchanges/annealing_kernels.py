@@ -24,37 +24,22 @@ WIDEST = 2**63 - 1
 
 
 class Assignment(NamedTuple):
-    """Which rank is where, both ways, what that costs, and what may be tried.
+    """Which rank is where, both ways, what that costs, and what may be tried."""
 
-    Attributes
-    ----------
-    places : ndarray(int64, shape=(slots,))
-        Node of every rank and dummy.
-    slot_of, item_at : ndarray(int64, shape=(slots,))
-        Slot of every rank and dummy, and the reverse; slots are numbered node by node.
-    slot_indptr : ndarray(int64, shape=(nodes + 1,))
-        Slots of node x are ``slot_indptr[x]:slot_indptr[x + 1]``.
-    own : ndarray(int64, shape=(slots,))
-        Present cost of every rank's pairs.
-    active ranks : ndarray(int64)
-        Items with peers.
-    near_indptr : ndarray(int64, shape=(nodes + 1,))
-    near : ndarray(int32)
-        ``near[near_indptr[x]:near_indptr[x + 1]]``: slots near node x, those of x itself included
-        where it has several.
-    random : ndarray(uint64, shape=(1,))
-        State of the random numbers (xorshift64*, Vigna 2016); never zero.
-    """
-
-    places: Ints
+    places: Ints  # shape (slots,): node of every rank and dummy
+    # slot_of, item_at: shape (slots,): slot of every rank and dummy, and the reverse; slots are
+    # numbered node by node
     slot_of: Ints
     item_at: Ints
+    # shape (nodes + 1,): slots of node x are ``slot_indptr[x]:slot_indptr[x + 1]``
     slot_indptr: Ints
-    own: Ints
-    active: Ints
-    near_indptr: Ints
+    own: Ints  # shape (slots,): present cost of every rank's pairs
+    active: Ints  # items with peers
+    near_indptr: Ints  # shape (nodes + 1,)
+    # ``near[near_indptr[x]:near_indptr[x + 1]]``: slots near node x, those of x itself included
+    # where it has several
     near: Ints32
-    random: Words
+    random: Words  # shape (1,): state of the random numbers (xorshift64*, Vigna 2016); never zero
 
 
 @njit

@@ -56,27 +56,16 @@ SLICE = 1 << 20  # exchanges examined between two looks at the clock
 
 @dataclass(frozen=True)
 class Jumps:
-    """How far the search goes on after a local optimum, and where it begins.
+    """How far the search goes on after a local optimum, and where it begins."""
 
-    Attributes
-    ----------
-    jumps : int or "side", optional
-        Random exchanges after each local optimum; the rounded square root of the ranks by default,
-        the nodes on the longest side of the box for "side".
-    patience : int
-        Local optima worse than the best that are forgiven after each gain; Bokhari forgives none.
-    rounds : int
-        Most local optima to look at.
-    ties : {"first", "last"}
-        Which of equal exchanges is made.
-    start : {"sweep", "columns"}
-        Where no mapping is given: x fastest, or the last axis fastest.
-    """
-
+    # random exchanges after each local optimum; the rounded square root of the ranks by default,
+    # the nodes on the longest side of the box for "side"
     jumps: CountOrZero | Literal["side"] | None = None
+    # local optima worse than the best that are forgiven after each gain; Bokhari forgives none
     patience: CountOrZero = 10
-    rounds: Count = 1000
-    ties: Literal["first", "last"] = "first"
+    rounds: Count = 1000  # most local optima to look at
+    ties: Literal["first", "last"] = "first"  # which of equal exchanges is made
+    # where no mapping is given: x fastest, or the last axis fastest
     start: Literal["sweep", "columns"] = "sweep"
 
 

@@ -22,30 +22,18 @@ from hopmap.topologies.routing import distance
 
 
 class NodeAssignment(NamedTuple):
-    """Which rank is where, both ways, and which nodes are near.
+    """Which rank is where, both ways, and which nodes are near."""
 
-    Attributes
-    ----------
-    places : ndarray(int64, shape=(slots,))
-        Node of every rank and dummy.
-    slot_of, item_at : ndarray(int64, shape=(slots,))
-        Slot of every rank and dummy, and the reverse.
-    slot_indptr : ndarray(int64, shape=(nodes + 1,))
-        Slots of node x are ``slot_indptr[x]:slot_indptr[x + 1]``.
-    near_indptr : ndarray(int64, shape=(nodes + 1,))
-    near : ndarray(int32)
-        ``near[near_indptr[x]:near_indptr[x + 1]]``: nodes within a hop of node x, itself included.
-    own : ndarray(int64, shape=(slots,))
-        Present cost of every rank's pairs.
-    """
-
-    places: Ints
+    places: Ints  # shape (slots,): node of every rank and dummy
+    # slot_of, item_at: shape (slots,): slot of every rank and dummy, and the reverse
     slot_of: Ints
     item_at: Ints
+    # shape (nodes + 1,): slots of node x are ``slot_indptr[x]:slot_indptr[x + 1]``
     slot_indptr: Ints
-    near_indptr: Ints
+    near_indptr: Ints  # shape (nodes + 1,)
+    # ``near[near_indptr[x]:near_indptr[x + 1]]``: nodes within a hop of node x, itself included
     near: Ints32
-    own: Ints
+    own: Ints  # shape (slots,): present cost of every rank's pairs
 
 
 @njit

@@ -43,34 +43,19 @@ BATCH = 20_000_000  # letters and pairs looked at between two looks at the clock
 
 @dataclass(frozen=True)
 class Breeding:
-    """How generations are bred.
+    """How generations are bred."""
 
-    Attributes
-    ----------
-    population, generations : int
-        Strings of a generation, and how often it is bred anew.
-    segment : int, optional
-        Most letters of a matching section; any number for None.
-    mutations : int
-        Exchanges of two letters of every child.
-    tries : int
-        Most children per place of a generation.
-    roulette : {"scaled", "plain"}
-        A parent's share: by how much it is better than the worst, or its cardinality.
-    letters : {"ranks", "slots"}
-        What a string lists: the rank on each slot, or the slot of each rank.
-    elite : bool
-        Whether the best lives on.
-    """
-
+    # population, generations: strings of a generation, and how often it is bred anew
     population: Count = 100
     generations: CountOrZero = 100
-    segment: Count | None = 8
-    mutations: CountOrZero = 1
-    tries: Count = 100
+    segment: Count | None = 8  # most letters of a matching section; any number for None
+    mutations: CountOrZero = 1  # exchanges of two letters of every child
+    tries: Count = 100  # most children per place of a generation
+    # a parent's share: by how much it is better than the worst, or its cardinality
     roulette: Literal["scaled", "plain"] = "scaled"
+    # what a string lists: the rank on each slot, or the slot of each rank
     letters: Literal["ranks", "slots"] = "ranks"
-    elite: bool = True
+    elite: bool = True  # whether the best lives on
 
 
 @mapper(

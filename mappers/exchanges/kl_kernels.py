@@ -23,50 +23,32 @@ DONE, GAINED, BEST, MOST = range(4)
 
 
 class Candidates(NamedTuple):
-    """Pairs of slots at most t apart.
+    """Pairs of slots at most t apart."""
 
-    Attributes
-    ----------
-    low, high : ndarray(int32, shape=(candidates,))
-        The two slots, low < high, in lexicographic order, never on one node.
-    indptr : ndarray(int64, shape=(slots + 1,))
-    of_slot : ndarray(int64, shape=(2 * candidates,))
-        Candidates of slot s are ``of_slot[indptr[s]:indptr[s + 1]]``, in ascending order.
-    """
-
+    # low, high: shape (candidates,): the two slots, low < high, in lexicographic order, never on
+    # one node
     low: Ints32
     high: Ints32
-    indptr: Ints
+    indptr: Ints  # shape (slots + 1,)
+    # shape (2 * candidates,): candidates of slot s are ``of_slot[indptr[s]:indptr[s + 1]]``, in
+    # ascending order
     of_slot: Ints
 
 
 class Pass(NamedTuple):
-    """State of one pass.
+    """State of one pass."""
 
-    Attributes
-    ----------
-    places : ndarray(int64, shape=(slots,))
-        Node of every item.
-    item_at, slot_of : ndarray(int64, shape=(slots,))
-        Item of every slot, and the reverse.
-    gain : ndarray(int64, shape=(candidates,))
-        What the swap takes off the cost now, or LOCKED.
-    winner : ndarray(int32, shape=(candidates,))
-        ``winner[1]`` is the candidate of the largest gain, of equal ones the first; of candidate c
-        the leaf is ``len(gain) + c``, and the parent of node i is ``i // 2``.
-    swapped : ndarray(int32, shape=(slots // 2,))
-        The candidates that were swapped, in order.
-    counts : ndarray(int64, shape=(4,))
-        DONE: swaps so far; GAINED: the sum of their gains; BEST: swaps at the largest sum;
-        MOST: that sum.
-    """
-
-    places: Ints
+    places: Ints  # shape (slots,): node of every item
+    # item_at, slot_of: shape (slots,): item of every slot, and the reverse
     item_at: Ints
     slot_of: Ints
-    gain: Ints
+    gain: Ints  # shape (candidates,): what the swap takes off the cost now, or LOCKED
+    # shape (candidates,): ``winner[1]`` is the candidate of the largest gain, of equal ones the
+    # first; of candidate c the leaf is ``len(gain) + c``, and the parent of node i is ``i // 2``
     winner: Ints32
-    swapped: Ints32
+    swapped: Ints32  # shape (slots // 2,): the candidates that were swapped, in order
+    # shape (4,): DONE: swaps so far; GAINED: the sum of their gains; BEST: swaps at the largest
+    # sum; MOST: that sum
     counts: Ints
 
 

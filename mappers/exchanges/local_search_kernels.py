@@ -22,39 +22,24 @@ FREE = 64  # items without peers that a rank is compared with, drawn anew at eac
 
 
 class LocalSearch(NamedTuple):
-    """State of a local search.
+    """State of a local search."""
 
-    Attributes
-    ----------
-    places : ndarray(int64, shape=(slots,))
-        Node of every item.
-    own, least : ndarray(int64, shape=(slots,))
-        Present cost of the item's pairs, and what it cannot fall below.
-    changed : ndarray(int64, shape=(slots,))
-        Time of the last exchange of the item or of one of its peers.
-    visited : ndarray(int64, shape=(slots,))
-        Time when the item was last compared with all of its partners.
-    partners, reached : ndarray(int64, shape=(slots,))
-        The partners of one item; when a breadth-first search last reached an item.
-    silent : ndarray(int64)
-        Items without peers.
-    row_u, row_v : ndarray(int64, shape=(slots,) or (0,))
-        Weights between an item and all others, for gains in O(slots).
-    state : ndarray(int64, shape=(2,))
-        The time, and the state of the random numbers.
-    """
-
-    places: Ints
+    places: Ints  # shape (slots,): node of every item
+    # own, least: shape (slots,): present cost of the item's pairs, and what it cannot fall below
     own: Ints
     least: Ints
-    changed: Ints
-    visited: Ints
+    changed: Ints  # shape (slots,): time of the last exchange of the item or of one of its peers
+    visited: Ints  # shape (slots,): time when the item was last compared with all of its partners
+    # partners, reached: shape (slots,): the partners of one item; when a breadth-first search last
+    # reached an item
     partners: Ints
     reached: Ints
-    silent: Ints
+    silent: Ints  # items without peers
+    # row_u, row_v: shape (slots,) or (0,): weights between an item and all others, for gains in
+    # O(slots)
     row_u: Ints
     row_v: Ints
-    state: Ints
+    state: Ints  # shape (2,): the time, and the state of the random numbers
 
 
 @njit

@@ -28,49 +28,33 @@ ALWAYS = 2**30  # step that no search gets to: until then, what is no exchange a
 
 
 class TabuSearch(NamedTuple):
-    """State of a tabu search; see `begin`. N stands for int32 or int64.
+    """State of a tabu search; see `begin`. N stands for int32 or int64."""
 
-    Attributes
-    ----------
-    weight : ndarray(N, shape=(slots, slots))
-        Of every pair of ranks and dummies, 0 if they do not talk.
-    price : ndarray(N, shape=(places, places))
-        Of a pair of weight 1 on two places; places are the nodes that have slots.
-    silent : ndarray(bool, shape=(slots,))
-        Who talks to nobody.
-    nodes : ndarray(int64, shape=(places,))
-        Node of every place.
-    spots, best : ndarray(int64, shape=(slots,))
-        Place of every rank and dummy, now and when the cost was least.
-    at : ndarray(N, shape=(slots, slots))
-        ``at[u, v]``: what the pairs of u would cost on v's place, everybody else staying.
-    gains : ndarray(N, shape=(slots // 2 + 1, slots))
-        ``gains[k, x]``: decrease of the cost if x and x + k exchange their places; row 0 is unused.
-    until : ndarray(int32, shape=(slots, places))
-        ``until[r, p]``: step up to which rank r must not return to place p.
-    tabu : ndarray(int32, shape=(slots // 2 + 1, slots))
-        ``tabu[k, x]``: step up to which x and x + k must not be exchanged.
-    costs : ndarray(int64, shape=(2,))
-        Of the present and of the best places.
-    steps : ndarray(int64, shape=(2,))
-        Steps made, and the first at which some exchange may have to be forced.
-    random : ndarray(uint64, shape=(1,))
-        See `basic_kernels`.
-    """
-
+    # shape (slots, slots): of every pair of ranks and dummies, 0 if they do not talk
     weight: NDArray[Any]
+    # shape (places, places): of a pair of weight 1 on two places; places are the nodes that have
+    # slots
     price: NDArray[Any]
-    silent: Bools
-    nodes: Ints
+    silent: Bools  # shape (slots,): who talks to nobody
+    nodes: Ints  # shape (places,): node of every place
+    # spots, best: shape (slots,): place of every rank and dummy, now and when the cost was least
     spots: Ints
     best: Ints
+    # shape (slots, slots): ``at[u, v]``: what the pairs of u would cost on v's place, everybody
+    # else staying
     at: NDArray[Any]
+    # shape (slots // 2 + 1, slots): ``gains[k, x]``: decrease of the cost if x and x + k exchange
+    # their places; row 0 is unused
     gains: NDArray[Any]
+    # shape (slots, places): ``until[r, p]``: step up to which rank r must not return to place p
     until: Ints32
+    # shape (slots // 2 + 1, slots): ``tabu[k, x]``: step up to which x and x + k must not be
+    # exchanged
     tabu: Ints32
-    costs: Ints
+    costs: Ints  # shape (2,): of the present and of the best places
+    # shape (2,): steps made, and the first at which some exchange may have to be forced
     steps: Ints
-    random: Words
+    random: Words  # shape (1,): see `basic_kernels`
 
 
 @njit

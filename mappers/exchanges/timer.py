@@ -61,24 +61,16 @@ LARGEST = 2**31  # digits of all labels together, 256 MiB
 
 
 class Labels(NamedTuple):
-    """The labels in use; which rank has which is kept apart.
+    """The labels in use; which rank has which is kept apart."""
 
-    Attributes
-    ----------
-    bits : ndarray(uint64, shape=(labels, words))
-        Digit j is bit j % 64 of word j // 64: first those of the node, then the extension.
-    inner : int
-        Digits of the node.
-    price : ndarray(int64, shape=(digits,))
-        Cost of a digit that differs, in units of 1 / scale; negative in the extension.
-    node : ndarray(int64, shape=(labels,))
-        Node of each label.
-    """
-
+    # shape (labels, words): digit j is bit j % 64 of word j // 64: first those of the node, then
+    # the extension
     bits: Words
-    inner: int
+    inner: int  # digits of the node
+    # shape (digits,): cost of a digit that differs, in units of 1 / scale; negative in the
+    # extension
     price: Ints
-    node: Ints
+    node: Ints  # shape (labels,): node of each label
 
 
 @mapper("timer", source="Glantz, Predari, Meyerhenke 2018")

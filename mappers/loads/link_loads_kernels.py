@@ -16,36 +16,21 @@ from hopmap.topologies.routing import Router, next_link
 
 
 class LinkLoads(NamedTuple):
-    """Who sends how much to whom, what every link carries, and an exchange that is looked at.
+    """Who sends how much to whom, what every link carries, and an exchange that is looked at."""
 
-    Attributes
-    ----------
-    router : Router
-        Routes.
-    indptr : ndarray(int64, shape=(slots + 1,))
-        Peers of rank r are ``peer[indptr[r]:indptr[r + 1]]``; dummy ranks have none.
-    peer : ndarray(int64, shape=(2 * undirected pairs,))
-    sent, got : ndarray(int64, shape=(2 * undirected pairs,))
-        Bytes that the rank sends to that peer, and that it gets from it.
-    load : ndarray(int64, shape=(links,))
-        Bytes on every link.
-    change : ndarray(int64, shape=(links,))
-        What the exchange adds; zero between two exchanges.
-    touched : ndarray(int64, shape=(links,))
-        The first of them are the links that the exchange touches.
-    marked : ndarray(bool, shape=(links,))
-        Whether a link is among them.
-    """
-
-    router: Router
+    router: Router  # routes
+    # shape (slots + 1,): peers of rank r are ``peer[indptr[r]:indptr[r + 1]]``; dummy ranks have
+    # none
     indptr: Ints
-    peer: Ints
+    peer: Ints  # shape (2 * undirected pairs,)
+    # sent, got: shape (2 * undirected pairs,): bytes that the rank sends to that peer, and that it
+    # gets from it
     sent: Ints
     got: Ints
-    load: Ints
-    change: Ints
-    touched: Ints
-    marked: Bools
+    load: Ints  # shape (links,): bytes on every link
+    change: Ints  # shape (links,): what the exchange adds; zero between two exchanges
+    touched: Ints  # shape (links,): the first of them are the links that the exchange touches
+    marked: Bools  # shape (links,): whether a link is among them
 
 
 @subroutine

@@ -35,18 +35,11 @@ IMBALANCE = 0.03  # of bisection, as in KaHIP
 
 
 class Model(NamedTuple):
-    """A graph reduced to ranks.
+    """A graph reduced to ranks."""
 
-    Attributes
-    ----------
-    block : ndarray(int64, shape=(vertices,))
-        Rank of each vertex.
-    traffic : Traffic
-        Bytes between two ranks: the weight that is cut between their blocks, one message each,
-        from the lower to the higher.
-    """
-
-    block: Ints
+    block: Ints  # shape (vertices,): rank of each vertex
+    # bytes between two ranks: the weight that is cut between their blocks, one message each, from
+    # the lower to the higher
     traffic: Traffic
 
 

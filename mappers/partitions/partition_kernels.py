@@ -13,17 +13,11 @@ from hopmap.mappers.bisections.halving_kernels import contract
 
 
 class Graph(NamedTuple):
-    """Undirected weighted graph, every edge listed at both ends.
+    """Undirected weighted graph, every edge listed at both ends."""
 
-    Attributes
-    ----------
-    indptr : ndarray(int64, shape=(vertices + 1,))
-        Neighbours of vertex v are ``peer[indptr[v]:indptr[v + 1]]``.
-    peer, weight : ndarray(int64, shape=(2 * edges,))
-        The neighbours and the weights of the edges; no loops.
-    """
-
+    # shape (vertices + 1,): neighbours of vertex v are ``peer[indptr[v]:indptr[v + 1]]``
     indptr: Ints
+    # peer, weight: shape (2 * edges,): the neighbours and the weights of the edges; no loops
     peer: Ints
     weight: Ints
 

@@ -40,29 +40,16 @@ class Vertices(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """A network as it is halved.
+    """A network as it is halved."""
 
-    Attributes
-    ----------
-    nodes : ndarray(int64, shape=(blocks,))
-        Nodes with slots, every domain a range of them.
-    domains : ndarray(int64, shape=(2 * blocks - 1, 4))
-        As `bisection_kernels.halve_nodes` returns them.
-    fronts : tuple of ndarray(int64)
-        Domains that are split no further for the moment: the whole, finer ones, single nodes.
-    rooms : ndarray(int64, shape=(blocks + 1,))
-        Vertices that the first so many nodes take.
-    far : ndarray(float64, shape=(blocks, blocks))
-        What a pair of weight 1 costs.
-    sums : ndarray(float64, shape=(blocks + 1, blocks + 1))
-        Sum of `far` between the first so many nodes and the first so many.
-    """
-
-    nodes: Ints
-    domains: Ints
+    nodes: Ints  # shape (blocks,): nodes with slots, every domain a range of them
+    domains: Ints  # shape (2 * blocks - 1, 4): as `bisection_kernels.halve_nodes` returns them
+    # domains that are split no further for the moment: the whole, finer ones, single nodes
     fronts: tuple[Ints, ...]
-    rooms: Ints
-    far: Floats
+    rooms: Ints  # shape (blocks + 1,): vertices that the first so many nodes take
+    far: Floats  # shape (blocks, blocks): what a pair of weight 1 costs
+    # shape (blocks + 1, blocks + 1): sum of `far` between the first so many nodes and the first so
+    # many
     sums: Floats
 
 

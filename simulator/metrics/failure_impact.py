@@ -16,16 +16,10 @@ NAMES = ("hop_bytes", "busiest_link_bytes")
 
 
 class FailureImpact(NamedTuple):
-    """Hop-bytes and bytes of the busiest link, without failures and with each sample of them.
+    """Hop-bytes and bytes of the busiest link, without failures and with each sample of them."""
 
-    Attributes
-    ----------
-    without : ndarray(int64, shape=(2,))
-    failed : ndarray(int64, shape=(draws, 2))
-    """
-
-    without: NDArray[np.int64]
-    failed: NDArray[np.int64]
+    without: NDArray[np.int64]  # shape (2,)
+    failed: NDArray[np.int64]  # shape (draws, 2)
 
     @property
     def loss(self) -> NDArray[np.float64]:

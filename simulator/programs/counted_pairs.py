@@ -17,21 +17,13 @@ OF_PAIRS = (Collective.ALLTOALLV, Collective.ALLTOALLW)
 
 
 class CountedPairs(NamedTuple):
-    """Counts by entry of `Found`.
+    """Counts by entry of `Found`."""
 
-    Attributes
-    ----------
-    name : str
-        The file that they are from.
-    begin, end : ndarray(int64)
-        Rows of each entry in `peer` and `size`.
-    peer, size : ndarray(int64)
-        Receivers, as ranks in the communicator, and bytes.
-    """
-
-    name: str
+    name: str  # the file that they are from
+    # begin, end: rows of each entry in `peer` and `size`
     begin: Ints
     end: Ints
+    # peer, size: receivers, as ranks in the communicator, and bytes
     peer: Ints
     size: Ints
 
