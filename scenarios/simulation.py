@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hopmap.errors import choice
 from hopmap.progress import Progress
-from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
+from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError, Record
 
 from .input_kinds import MappingLike
 from .machine import MachineLike, placed
@@ -76,8 +76,7 @@ def simulate(
         node_of,
         parameters=parameters,
         engine=engine,
-        record_operations=outputs.operations,
-        record_links=outputs.bins if outputs.links else 0,
+        record=Record(operations=outputs.operations, bins=outputs.bins if outputs.links else 0),
         steady=None if exact else Steady(),
         repeat=repeat,
         progress=progress,

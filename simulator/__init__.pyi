@@ -28,11 +28,12 @@ from .metrics.metrics import evaluate as evaluate
 from .metrics.metrics import hot_links as hot_links
 from .metrics.metrics import link_loads as link_loads
 from .operations import Operations as Operations
+from .operations import Record as Record
 from .parameters.energy import Energy as Energy
-from .parameters.keys import KEYS as KEYS
 from .parameters.keys import ParameterError as ParameterError
-from .parameters.keys import key_of as key_of
+from .parameters.parameters import KEYS as KEYS
 from .parameters.parameters import Parameters as Parameters
+from .parameters.parameters import key_of as key_of
 from .parameters.parameters import parameters_from as parameters_from
 from .programs.computation import omissions as omissions
 from .programs.from_trace import lower as lower

@@ -22,11 +22,10 @@ Floats = NDArray[np.float64]
 class Record(NamedTuple):
     """What to write down."""
 
-    # messages, operations: times of messages (`MessageTimestamps`), and of operations
-    # (`OperationTimestamps`)
-    messages: bool = False
-    operations: bool = False
-    # in how many bins at most to keep the use of links over time, see `link_use.py`; 0: not
+    messages: bool = False  # when each was sent and delivered, see `MessageTimes`
+    operations: bool = False  # when each ran, see `Operations`, and the messages
+    # in how many bins at most to keep the use of links over time, see `LinkUse`; 0: not. Engines of
+    # packets only
     bins: int = 0
 
 

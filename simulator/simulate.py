@@ -42,9 +42,7 @@ def simulate(
     *,
     parameters: Parameters | None = None,
     engine: str = DEFAULT_ENGINE,
-    record_messages: bool = False,
-    record_operations: bool = False,
-    record_links: int = 0,
+    record: Record = NOTHING,
     steady: Steady | None = None,
     repeat: int = 0,
     progress: Progress | None = None,
@@ -61,13 +59,9 @@ def simulate(
         End points, packets, collectives.
     engine : str
         A name in `ENGINES`; "simpy" is the reference, whose times "compiled" has to the last bit.
-    record_messages : bool
-        Whether to keep when each message was sent and delivered.
-    record_operations : bool
-        Whether to keep when each operation ran, and the messages; see `Operations`.
-    record_links : int
-        In how many bins at most to keep the use of every link over time, see `LinkUse`; more than
-        half of them are used. Engines of packets only.
+    record : Record
+        What to keep: when each message moved, when each operation ran (and the messages), and in
+        how many bins the use of every link over time, of which more than half are used.
     steady : Steady, optional
         When a run may be extrapolated from its first steps; never when left out. Runs that keep
         anything, and those of engines that write loops out, are replayed whole.
@@ -96,7 +90,7 @@ def simulate(
     parameters = without_noise(given) if repeat else given
     if repeat and repeat < LEAST:
         raise ParameterError(f"repeat {repeat}: expected at least {LEAST}, or 0 for no interval")
-    record = Record(record_messages or record_operations, record_operations, record_links)
+    record = record._replace(messages=record.messages or record.operations)
     ready = prepared(program, topology, node_of, parameters, engine, record)
     run = ENGINES[engine].run
     begin, begin_running = time.perf_counter(), wall()
@@ -178,7 +172,7 @@ def prepared(
     if engine not in ENGINES:
         raise ParameterError(choice("unknown engine", engine, ENGINES))
     if record.bins < 0:
-        raise ParameterError(f"record_links {record.bins}: expected at least 0 bins")
+        raise ParameterError(f"record: {record.bins} bins: expected at least 0")
     if record.bins and not ENGINES[engine].packets:
         packets = " or ".join(name for name, entry in ENGINES.items() if entry.packets)
         raise ParameterError(

@@ -15,7 +15,7 @@ from hopmap.scenarios.machine import Machine, MachineLike
 from hopmap.scenarios.outputs import Outputs
 from hopmap.scenarios.provenance import assumed_parameters
 from hopmap.scenarios.simulation import check_engine
-from hopmap.simulator import DEFAULT_ENGINE, Parameters, Program, Result
+from hopmap.simulator import DEFAULT_ENGINE, Parameters, Program, Record, Result
 from hopmap.simulator import simulate as replay
 from hopmap.simulator.jobs.background import background as others_send
 from hopmap.simulator.jobs.by_job import JobResult, SharedLinks, by_job, loads_by_job, shared_links
@@ -184,8 +184,7 @@ def simulate_jobs(
             np.concatenate([*nodes, *loads]),
             parameters=parameters,
             engine=engine,
-            record_operations=outputs.operations,
-            record_links=outputs.bins if outputs.links else 0,
+            record=Record(operations=outputs.operations, bins=outputs.bins if outputs.links else 0),
         )
 
     seconds = 2 * ends if ends > 0 else 1e-3

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.simulator import Parameters
-from hopmap.simulator.parameters.keys import KEYS, key_of
+from hopmap.simulator.parameters.parameters import KEYS, key_of
 from hopmap.simulator.parameters.settings import (
     SettingError,
     Value,

@@ -18,6 +18,7 @@ from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
 from hopmap.simulator import Metrics, MetricsError, Program, Result, Steady, evaluate, simulate
 from hopmap.simulator.explain.sensitivity import free_makespan, without_network
+from hopmap.simulator.operations import Record
 from hopmap.simulator.parameters.settings import Settings, configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
@@ -207,7 +208,7 @@ def _replay(run: Run, nodes: bytes) -> Result:
         node_of,
         parameters=parameters,
         engine=run.engine,
-        record_messages=run.messages,
+        record=Record(messages=run.messages),
         steady=None if run.exact else Steady(),
         repeat=run.repeat or 0,
     )

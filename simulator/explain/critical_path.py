@@ -127,7 +127,7 @@ def path_of(ready: RunPlan, result: Result) -> CriticalPath:
     if result.operations is None or result.engine not in ENGINES_OF_PACKETS:
         raise ParameterError(
             f"critical path of a replay by {result.engine}: expected one by "
-            f"{' or '.join(ENGINES_OF_PACKETS)}, with record_operations"
+            f"{' or '.join(ENGINES_OF_PACKETS)}, with Record(operations=True)"
         )
     if ready.parameters.progress == "calls":
         raise ParameterError(

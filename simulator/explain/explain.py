@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from hopmap.errors import choice
 from hopmap.notebook import Shown
 from hopmap.progress import Progress
+from hopmap.simulator.operations import Record
 from hopmap.simulator.parameters.keys import ParameterError, expect_fixed_routes
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Program
@@ -260,8 +261,9 @@ def explain(
     ready = plan_run(program, topology, nodes, parameters)
     bounds = {**bounds_of(ready, topology)}
     bounds["no contention"] = Bound(alone.makespan, f"rank {int(alone.finish.argmax())}")
+    kept = Record(operations=True)
     result = simulate(
-        program, topology, nodes, parameters=parameters, engine="compiled", record_operations=True
+        program, topology, nodes, parameters=parameters, engine="compiled", record=kept
     )
     slots = np.repeat(np.arange(topology.nodes), topology.slots)[: program.ranks]
     launched = (

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 from hopmap.progress import Progress
 from hopmap.simulator.engines import DEFAULT_ENGINE
 from hopmap.simulator.noise import without_noise
-from hopmap.simulator.parameters.keys import KEYS
-from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.simulator.parameters.parameters import KEYS, Parameters
 from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.run_plan import ENDS, plan_run, server_kinds

@@ -143,7 +143,9 @@ def _between(
 def recorded(program: Program, result: Result) -> Operations:
     """Return the operations of a run."""
     if result.operations is None or result.message_times is None:
-        raise TraceError(f"{program.name}: no timeline: expected simulate(record_operations=True)")
+        raise TraceError(
+            f"{program.name}: no timeline: expected simulate(record=Record(operations=True))"
+        )
     if len(result.operations.row) != int(program.iterations().sum()):
         raise TraceError(f"{program.name}: a timeline of another program")
     return result.operations

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.progress import Progress, silent
-from hopmap.simulator.parameters.keys import ParameterError, key_of
+from hopmap.simulator.parameters.keys import ParameterError
+from hopmap.simulator.parameters.parameters import key_of
 from hopmap.simulator.parameters.settings import Settings, Value, configure, known_keys, normalised
 from hopmap.topologies import Topology
 

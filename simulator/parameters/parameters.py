@@ -1,4 +1,4 @@
-"""Parameters of a replay."""
+"""Parameters of a replay, and the dotted keys by which scenarios and ``--set`` name them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,35 @@ from typing import Any
 
 from hopmap.errors import choice
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
+from hopmap.simulator.collectives.selection import OPENMPI
 
-from .keys import KEYS, ParameterError, check, key_of
+from .energy import LINK, MEANS, NODE
+from .keys import (
+    DISTRIBUTIONS,
+    MOST_CHANNELS,
+    MOST_NOISE,
+    MOST_PLACES,
+    ROUTING,
+    Key,
+    ParameterError,
+    check,
+)
+
+GROUPS = (
+    *("overhead", "injection", "ejection", "nic", "memory", "compute", "collective"),
+    *("network", "flow", "noise"),
+)
+
+
+def _number(default: float, unit: str, summary: str, **limits: float) -> Any:
+    """Declare a parameter that is a number; for what is said of it see `Key`."""
+    return field(default=default, metadata={"unit": unit, "summary": summary, **limits})
+
+
+def _word(choices: tuple[str, ...], summary: str) -> Any:
+    """Declare a parameter that is a word, the first of these by default."""
+    about = {"unit": "", "summary": summary, "choices": choices}
+    return field(default=choices[0], metadata=about)
 
 
 @dataclass(frozen=True)
@@ -17,144 +44,154 @@ class Parameters:
     """End points, packets and collectives; links belong to the `Topology`.
 
     The defaults are TraceR's for a generic torus (hpcgroup/TraceR, examples/conf/torus.conf),
-    memory apart, which is assumed.
-
-    Attributes
-    ----------
-    overhead_send, overhead_recv : float
-        Seconds a rank is busy per message sent, and per message received.
-    overhead_per_byte : float
-        LogGOPS's O: seconds that a rank is busy for every byte of an eager message, as it sends it
-        and as it receives it.
-    overhead_control : float
-        Seconds from the arrival of a request, grant or acknowledgement until it is handled.
-    overhead_put_latency : float
-        Seconds after which a put's target is told of it; it is busy with a put for so much less.
-    gap, gap_per_byte : float
-        LogGP's g and G at a rank's end point: seconds from the last byte of a message to the next
-        message, and seconds for every byte but the first, before the network.
-    eager_limit : int
-        Messages below so many bytes leave at once; others wait for their receive.
-    copy_per_byte : float
-        Seconds that a rank copies a byte of a message that is there before its receive, or that is
-        sent in buffered mode.
-    progress : {"asynchronous", "calls"}
-        Whether a rank answers requests and grants at any time, or not while it computes.
-    packet_size : int
-        Bytes of a full packet.
-    control_bytes : int
-        Bytes of a rendezvous' request, and of its grant.
-    injection_bandwidth, injection_latency, ejection_bandwidth, ejection_latency : float
-        bytes/s and seconds of the links between a node and the network, shared by its ranks.
-    nic : {"fifo", "round_robin"}
-        Whether packets leave a node in the order in which messages are sent, or control messages
-        first, then its ranks in turn, and of a rank its peers.
-    nic_rails : int
-        Packets that a node injects at a time, each at the injection bandwidth; with "round_robin",
-        and unbounded buffers.
-    memory_bandwidth, memory_latency : float
-        bytes/s and seconds between ranks of one node, which share it.
-    compute_scale : float
-        Factor on the recorded computation; 0 leaves it out.
-    collective_copy_per_byte, collective_reduce_per_byte : float
-        Seconds for every byte that a member of a collective copies, and for every byte of a result
-        to which it adds others; not scaled.
-    collective_per_block : float
-        Seconds besides for every block that a member of a collective copies by itself.
-    collective_before_puts : float
-        Seconds that a member prepares a collective that puts data into memory.
-    collective_new_per_byte, collective_new_from : float, int
-        Seconds for every byte of a buffer that a collective allocates, if it has so many bytes or
-        more: smaller ones are memory that was there before.
-    switching : {"cut_through", "store_and_forward"}
-        Whether a packet moves on with its head or with its tail.
-    network_buffer, network_virtual_channels : int
-        Packets that each virtual channel of a link holds where the link ends, 0 for any number, and
-        virtual channels of each link.
-    network_arbitration : {"round_robin", "age"}
-        Whether a link that is free takes a packet of the buffers that wait for it in turn, or the
-        packet that has been in the network for longest.
-    network_flit : int
-        Bytes that a credit is for: a place can be taken again when so much of its packet has left
-        (wormhole, where the next packet follows flit by flit); 0: when all of it has.
-    network_credit_delay : float
-        Seconds, besides the link's latency, until a buffer that has become free is known of at the
-        other end of the link.
-    network_routing : str
-        How packets find their way, one of `ROUTING`, see `simulator/route_choices.py`;
-        "deterministic": by the topology's own routes.
-    network_routing_seed : int
-        The same seed gives the same draws for a packet of a message.
-    flow_latency_factor, flow_bandwidth_factor, flow_cross_traffic : float
-        Of the flow engine alone: factors on all latencies and bandwidths, and what a flow takes of
-        a server for every byte that it moves.
-    flow_sharing : {"equal", "round_trip"}
-        Of the flow engine alone: whether flows that meet have equal shares, or smaller ones the
-        longer their path's latency is.
-    flow_weight_s : float
-        Of the flow engine alone, with "round_trip": bytes, SimGrid's weight-S; divided by its
-        bandwidth it counts as latency of every server.
-    noise_compute, noise_overhead : float
-        Relative standard deviation of every pause of computation, and of every overhead; 0: none.
-    noise_start : float
-        Seconds by which ranks start late in the mean, exponentially distributed.
-    noise_distribution : {"lognormal", "gamma"}
-        Of the factors on pauses.
-    noise_seed : int
-        The same seed gives the same draws, whatever the mapping.
-    energy : mapping of str to float
-        Figures of `energy.energy_of`, by key without the leading "energy."; none, no energy.
-    algorithms : mapping of str to str
-        Algorithm of a collective operation, of `collectives.ALGORITHMS`, where Open MPI's choice by
-        members and bytes is not wanted; with options if it has some, "chain(fanout=4)".
+    memory apart, which is assumed. Each field stands with its default, its unit and what it means;
+    its key in files and on the command line is in `KEYS`, "overhead.send" of ``overhead_send``.
     """
 
-    overhead_send: float = 200e-9
-    overhead_recv: float = 200e-9
-    overhead_per_byte: float = 0.0
-    overhead_control: float = 0.0
-    overhead_put_latency: float = 0.0
-    gap: float = 0.0
-    gap_per_byte: float = 0.0
-    eager_limit: int = 64000
-    copy_per_byte: float = 0.0
-    progress: str = "asynchronous"
-    packet_size: int = 8192
-    control_bytes: int = 0
-    injection_bandwidth: float = 24e9
-    injection_latency: float = 200e-9
-    ejection_bandwidth: float = 24e9
-    ejection_latency: float = 200e-9
-    nic: str = "fifo"
-    nic_rails: int = 1
-    memory_bandwidth: float = 20e9
-    memory_latency: float = 200e-9
-    compute_scale: float = 1.0
-    collective_copy_per_byte: float = 0.0
-    collective_reduce_per_byte: float = 0.0
-    collective_per_block: float = 0.0
-    collective_before_puts: float = 0.0
-    collective_new_per_byte: float = 0.0
-    collective_new_from: int = 32 * 2**20
-    switching: str = "cut_through"
-    network_buffer: int = 0
-    network_virtual_channels: int = 1
-    network_arbitration: str = "round_robin"
-    network_flit: int = 0
-    network_credit_delay: float = 0.0
-    network_routing: str = "deterministic"
-    network_routing_seed: int = 0
-    flow_latency_factor: float = 1.0
-    flow_bandwidth_factor: float = 1.0
-    flow_cross_traffic: float = 1.0
-    flow_sharing: str = "equal"
-    flow_weight_s: float = 0.0
-    noise_compute: float = 0.0
-    noise_overhead: float = 0.0
-    noise_start: float = 0.0
-    noise_distribution: str = "lognormal"
-    noise_seed: int = 0
+    overhead_send: float = _number(200e-9, "s", "time a rank is busy for a message that it sends")
+    overhead_recv: float = _number(
+        200e-9, "s", "time a rank is busy for a message that it receives"
+    )
+    overhead_per_byte: float = _number(
+        0.0,
+        "s/byte",
+        "LogGOPS's O: time a rank is busy for a byte of an eager message, at both ends",
+    )
+    overhead_control: float = _number(
+        0.0, "s", "time to handle a request, a grant or an acknowledgement that has arrived"
+    )
+    # its target is told of a put so late, and is busy with it for so much less
+    overhead_put_latency: float = _number(
+        0.0, "s", "of overhead.recv, time in which a put's target is not busy with it yet"
+    )
+    # from the last byte of a message, at a rank's end point, before the network
+    gap: float = _number(0.0, "s", "LogGP's g: time from one message of a rank to its next")
+    gap_per_byte: float = _number(
+        0.0, "s/byte", "LogGP's G: time for every byte but the first at a rank's end point"
+    )
+    eager_limit: int = _number(
+        64000, "bytes", "messages below leave at once, others wait for their receive"
+    )
+    copy_per_byte: float = _number(
+        0.0,
+        "s/byte",
+        "time to copy a byte of a message that comes before its receive, or of a Bsend",
+    )
+    progress: str = _word(
+        ("asynchronous", "calls"),
+        "whether ranks answer requests at any time, or not while they compute",
+    )
+    packet_size: int = _number(8192, "bytes", "bytes of a full packet", minimum=1)
+    control_bytes: int = _number(0, "bytes", "bytes of a rendezvous' request, and of its grant")
+    injection_bandwidth: float = _number(
+        24e9, "bytes/s", "bandwidth from a node into the network, shared by its ranks"
+    )
+    injection_latency: float = _number(200e-9, "s", "latency from a node into the network")
+    ejection_bandwidth: float = _number(
+        24e9, "bytes/s", "bandwidth from the network into a node, shared by its ranks"
+    )
+    ejection_latency: float = _number(200e-9, "s", "latency from the network into a node")
+    # round_robin: control messages go first, then ranks in turn, and of a rank its peers
+    nic: str = _word(
+        ("fifo", "round_robin"),
+        "whether messages leave a node one after the other, or ranks and peers in turn",
+    )
+    # each at the injection bandwidth
+    nic_rails: int = _number(
+        1,
+        "1",
+        "packets that a node injects at a time, with round_robin and network.buffer 0",
+        minimum=1,
+    )
+    memory_bandwidth: float = _number(
+        20e9, "bytes/s", "bandwidth between ranks of one node, which share it"
+    )
+    memory_latency: float = _number(200e-9, "s", "latency between ranks of one node")
+    compute_scale: float = _number(1.0, "1", "factor on the recorded computation, 0 leaves it out")
+    # what members of a collective do is not scaled by `compute_scale`
+    collective_copy_per_byte: float = _number(
+        0.0, "s/byte", "time to copy a byte within a collective, such as a member's own block"
+    )
+    # for every byte of a result to which a member adds others
+    collective_reduce_per_byte: float = _number(
+        0.0, "s/byte", "time to add up a byte within a collective"
+    )
+    collective_per_block: float = _number(
+        0.0, "s", "time besides for a block that is copied by itself within a collective"
+    )
+    collective_before_puts: float = _number(
+        0.0, "s", "time in which a member prepares a collective that puts data into memory"
+    )
+    collective_new_per_byte: float = _number(
+        0.0,
+        "s/byte",
+        "time for a byte of memory that a collective allocates, and has not had before",
+    )
+    # smaller ones are memory that was there before
+    collective_new_from: int = _number(
+        32 * 2**20,
+        "bytes",
+        "buffers from here on are new memory in every call (glibc's 32 MiB)",
+        minimum=1,
+    )
+    switching: str = _word(
+        ("cut_through", "store_and_forward"),
+        "whether a packet moves on with its head or with its tail",
+    )
+    network_buffer: int = _number(
+        0,
+        "1",
+        "packets that a virtual channel holds at the end of a link, 0 for any number",
+        maximum=MOST_PLACES,
+    )
+    network_virtual_channels: int = _number(
+        1, "1", "of every link, with a buffer each", minimum=1, maximum=MOST_CHANNELS
+    )
+    # the oldest has been in the network for longest
+    network_arbitration: str = _word(
+        ("round_robin", "age"), "whose packet a free link takes: of buffers in turn, or the oldest"
+    )
+    # as in wormhole routers, where the next packet follows flit by flit
+    network_flit: int = _number(
+        0, "bytes", "what has left of a packet when its place can be taken again, 0 for all of it"
+    )
+    network_credit_delay: float = _number(
+        0.0, "s", "time besides the link's latency until a freed buffer is known before the link"
+    )
+    # see `simulator/route_choices.py`; deterministic: by the topology's own routes
+    network_routing: str = _word(ROUTING, "by which algorithm packets find their way, as they go")
+    # the same seed gives the same draws for a packet of a message
+    network_routing_seed: int = _number(
+        0, "1", "what ways and places at random are drawn from", maximum=2**32 - 1
+    )
+    flow_latency_factor: float = _number(1.0, "1", "flow engine: factor on all latencies")
+    flow_bandwidth_factor: float = _number(
+        1.0, "1", "flow engine: factor on all bandwidths", positive=True
+    )
+    flow_cross_traffic: float = _number(
+        1.0, "1", "flow engine: what a flow takes of a server for every byte moved", minimum=1
+    )
+    # round_trip: the longer the latency of a flow's path, the smaller its share
+    flow_sharing: str = _word(
+        ("equal", "round_trip"), "flow engine: equal shares, or smaller ones for longer paths"
+    )
+    # divided by its bandwidth it counts as latency of every server
+    flow_weight_s: float = _number(0.0, "bytes", "flow engine: SimGrid's weight-S, with round_trip")
+    noise_compute: float = _number(
+        0.0, "1", "relative standard deviation of every computation, 0 for none", maximum=MOST_NOISE
+    )
+    noise_overhead: float = _number(
+        0.0, "1", "relative standard deviation of every overhead, 0 for none", maximum=MOST_NOISE
+    )
+    # exponentially distributed
+    noise_start: float = _number(0.0, "s", "time by which ranks start late, in the mean")
+    noise_distribution: str = _word(DISTRIBUTIONS, "of the factors on computation and overheads")
+    # the same seed gives the same draws, whatever the mapping
+    noise_seed: int = _number(0, "1", "what noise is drawn from", maximum=2**32 - 1)
+    # by operation, of `ALGORITHMS`, where Open MPI's choice by members and bytes is not wanted;
+    # with options if it has some, "chain(fanout=4)"
     algorithms: Mapping[str, str] = field(default_factory=dict)
+    # figures of `energy.energy_of`, by key without the leading "energy."; none, no energy
     energy: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -171,6 +208,33 @@ class Parameters:
             check(f"collective.{operation}", algorithm, KEYS[f"collective.{operation}"])
         for name, figure in self.energy.items():
             check(f"energy.{name}", figure, key_of(f"energy.{name}"))
+
+
+def _dotted(name: str) -> str:
+    """Key of a field: "overhead.send" of overhead_send, and "packet_size" of itself."""
+    group, _, rest = name.partition("_")
+    return f"{group}.{rest}" if rest and group in GROUPS else name
+
+
+KEYS: Mapping[str, Key] = (
+    {_dotted(f.name): Key(f.name, **f.metadata) for f in fields(Parameters) if f.metadata}
+    | {f"energy.link.{quantity}": Key("", unit, MEANS[quantity]) for quantity, unit in LINK.items()}
+    | {f"energy.node.{quantity}": Key("", unit, MEANS[quantity]) for quantity, unit in NODE.items()}
+    | {
+        f"collective.{name}": Key("", "", choices=(OPENMPI, *table))
+        for name, table in ALGORITHMS.items()
+    }
+)
+
+
+def key_of(name: str) -> Key:
+    """Return what a dotted key means; "energy.link.KIND.static" is as "energy.link.static"."""
+    words = name.split(".")
+    if len(words) == 4 and words[:2] == ["energy", "link"] and words[3] in LINK:
+        return KEYS[f"energy.link.{words[3]}"]
+    if name not in KEYS:
+        raise ParameterError(choice("unknown parameter", name, KEYS))
+    return KEYS[name]
 
 
 def parameters_from(settings: Mapping[str, Any]) -> Parameters:

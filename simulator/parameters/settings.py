@@ -14,8 +14,8 @@ from hopmap.topologies.topology import AS_LINKS
 from hopmap.units import UnitError, has_unit, parse_quantity, show_bytes, show_seconds
 
 from .energy import LINK as ENERGY_LINK
-from .keys import KEYS, ParameterError, check, key_of, names_algorithm
-from .parameters import Parameters, parameters_from
+from .keys import ParameterError, check, names_algorithm
+from .parameters import KEYS, Parameters, key_of, parameters_from
 
 Value: TypeAlias = str | int | float
 Settings: TypeAlias = tuple[tuple[str, Value], ...]

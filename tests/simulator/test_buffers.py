@@ -14,6 +14,7 @@ from hopmap.simulator import (
     DeadlockError,
     ParameterError,
     Parameters,
+    Record,
     program_of,
     run_plan,
     simulate,
@@ -40,7 +41,7 @@ def replayed(lists, topology, node_of, engine="simpy", **parameters):
         node_of,
         parameters=replace(FREE, **parameters),
         engine=engine,
-        record_messages=True,
+        record=Record(messages=True),
     )
 
 
@@ -134,7 +135,7 @@ def test_packets_enter_the_network_by_any_channel_whatever_class_they_go_on_in(e
         list(ranks),
         parameters=replace(FREE, network_virtual_channels=2, **slow),
         engine=engine,
-        record_messages=True,
+        record=Record(messages=True),
     ).message_times.delivered[0]
     last = (packets // 2 - 1) * (TICK + 2 * far) + TICK  # two packets every credit's way around
     ends = 1 if spec.startswith("torus") else 2
@@ -235,7 +236,10 @@ def test_a_message_is_there_when_the_last_of_its_packets_is_though_some_pass_oth
         ],
     )
     times = simulate(
-        *(program, square, range(15)), parameters=few, engine="compiled", record_messages=True
+        *(program, square, range(15)),
+        parameters=few,
+        engine="compiled",
+        record=Record(messages=True),
     ).message_times.delivered
     plan = plan_run(program, square, np.arange(15), few)
     hops = watch(plan, np.arange(len(times)))

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hopmap.simulator import ENGINES, Parameters, program_of, simulate
+from hopmap.simulator import ENGINES, Parameters, Record, program_of, simulate
 from hopmap.topologies import haec, mesh, torus
 from support.free_ends import FREE
 
@@ -196,7 +196,9 @@ def test_two_flows_share_a_link_packet_by_packet():
     )
     parameters = Parameters(**FREE | {"injection_bandwidth": LINK}, packet_size=packet)
     topology = mesh((3,)).with_links(latency=0.0)
-    result = simulate(program, topology, [0, 1, 2], parameters=parameters, record_messages=True)
+    result = simulate(
+        program, topology, [0, 1, 2], parameters=parameters, record=Record(messages=True)
+    )
     first, last = np.sort(result.message_times.delivered)
     assert last == pytest.approx(2 * size / LINK, rel=EXACT)
     # Half the bandwidth each: both end within a packet of each other.
@@ -304,7 +306,7 @@ def test_loggp_train_of_messages(engine):
         [0, 0, 1, 1],
         parameters=Parameters(**free),
         engine=engine,
-        record_messages=True,
+        record=Record(messages=True),
     )
     times = result.message_times
     assert times.sent.tolist() == [10, 20, 30, 40, 10]

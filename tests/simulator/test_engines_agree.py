@@ -13,6 +13,7 @@ from hopmap.simulator import (
     DeadlockError,
     ParameterError,
     Parameters,
+    Record,
     program_of,
     simulate,
 )
@@ -54,11 +55,11 @@ noises = st.fixed_dictionaries(
 
 @examples(100)
 @given(random_runs(), noises, st.booleans())
-def test_both_draw_the_same_noise(run, noise, record_operations):
+def test_both_draw_the_same_noise(run, noise, operations):
     program, topology, node_of, parameters = run
     agree(
         *(program, topology, node_of, replace(parameters, **noise)),
-        record_operations=record_operations,
+        record=Record(operations=operations),
     )
 
 
@@ -76,23 +77,20 @@ limits = st.fixed_dictionaries(
 
 @examples(160)
 @given(random_runs(), limits, st.booleans(), st.sampled_from([0, 7]))
-def test_both_let_packets_wait_for_the_same_room(run, few, record_operations, record_links):
+def test_both_let_packets_wait_for_the_same_room(run, few, operations, bins):
     program, topology, node_of, parameters = run
     agree(
         *(program, topology, node_of, replace(parameters, **few)),
-        record_operations=record_operations,
-        record_links=record_links,
+        record=Record(operations=operations, bins=bins),
     )
 
 
 @examples(300)
 @given(random_runs(), st.booleans(), st.booleans(), st.sampled_from([0, 1, 7, 64]))
-def test_both_engines_say_the_same(run, record_messages, record_operations, record_links):
+def test_both_engines_say_the_same(run, messages, operations, bins):
     agree(
         *run,
-        record_messages=record_messages,
-        record_operations=record_operations,
-        record_links=record_links,
+        record=Record(messages=messages, operations=operations, bins=bins),
     )
 
 
@@ -137,7 +135,7 @@ def test_they_agree_where_many_packets_meet(switching, eager_limit):
     )
     program, topology = exchange(12, 6_400, 1), torus((3, 2, 2))
     said = agree(
-        *(program, topology, np.arange(12), parameters), record_operations=True, record_links=50
+        *(program, topology, np.arange(12), parameters), record=Record(operations=True, bins=50)
     )
     assert said["link_waited"] != np.zeros(topology.links).tobytes()
 
@@ -155,7 +153,7 @@ def test_they_agree_where_packets_wait_for_room(arbitration, eager_limit):
     )
     program, topology = exchange(15, 3_200, 1), torus((5, 3))
     said = agree(
-        *(program, topology, np.arange(15), parameters), record_operations=True, record_links=50
+        *(program, topology, np.arange(15), parameters), record=Record(operations=True, bins=50)
     )
     free = outcome(program, topology, np.arange(15), replace(parameters, network_buffer=0), "simpy")
     assert said["link_bytes"] == free["link_bytes"]
@@ -169,7 +167,7 @@ def test_they_agree_where_messages_queue_at_the_end_points_of_ranks(gap, gap_per
         packet_size=500, eager_limit=eager_limit, gap=gap, gap_per_byte=gap_per_byte
     )
     program, *place = exchange(8, 4_000, 2), torus((2, 2), slots=2), np.arange(8) // 2
-    said = agree(program, *place, parameters, record_messages=True)
+    said = agree(program, *place, parameters, record=Record(messages=True))
     without = outcome(program, *place, replace(parameters, gap=0.0, gap_per_byte=0.0), "compiled")
     assert said["makespan"] > without["makespan"]
     assert said["events"] == without["events"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator import ENGINES, Op, Parameters, program_of, simulate
+from hopmap.simulator import ENGINES, Op, Parameters, Record, program_of, simulate
 from hopmap.topologies import haec, mesh, topology_from_spec, torus
 from support.slow import examples
 
@@ -108,7 +108,7 @@ def test_what_holds_of_every_run(engine, run):
             node_of,
             parameters=parameters,
             engine=engine,
-            record_operations=True,
+            record=Record(operations=True),
         )
         for _ in range(2)
     )
@@ -213,7 +213,7 @@ def receives_are_matched_one_to_one_on_their_channel(program):
 def test_makespan_is_between_the_busiest_resource_and_one_after_the_other(run):
     lists, _, topology, _, parameters = run
     program = program_of("any", lists)
-    result = replayed(run, record_messages=True)
+    result = replayed(run, record=Record(messages=True))
     assert (result.compute + result.communicate).max() <= result.makespan * (1 + 1e-12)
     # What is received is over before the end; here all is.
     over = max(np.max(result.message_times.delivered, initial=0.0), result.makespan)
@@ -349,7 +349,7 @@ def test_a_perfect_network_leaves_the_critical_path_of_the_computation(run):
 def test_eager_messages_of_a_pair_do_not_overtake_each_other(run):
     *given, parameters = run
     eager = *given, replace(parameters, eager_limit=2**60)
-    times = replayed(eager, record_messages=True).message_times
+    times = replayed(eager, record=Record(messages=True)).message_times
     for source in range(len(run[0])):
         for target in range(len(run[0])):
             pair = (times.source == source) & (times.target == target)
@@ -371,7 +371,7 @@ def test_packets_tend_to_fair_shares_as_they_shrink():
             ejection_bandwidth=10e9,
         )
         run = lists, None, topology, node_of, parameters
-        result = replayed(run, record_messages=True)
+        result = replayed(run, record=Record(messages=True))
         spreads.append(np.ptp(result.message_times.delivered))
     assert np.all(np.diff(spreads) < 0)
     assert spreads[-1] < 0.01 * 3 * size / 10e9

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hopmap.scenarios.figures.link_use import link_use_plot
 from hopmap.scenarios.figures.style import svg_text
-from hopmap.simulator import LinkUse, ParameterError, Parameters, program_of, simulate
+from hopmap.simulator import LinkUse, ParameterError, Parameters, Record, program_of, simulate
 from hopmap.simulator.link_use import FINEST, Bins, write_link_use
 from hopmap.topologies import mesh, topology_from_spec, torus
 from support.free_ends import FREE_ENDS
@@ -30,7 +30,7 @@ def test_two_messages_with_a_pause_between_them(engine):
         [0, 1],
         parameters=ENDS,
         engine=engine,
-        record_links=7,
+        record=Record(bins=7),
     )
     width, busy = result.link_use
     assert width == 1.0
@@ -54,7 +54,7 @@ def test_bins_add_up_to_what_the_links_counted(bins):
         range(n),
         engine="compiled",
         parameters=Parameters(eager_limit=10**9),
-        record_links=bins,
+        record=Record(bins=bins),
     )
     use = result.link_use
     assert use.busy.sum(axis=1) == pytest.approx(result.link_busy, rel=1e-12)
@@ -88,13 +88,13 @@ def test_bins_hold_the_overlap_with_every_service(services, bins):
 def test_nothing_is_kept_unless_asked_for_and_engines_without_packets_refuse():
     program = program_of("idle", [[("compute", 1.0)]])
     assert simulate(program, mesh((1,)), [0]).link_use is None
-    width, busy = simulate(program, mesh((2,)), [0], record_links=3).link_use
+    width, busy = simulate(program, mesh((2,)), [0], record=Record(bins=3)).link_use
     assert (width, busy.tolist()) == (0.5, [[0, 0], [0, 0]])  # the whole run, up to its end
     for engine in ("flow", "analytic"):
         with pytest.raises(ParameterError, match=f"{engine} does not .*: expected simpy or comp"):
-            simulate(program, mesh((1,)), [0], engine=engine, record_links=3)
-    with pytest.raises(ParameterError, match=r"record_links -1: expected at least 0"):
-        simulate(program, mesh((1,)), [0], record_links=-1)
+            simulate(program, mesh((1,)), [0], engine=engine, record=Record(bins=3))
+    with pytest.raises(ParameterError, match=r"record: -1 bins: expected at least 0"):
+        simulate(program, mesh((1,)), [0], record=Record(bins=-1))
 
 
 def used(spec, bins=16):
@@ -103,7 +103,7 @@ def used(spec, bins=16):
     lists = [[("isend", (r + 3) % n, 10**5), ("irecv", (r - 3) % n, 10**5)] for r in range(n)]
     lists = [[*some, ("wait", 0), ("wait", 1), ("compute", 1e-4)] for some in lists]
     return topology, simulate(
-        program_of("shift", lists), topology, range(n), engine="compiled", record_links=bins
+        program_of("shift", lists), topology, range(n), engine="compiled", record=Record(bins=bins)
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator import DeadlockError, ParameterError, Parameters, program_of, simulate
+from hopmap.simulator import DeadlockError, ParameterError, Parameters, Record, program_of, simulate
 from hopmap.topologies import mesh, torus
 from support import free_ends
 from support.random_runs import programs
@@ -36,7 +36,7 @@ def replayed(lists, node_of, engine="compiled", **parameters):
     fixed = replace(FREE, **parameters)
     program = program_of("turns", lists)
     return simulate(
-        program, topology, node_of, parameters=fixed, engine=engine, record_messages=True
+        program, topology, node_of, parameters=fixed, engine=engine, record=Record(messages=True)
     )
 
 
@@ -184,7 +184,7 @@ def test_whose_turn_it_is_is_settled_when_there_is_room_not_when_it_is_asked_for
         [0, 0, 0, 1, 1, 1],
         parameters=replace(FREE, injection_bandwidth=1e300, network_buffer=1, **small),
         engine=engine,
-        record_messages=True,
+        record=Record(messages=True),
     ).message_times
     came = times.delivered[2] if cargo == "data" else times.requested[2]
     assert came == pytest.approx((leaves + 0.01) * TICK, rel=1e-9)

@@ -16,6 +16,7 @@ from hopmap.simulator import (
     DeadlockError,
     ParameterError,
     Parameters,
+    Record,
     critical_path,
     lower_bounds,
     program_of,
@@ -240,7 +241,7 @@ def test_bounds_and_critical_paths_are_of_runs_without_noise():
     program, where = ring(4), (mesh((4,)), range(4))
     with pytest.raises(ParameterError, match=r"noise.overhead 0.3: lower bounds .* expected 0"):
         lower_bounds(program, *where, parameters=Parameters(noise_overhead=0.3))
-    result = simulate(program, *where, record_operations=True)
+    result = simulate(program, *where, record=Record(operations=True))
     with pytest.raises(ParameterError, match=r"noise.start 1e-06: the critical path .* expected 0"):
         critical_path(result, program, *where, parameters=Parameters(noise_start=1e-6))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator import ENGINES, Parameters, lower, lower_bounds, simulate
+from hopmap.simulator import ENGINES, Parameters, Record, lower, lower_bounds, simulate
 from hopmap.simulator.export.perfetto import write_perfetto
 from hopmap.topologies import mesh, torus
 from hopmap.traces import Kind
@@ -347,7 +347,7 @@ def test_what_serves_memory_is_called_so(tmp_path):
     assert "one-sided operations of others" in told
     assert "ianswer to rank 0 (window 0, one-sided)" in told
     network, node_of = mesh((2,)), np.arange(2)
-    result = simulate(program, network, node_of, record_operations=True, engine="simpy")
+    result = simulate(program, network, node_of, record=Record(operations=True), engine="simpy")
     write_perfetto(tmp_path / "run.json", program, result, network, node_of)
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
     names = {event.get("args", {}).get("name") for event in events if event["ph"] == "M"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopmap.simulator import ENGINES, Op, Parameters, program_of, simulate
+from hopmap.simulator import ENGINES, Op, Parameters, Record, program_of, simulate
 from hopmap.topologies import mesh
 
 # Over one link, one byte a second and no latency but the link's: seconds are easy to add up.
@@ -29,7 +29,7 @@ def recorded(lists, engine="simpy", **more):
         [0, 1],
         parameters=SECONDS,
         engine=engine,
-        record_operations=True,
+        record=Record(operations=True),
         **more,
     )
 
@@ -88,7 +88,7 @@ def test_a_background_task_begins_at_its_start_and_ends_what_waits_for_it(name, 
         np.arange(program.ranks),
         engine="compiled",
         parameters=Parameters(compute_scale=0),
-        record_operations=True,
+        record=Record(operations=True),
     )
     ops = result.operations
     kind = program.kind[ops.row]

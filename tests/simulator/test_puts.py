@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hopmap.simulator import ENGINES, Op, Parameters, lower_bounds, simulate
+from hopmap.simulator import ENGINES, Op, Parameters, Record, lower_bounds, simulate
 from hopmap.simulator.explain.critical_path import Segment, critical_path
 from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.simulator.programs.program import program_of
@@ -93,7 +93,7 @@ def test_the_latency_of_a_put_is_latency_on_the_critical_path():
     program = puts([[("send", 1, SIZE)], [("recv", 0, SIZE)]])
     given = {"parameters": PARAMETERS}
     result = simulate(
-        program, NETWORK, [0, 1], record_operations=True, record_messages=True, **given
+        program, NETWORK, [0, 1], record=Record(messages=True, operations=True), **given
     )
     path = critical_path(result, program, NETWORK, [0, 1], **given)
     seconds = {kind: path.seconds[path.kind == kind].sum() for kind in Segment}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator import ParameterError, Parameters, program_of, simulate
+from hopmap.simulator import ParameterError, Parameters, Record, program_of, simulate
 from hopmap.simulator.explain.explain import explain
 from hopmap.simulator.explain.makespan_bound import MakespanBound
 from hopmap.simulator.parameters.keys import ROUTING
@@ -36,7 +36,7 @@ def replayed(lists, spec, node_of, routing, engine="simpy", **parameters):
         node_of,
         parameters=replace(FREE, network_routing=routing, **parameters),
         engine=engine,
-        record_messages=True,
+        record=Record(messages=True),
     )
 
 
@@ -209,7 +209,7 @@ def outcome(program, topology, node_of, parameters, engine, **more):
 def test_both_engines_send_packets_the_same_ways(nic, run, way, operations, links, rails):
     drawn = chosen(run, way | {"nic": nic, "nic_rails": 1 if nic == "fifo" else rails})
     one, other = (
-        outcome(*drawn, engine, record_operations=operations, record_links=links)
+        outcome(*drawn, engine, record=Record(operations=operations, bins=links))
         for engine in ("simpy", "compiled")
     )
     assert one == other

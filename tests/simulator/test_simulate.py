@@ -9,7 +9,15 @@ import numba
 import numpy as np
 import pytest
 
-from hopmap.simulator import ENGINES, ParameterError, Parameters, lower, program_of, simulate
+from hopmap.simulator import (
+    ENGINES,
+    ParameterError,
+    Parameters,
+    Record,
+    lower,
+    program_of,
+    simulate,
+)
 from hopmap.topologies import MappingError, mesh
 
 PING = program_of("ping", [[("send", 1, 100)], [("recv", 0, 100)]])
@@ -71,7 +79,7 @@ def test_algorithms_other_than_the_programs_are_not_ignored():
 
 
 def test_message_times_are_kept_if_asked_for():
-    result = simulate(PING, mesh((2,)), [0, 1], record_messages=True)
+    result = simulate(PING, mesh((2,)), [0, 1], record=Record(messages=True))
     assert simulate(PING, mesh((2,)), [0, 1]).message_times is None
     times = result.message_times
     assert (times.source.tolist(), times.target.tolist(), times.size.tolist()) == ([0], [1], [100])

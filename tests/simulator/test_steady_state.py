@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hopmap.simulator import Parameters, lower, program_of, simulate
+from hopmap.simulator import Parameters, Record, lower, program_of, simulate
 from hopmap.simulator.steady_state import Steady, pace_of
 from hopmap.topologies import torus
 from hopmap.traces import nas_folded
@@ -165,9 +165,9 @@ def test_programs_without_such_a_loop_are_replayed_whole_and_say_so(program, why
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        ({"record_messages": True}, "what it keeps is of all steps"),
-        ({"record_operations": True}, "what it keeps is of all steps"),
-        ({"record_links": 8}, "what it keeps is of all steps"),
+        ({"record": Record(messages=True)}, "what it keeps is of all steps"),
+        ({"record": Record(operations=True)}, "what it keeps is of all steps"),
+        ({"record": Record(bins=8)}, "what it keeps is of all steps"),
         ({"engine": "flow"}, "engine flow writes loops out"),
         ({"engine": "analytic"}, "engine analytic writes loops out"),
         ({"steady": Steady()}, ""),  # too short to be worth it

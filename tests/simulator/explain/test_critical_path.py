@@ -14,6 +14,7 @@ from hopmap.simulator import (
     DeadlockError,
     ParameterError,
     Parameters,
+    Record,
     Segment,
     composition,
     critical_path,
@@ -42,7 +43,7 @@ def followed(program, topology, node_of, parameters=None, engine="compiled"):
         node_of,
         parameters=parameters,
         engine=engine,
-        record_operations=True,
+        record=Record(operations=True),
     )
     return result, critical_path(result, program, topology, node_of, parameters=parameters)
 
@@ -166,7 +167,9 @@ def test_a_small_synchronous_message_is_followed_to_its_receive_by_the_acknowled
 
 def test_no_path_is_followed_where_messages_wait_for_ranks_that_compute():
     program, parameters = program_of("none", [[]]), Parameters(progress="calls")
-    result = simulate(program, mesh((2,)), [0], parameters=parameters, record_operations=True)
+    result = simulate(
+        program, mesh((2,)), [0], parameters=parameters, record=Record(operations=True)
+    )
     with pytest.raises(ParameterError, match="progress calls: expected asynchronous"):
         critical_path(result, program, mesh((2,)), [0], parameters=parameters)
 
@@ -352,7 +355,7 @@ def test_the_path_of_a_run_in_loops_adds_up():
 @pytest.mark.parametrize(("engine", "recorded"), [("analytic", True), ("compiled", False)])
 def test_a_path_needs_packets_and_recorded_operations(engine, recorded):
     run = program_of("one", [[("send", 1, 1)], [("recv", 0, 1)]]), mesh((2,)), [0, 1]
-    result = simulate(*run, engine=engine, record_operations=recorded)
+    result = simulate(*run, engine=engine, record=Record(operations=recorded))
     with pytest.raises(ParameterError, match=f"by {engine}: expected one by simpy or compiled"):
         critical_path(result, *run)
 

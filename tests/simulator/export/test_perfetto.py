@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from hopmap.simulator import Parameters, lower, program_of, simulate
+from hopmap.simulator import Parameters, Record, lower, program_of, simulate
 from hopmap.simulator.export import perfetto
 from hopmap.simulator.export.perfetto import ViewerError, write_perfetto
 from hopmap.topologies import mesh, topology_from_spec
@@ -71,8 +71,7 @@ def timeline(tmp_path, program, spec="mesh:4x4", engine="compiled", links=0, **p
         *(program, topology, node_of),
         engine=engine,
         parameters=Parameters(**parameters),
-        record_operations=True,
-        record_links=links,
+        record=Record(operations=True, bins=links),
     )
     written = write_perfetto(tmp_path / "run.json", program, result, topology, node_of)
     document = json.loads((tmp_path / "run.json").read_text())
@@ -144,7 +143,9 @@ def test_calls_and_what_they_wait_for_by_hand(tmp_path):
         ejection_bandwidth=1e300,
         ejection_latency=0.0,
     )
-    result = simulate(program, topology, [0, 1], parameters=parameters, record_operations=True)
+    result = simulate(
+        program, topology, [0, 1], parameters=parameters, record=Record(operations=True)
+    )
     write_perfetto(tmp_path / "run.json", program, result, topology, np.arange(2))
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
     shown = [(e["pid"], e["name"], e["ts"] / 1e6, e["dur"] / 1e6) for e in events if e["ph"] == "X"]
@@ -187,5 +188,5 @@ def test_a_timeline_that_no_viewer_opens_is_refused_before_it_is_written(tmp_pat
 def test_operations_must_have_been_recorded(tmp_path):
     program = program_of("idle", [[("compute", 1.0)]])
     result = simulate(program, mesh((1,)), [0])
-    with pytest.raises(TraceError, match="record_operations=True"):
+    with pytest.raises(TraceError, match=r"record=Record\(operations=True\)"):
         write_perfetto(tmp_path / "run.json", program, result, mesh((1,)), np.arange(1))

@@ -12,6 +12,7 @@ import pytest
 from hopmap.simulator import (
     ENGINES,
     Parameters,
+    Record,
     lower,
     program_of,
     program_of_traffic,
@@ -42,7 +43,7 @@ def replayed(program, engine="compiled", **parameters):
         np.arange(program.ranks),
         engine=engine,
         parameters=Parameters(**parameters),
-        record_operations=True,
+        record=Record(operations=True),
     )
 
 
@@ -147,7 +148,7 @@ def test_a_send_by_hand_between_user_regions():
             ejection_bandwidth=1e300,
             ejection_latency=0.0,
         ),
-        record_operations=True,
+        record=Record(operations=True),
     )
     run = retimed(trace, program, result)
     # Sent at 2.25, there 10 s later; 2 s of computation become 1 s behind the send.
@@ -230,7 +231,7 @@ def test_what_does_not_belong_together_is_refused(recording):
     trace, other = recording("lu.S.4"), nas_trace("lu.S.4", steps=1)
     program = lower(trace)
     silent = simulate(program, torus((4, 4)), range(4), engine="compiled")
-    with pytest.raises(TraceError, match=r"expected simulate\(record_operations=True\)"):
+    with pytest.raises(TraceError, match=r"expected simulate\(record=Record\(operations=True\)\)"):
         retimed(trace, program, silent)
     result = replayed(program)
     with pytest.raises(TraceError, match=r"expected the program that lu.S.4 .1 steps. is"):

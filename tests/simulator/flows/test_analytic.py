@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator import ENGINES, DeadlockError, Parameters, program_of, simulate
+from hopmap.simulator import ENGINES, DeadlockError, Parameters, Record, program_of, simulate
 from hopmap.topologies import mesh, topology_from_spec
 from support.slow import examples
 
@@ -67,7 +67,7 @@ def test_alone_messages_take_as_long_as_their_packets_do(run):
             node_of,
             parameters=parameters,
             engine=engine,
-            record_messages=True,
+            record=Record(messages=True),
         )
         for engine in ("simpy", "analytic")
     )
@@ -98,7 +98,11 @@ def test_messages_do_not_slow_each_other_down():
     one = [[("send", 1, size)], [("recv", 0, size)]]
     times = [
         simulate(
-            program_of("incast", some), topology, nodes, engine="analytic", record_messages=True
+            program_of("incast", some),
+            topology,
+            nodes,
+            engine="analytic",
+            record=Record(messages=True),
         ).message_times.delivered
         for some, nodes in ((lists, [0] * senders + [1]), (one, [0, 1]))
     ]
@@ -135,7 +139,8 @@ def test_every_engine_counts_progress_and_repeats_itself(engine):
         ],
     )
     one, other = (
-        simulate(program, mesh((2,)), [0, 1], engine=engine, record_messages=True) for _ in range(2)
+        simulate(program, mesh((2,)), [0, 1], engine=engine, record=Record(messages=True))
+        for _ in range(2)
     )
     assert one.finish.tobytes() == other.finish.tobytes()
     assert one.message_times.delivered.tobytes() == other.message_times.delivered.tobytes()

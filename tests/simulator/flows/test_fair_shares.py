@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator import Parameters, program_of, simulate
+from hopmap.simulator import Parameters, Record, program_of, simulate
 from hopmap.simulator.flows.bottleneck_kernels import end_of
 from hopmap.simulator.flows.max_min_kernels import close_flow, open_flow, share
 from hopmap.simulator.flows.state import empty_flows, server_table
@@ -137,7 +137,9 @@ def test_every_message_of_an_alltoall_ends_when_its_bytes_are_there(algorithm):
         lists.append(operations)
     program, topology = program_of(algorithm, lists), topology_from_spec("torus:4x4")
     node_of = np.random.default_rng(0).permutation(ranks)
-    times = simulate(program, topology, node_of, engine="flow", record_messages=True).message_times
+    times = simulate(
+        program, topology, node_of, engine="flow", record=Record(messages=True)
+    ).message_times
     plan = plan_run(program, topology, node_of, Parameters())
     routes = np.split(plan.servers, plan.indptr[1:-1])
     path = plan.path[program.sends()]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator import Parameters, program_of, simulate
+from hopmap.simulator import Parameters, Record, program_of, simulate
 from hopmap.simulator.flows.max_min_kernels import close_flow, open_flow, share
 from hopmap.simulator.flows.state import empty_flows, server_table
 from hopmap.simulator.row_pointers import first_records
@@ -159,7 +159,7 @@ def flow_times(lists, topology, node_of, **parameters):
         node_of,
         parameters=Parameters(**FREE | parameters),
         engine="flow",
-        record_messages=True,
+        record=Record(messages=True),
     )
 
 
@@ -269,7 +269,7 @@ def test_packets_tend_to_flows_as_they_shrink_on_one_bottleneck():
             node_of,
             parameters=Parameters(**ends, packet_size=packet),
             engine=engine,
-            record_messages=True,
+            record=Record(messages=True),
         ).message_times.delivered
 
     fluid = delivered("flow", 1)

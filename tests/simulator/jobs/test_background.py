@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hopmap.simulator import Op, ParameterError, Parameters, simulate
+from hopmap.simulator import Op, ParameterError, Parameters, Record, simulate
 from hopmap.simulator.jobs.background import BACKGROUNDS, background
 from hopmap.simulator.jobs.by_job import by_job
 from hopmap.simulator.jobs.merge_programs import merge_programs
@@ -34,7 +34,9 @@ def test_it_sends_at_the_rate_whatever_computation_is_scaled_by_and_sending_cost
     program = made(parameters=parameters)
     moved = program.traffic()
     assert moved.messages.sum() == pytest.approx(8 * RATE * 1e-3 / SIZE, rel=0.1)
-    result = simulate(program, NETWORK, np.arange(8), parameters=parameters, record_messages=True)
+    result = simulate(
+        program, NETWORK, np.arange(8), parameters=parameters, record=Record(messages=True)
+    )
     sent = result.message_times.sent
     assert 0.95e-3 < sent.max() < 1.05e-3
     assert np.median(sent) == pytest.approx(0.5e-3, rel=0.1)

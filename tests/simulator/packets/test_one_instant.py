@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hopmap.simulator import DeadlockError, ParameterError, Parameters, program_of, simulate
+from hopmap.simulator import DeadlockError, ParameterError, Parameters, Record, program_of, simulate
 from hopmap.topologies import topology_from_spec
 from support.free_ends import as_fast_as
 from support.results import bits
@@ -77,7 +77,7 @@ def outcome(lists, network, nodes, parameters, engine):
         return bits(
             simulate(
                 program, network, nodes,
-                parameters=parameters, engine=engine, record_messages=True,
+                parameters=parameters, engine=engine, record=Record(messages=True),
             )
         )  # fmt: skip
     except (DeadlockError, ParameterError) as error:

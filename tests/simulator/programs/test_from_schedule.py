@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.simulator import Parameters, lower, program_of, simulate
+from hopmap.simulator import Parameters, Record, lower, program_of, simulate
 from hopmap.simulator.export.goal import write_goal
 from hopmap.simulator.programs.from_schedule import program_of_schedule
 from hopmap.topologies import cluster, mesh
@@ -214,7 +214,7 @@ def test_operations_of_a_schedule_are_in_order(tmp_path):
     """Timelines need what each WAIT is for, in whichever task it began."""
     tasks = [(1000, {}), (2000, {}), (500, {0: "requires", 1: "requires"}), (10, {1: "requires"})]
     program = program_of_text(tmp_path, graph_text([tasks]))
-    result = simulate(program, mesh((1,)), [0], parameters=FREE, record_operations=True)
+    result = simulate(program, mesh((1,)), [0], parameters=FREE, record=Record(operations=True))
     operations = result.operations
     assert operations.end.max() == pytest.approx(2.5e-6)
     assert (operations.begin <= operations.end).all()

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.simulator import ENGINES, DeadlockError, Op, Parameters, lower, program_of, simulate
+from hopmap.simulator import (
+    ENGINES,
+    DeadlockError,
+    Op,
+    Parameters,
+    Record,
+    lower,
+    program_of,
+    simulate,
+)
 from hopmap.simulator.programs.unrolling import unrolled, without_loops
 from hopmap.topologies import mesh, torus
 from hopmap.traces import nas_folded, nas_trace, nas_traffic
@@ -28,7 +37,7 @@ def said(program, topology, node_of, parameters, engine):
             node_of,
             parameters=parameters,
             engine=engine,
-            record_operations=True,
+            record=Record(operations=True),
         )
     except DeadlockError as error:
         return str(error)
@@ -75,7 +84,7 @@ def test_a_wait_is_for_the_latest_of_its_row(engine):
     sender, taker = [("repeat", 5, [("send", 1, 8)])], [("repeat", 5, [("irecv", 0, 8)])]
     program = program_of("latest", [sender, [*taker, ("wait", 0)]])
     program.target[program.kind == Op.WAIT] = np.flatnonzero(program.kind == Op.IRECV)
-    result = simulate(program, mesh((2,)), [0, 1], engine=engine, record_messages=True)
+    result = simulate(program, mesh((2,)), [0, 1], engine=engine, record=Record(messages=True))
     assert result.communicate[1] == Parameters().overhead_recv
     assert result.finish[1] == result.message_times.delivered[4] + Parameters().overhead_recv
 

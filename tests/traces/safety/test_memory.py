@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hopmap.simulator import lower, simulate
+from hopmap.simulator import Record, lower, simulate
 from hopmap.topologies import torus
 from hopmap.traces import (
     OutOfMemoryError,
@@ -57,7 +57,7 @@ def test_an_engine_that_writes_loops_out_is_refused_what_the_compiled_one_takes(
         with pytest.raises(OutOfMemoryError, match=f"{rows:,} operations.*engine compiled"):
             simulate(program, *place, engine=engine)
     with pytest.raises(OutOfMemoryError, match=r"keeps [\d,]+ messages"):
-        simulate(program, *place, engine="compiled", record_messages=True)
+        simulate(program, *place, engine="compiled", record=Record(messages=True))
 
 
 @pytest.mark.parametrize("share", [1.0, 0.1])
