@@ -38,8 +38,8 @@ from hopmap.mappers.bisections.multilevel import exchange_blocks
 from hopmap.mappers.bisections.recursive_bisection import bisected
 from hopmap.mappers.bisections.ruin_recreate import ruin_and_recreate, spans_of
 from hopmap.mappers.cartesian.fold import best_fold
-from hopmap.mappers.cartesian.grid import Grid
-from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders, known_grid
+from hopmap.mappers.cartesian.grid import Grid, known_grid
+from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import iterated_tabu
 from hopmap.mappers.orders.curves import gray, hilbert, peano, scan
@@ -51,12 +51,7 @@ from .auto_objectives import Portfolio, Step, portfolio_of_function, portfolio_o
 from .bounds import lower_bound
 from .mapper import MapperFunction, mapper
 from .objectives import LOAD, LoadName, ObjectiveName, with_free_slots
-from .stop import (
-    Budget,
-    Interrupted,
-    Reason,
-    Watch,
-)
+from .stop import Budget, Reason, Watch, keeping
 
 log = logging.getLogger(__name__)
 
@@ -137,11 +132,10 @@ def portfolio(
         traffic, topology, order if initial is None else initial, objective, rng, watch
     )
     grid = known_grid(traffic)
-    cells = None if grid is None else np.stack(np.unravel_index(grid.cells, grid.dims), axis=1)
-    search.bound = lower_bound(search.model, topology, cells)
+    search.bound = lower_bound(search.model, topology, grid and grid.coords)
     steps: list[Step] = []
     met: list[Mapping] = []
-    try:
+    with keeping(lambda: search.mapping):
         for member in _members(search, traffic, order, grid, objective, moves, rng):
             value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
             steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
@@ -150,8 +144,6 @@ def portfolio(
             search.report()
             if search.done():
                 break
-    except KeyboardInterrupt:
-        raise Interrupted(search.mapping) from None
     reason: Reason = "stagnated" if moves is None and stop.seconds is None else "budget"
     return Portfolio(search.mapping, steps, met, "optimal" if search.optimal() else reason)
 

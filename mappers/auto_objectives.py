@@ -23,7 +23,7 @@ from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .objectives import LOAD, Function
-from .stop import Budget, Interrupted, Reason, Watch
+from .stop import Budget, Interrupted, Reason, Watch, keeping
 
 log = logging.getLogger("hopmap.mappers.auto")
 
@@ -117,7 +117,7 @@ def portfolio_of_function(
     valued = Valued(function, evaluations, watch)
     steps: list[Step] = []
     met: list[Mapping] = []
-    try:
+    with keeping(lambda: best_of(valued, start)):
         if valued.over():
             return Portfolio(start, steps, met)
         _note(steps, "given order", valued(start), valued, watch)
@@ -140,8 +140,6 @@ def portfolio_of_function(
         climb(valued, traffic, topology, best_of(valued, start), valued.best_value, rng)
         met.append(best_of(valued, start))
         _note(steps, "descend", valued.best_value, valued, watch)
-    except KeyboardInterrupt:
-        raise Interrupted(best_of(valued, start)) from None
     return Portfolio(best_of(valued, start), steps, met)
 
 

@@ -7,7 +7,8 @@ Compiled code cannot be interrupted, so searches call it in slices and ask a `Wa
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -95,6 +96,23 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, mapping: Mapping) -> None:
         super().__init__("interrupted")
         self.mapping = mapping
+
+
+def part_spent(made: float, most: float | None, spent: float, seconds: float | None) -> float:
+    """Part of a budget that is used up, by whichever of moves and seconds is nearer to its end."""
+    part = 0.0 if most is None else made / most if most > 0 else 1.0
+    if seconds is not None:
+        part = max(part, spent / seconds if seconds > 0 else 1.0)
+    return part
+
+
+@contextmanager
+def keeping(best: Callable[[], Mapping]) -> Iterator[None]:
+    """Have Ctrl-C raise `Interrupted` with the best mapping so far."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(best()) from None
 
 
 class Watch:

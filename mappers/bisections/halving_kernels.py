@@ -97,6 +97,31 @@ def contract(
     return new_indptr, new_peer[:count], new_weight[:count]
 
 
+@subroutine
+def within(
+    indptr: Ints, peer: Ints, weight: NDArray[Any], here: Ints, local: Ints
+) -> tuple[Ints, Ints, NDArray[Any]]:
+    """Graph of some vertices, numbered as they come; `local` is scratch, -1 everywhere."""
+    entries = 0
+    for k in range(len(here)):
+        local[here[k]] = k
+        entries += indptr[here[k] + 1] - indptr[here[k]]
+    sub_indptr = np.zeros(len(here) + 1, dtype=np.int64)
+    sub_peer = np.empty(entries, dtype=np.int64)
+    sub_weight = np.empty(entries, dtype=weight.dtype)
+    used = 0
+    for k in range(len(here)):
+        for i in range(indptr[here[k]], indptr[here[k] + 1]):
+            if local[peer[i]] >= 0:
+                sub_peer[used] = local[peer[i]]
+                sub_weight[used] = weight[i]
+                used += 1
+        sub_indptr[k + 1] = used
+    for u in here:
+        local[u] = -1
+    return sub_indptr, sub_peer[:used], sub_weight[:used]
+
+
 @njit
 def bisect(
     indptr: Ints,

@@ -27,7 +27,7 @@ from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import MOST as MOST_COST
 from hopmap.mappers.objectives import ObjectiveName, farthest
 from hopmap.mappers.orders.node_orders import random_mapping
-from hopmap.mappers.stop import Interrupted, Moves, Watch
+from hopmap.mappers.stop import Moves, Watch, keeping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -78,15 +78,13 @@ def multilevel(
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
-    try:
+    with keeping(lambda: search.mapping):
         share = None if watch.left() is None else 0.4 * (watch.left() or 0.0)
         hot = place_by_levels(search, rng, None if moves is None else moves * 2 // 5, share)
         rest = None if moves is None else moves * 3 // 5
         search.cool(hot, COLD * hot, moves=rest, seconds=watch.left())
         search.assign(search.best)
         exchange_blocks(search, 200 * traffic.ranks if moves is None else moves // 10)
-    except KeyboardInterrupt:
-        raise Interrupted(search.mapping) from None
     return search.mapping
 
 

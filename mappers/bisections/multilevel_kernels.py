@@ -52,12 +52,8 @@ def move_blocks(
     """
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
-    places, slot_of, item_at, own = (
-        assignment.places,
-        assignment.slot_of,
-        assignment.item_at,
-        assignment.own,
-    )
+    places, slot_of = assignment.places, assignment.slot_of
+    item_at, own = assignment.item_at, assignment.own
     near_indptr, near, active = assignment.near_indptr, assignment.near, assignment.active
     node_of_slot = np.empty(len(order), dtype=np.int64)
     for item in range(len(order)):

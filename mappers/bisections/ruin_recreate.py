@@ -13,6 +13,7 @@ import numpy as np
 
 from hopmap.mappers.arrays import Ints
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
+from hopmap.mappers.stop import part_spent
 from hopmap.topologies import Topology, hierarchy
 
 MOST = 12  # subsystems that are split at once
@@ -66,9 +67,7 @@ def ruin_and_recreate(
             )  # fmt: skip
             made += some
             search.report()
-            part = 0.0 if trials is None else made / (trials * groups)
-            if share is not None:
-                part = max(part, (now() - begin) / share if share > 0 else 1.0)
+            part = part_spent(made, trials and trials * groups, now() - begin, share)
         search.assign(_in_order(block, search.assignment.slot_of, topology))
 
 

@@ -18,7 +18,7 @@ from hopmap.compilation import njit, subroutine
 from hopmap.mappers.arrays import Floats, Ints, Words
 from hopmap.mappers.basic_kernels import below, following, grouped
 
-from .halving_kernels import TRIES, bisect
+from .halving_kernels import TRIES, bisect, within
 
 DRAWS = 8  # for each block that is to be chosen
 FINE = 1 << 20  # steps of a number drawn between 0 and 1
@@ -119,31 +119,6 @@ def choose(
             chosen[count] = other
             count += 1
     return chosen[:count]
-
-
-@subroutine
-def within(
-    indptr: Ints, peer: Ints, weight: Floats, here: Ints, local: Ints
-) -> tuple[Ints, Ints, Floats]:
-    """Graph of some vertices, numbered as they are given; `local` is -1 everywhere."""
-    entries = 0
-    for k in range(len(here)):
-        local[here[k]] = k
-        entries += indptr[here[k] + 1] - indptr[here[k]]
-    sub_indptr = np.zeros(len(here) + 1, dtype=np.int64)
-    sub_peer = np.empty(entries, dtype=np.int64)
-    sub_weight = np.empty(entries)
-    used = 0
-    for k in range(len(here)):
-        for i in range(indptr[here[k]], indptr[here[k] + 1]):
-            if local[peer[i]] >= 0:
-                sub_peer[used] = local[peer[i]]
-                sub_weight[used] = weight[i]
-                used += 1
-        sub_indptr[k + 1] = used
-    for u in here:
-        local[u] = -1
-    return sub_indptr, sub_peer[:used], sub_weight[:used]
 
 
 @subroutine

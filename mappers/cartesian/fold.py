@@ -25,10 +25,10 @@ from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
 from hopmap.mappers.options import Count
-from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
+from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
-from .grid import GridTraffic, cartesian, recognised
+from .grid import GridTraffic, known_grid, recognised
 
 AT_ONCE = 1 << 20  # digits that are looked at together
 
@@ -89,11 +89,8 @@ def best_fold(
 def _grid(traffic: Traffic, objective: str) -> GridTraffic | None:
     """Where the ranks are in the grid: from its metadata, periodic ones as well, or recognised."""
     if {"dims", "stencil"} <= traffic.metadata.keys():
-        try:
-            known = cartesian(traffic, "fold")
-        except MappingError:
-            return None
-        return GridTraffic(known.dims, np.stack(np.unravel_index(known.cells, known.dims), axis=1))
+        known = known_grid(traffic)
+        return known and GridTraffic(known.dims, known.coords)
     pairs = traffic.without_self().undirected()
     return recognised(pairs, objective_named(objective).weigh(pairs))
 

@@ -52,6 +52,11 @@ class Grid(NamedTuple):
     # shape (ranks,): row-major number of each rank's coordinates; MPI's ranks are these numbers
     cells: Ints
 
+    @property
+    def coords(self) -> Ints:
+        """Coordinates of the ranks, shape (ranks, dimensions)."""
+        return np.stack(np.unravel_index(self.cells, self.dims), axis=1)
+
     def weights(self, weight: Weight) -> list[int] | None:
         """Weight of every vector; None where all count alike, as published."""
         return self.sizes if weight == "bytes" else None
@@ -122,6 +127,14 @@ def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
             stacklevel=2,
         )
     return Grid(dims, stencil, sizes, periodic, np.arange(traffic.ranks))
+
+
+def known_grid(traffic: Traffic) -> Grid | None:
+    """Grid of the traffic; None where it is not one."""
+    try:
+        return cartesian(traffic, "")
+    except MappingError:
+        return None
 
 
 def on_grid(name: str, traffic: Traffic, _: Topology) -> None:

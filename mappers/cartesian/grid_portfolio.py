@@ -24,7 +24,7 @@ import numpy as np
 from hopmap.errors import HopmapWarning
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import with_free_slots
-from hopmap.mappers.stop import Interrupted, Moves
+from hopmap.mappers.stop import Moves, keeping
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -104,16 +104,14 @@ def grid_portfolio(
         places[ranking[0]].copy(), np.array(values[ranking[0]][:: 1 if first == "sum" else -1])
     )
     moves = stop.moves_or(min(int(PER_ROOT * traffic.ranks**0.5), MOST))
-    try:
+    with keeping(lambda: best.places[: traffic.ranks]):
         refine(peers, topology, [places[i] for i in distinct], best, first, moves, watch, rng)
-    except KeyboardInterrupt:
-        raise Interrupted(best.places[: traffic.ranks]) from None
     return best.places[: traffic.ranks]
 
 
 def published(grid: Grid, topology: Topology) -> Iterator[Mapping]:
     """Map by all mappers of grids, for all views of the grid; those that refuse it are left out."""
-    d, ranks = len(grid.dims), len(grid.cells)
+    d = len(grid.dims)
     views = list(product(permutations(range(d)), product((1, -1), repeat=d)))
     symmetric = [mirrored(grid, axis) for axis in range(d)]
     views = [
@@ -123,13 +121,13 @@ def published(grid: Grid, topology: Topology) -> Iterator[Mapping]:
     ]
     for order, signs in views[:VIEWS]:
         shape = [grid.dims[axis] for axis in order]
-        metadata = {
-            "dims": shape,
-            "stencil": [[signs[axis] * v[axis] for axis in order] for v in grid.stencil],
-            "stencil_bytes": grid.sizes,
-            "periodic": [grid.periodic[axis] for axis in order],
-        }
-        view = Traffic.from_pairs(ranks, [], [], [], [], metadata)
+        view = _without_pairs(
+            grid._replace(
+                dims=tuple(shape),
+                stencil=[tuple(signs[axis] * v[axis] for axis in order) for v in grid.stencil],
+                periodic=tuple(grid.periodic[axis] for axis in order),
+            )
+        )
         for function in PUBLISHED.values():
             try:
                 node_at = function(view, topology).reshape(shape)
@@ -152,25 +150,18 @@ def mirrored(grid: Grid, axis: int) -> bool:
     return weighted(1) == weighted(-1)
 
 
-def known_grid(traffic: Traffic) -> Grid | None:
-    """Grid of the traffic; None where it is not one."""
-    try:
-        return cartesian(traffic, "auto")
-    except MappingError:
-        return None
-
-
 def cartesian_orders(grid: Grid, topology: Topology) -> Iterator[tuple[str, Mapping]]:
     """Map a grid by all mappers that take it; they get nothing but its metadata."""
-    metadata = {
-        "dims": grid.dims,
-        "stencil": grid.stencil,
-        "stencil_bytes": grid.sizes,
-        "periodic": grid.periodic,
-    }
-    bare = Traffic.from_pairs(len(grid.cells), [], [], [], [], metadata)
+    bare = _without_pairs(grid)
     for name, function in PUBLISHED.items():
         try:
             yield name, function(bare, topology)[grid.cells]
         except MappingError:
             continue
+
+
+def _without_pairs(grid: Grid) -> Traffic:
+    """Traffic of a grid that has nothing but its metadata."""
+    dims, stencil, sizes, periodic, cells = grid
+    metadata = {"dims": dims, "stencil": stencil, "stencil_bytes": sizes, "periodic": periodic}
+    return Traffic.from_pairs(len(cells), [], [], [], [], metadata)

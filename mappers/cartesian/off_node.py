@@ -23,7 +23,7 @@ import numpy as np
 from hopmap.mappers.arrays import Ints
 from hopmap.mappers.exchanges.annealing import between
 from hopmap.mappers.exchanges.assignment import in_slots
-from hopmap.mappers.stop import Watch
+from hopmap.mappers.stop import Watch, part_spent
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -175,7 +175,7 @@ def ruin_and_recreate(
             peers.indptr, peers.peer, weight, places, parent, most, count, heat * (1 - part), random
         )
         made += count * cost
-        part = _done(made, number, watch.now() - begin, seconds)
+        part = part_spent(made, number, watch.now() - begin, seconds)
         tell()
 
 
@@ -202,7 +202,7 @@ def exchange(
     made, part, gained, measures = 0, 0.0, 0, best.measures.tolist()
     while part < 1 and not watch.over():
         count = SLICE if number is None else min(SLICE, max(int(number) - made, 1))
-        ahead = _done(made + count, number, watch.now() - begin, seconds)
+        ahead = part_spent(made + count, number, watch.now() - begin, seconds)
         if number is None:
             ahead = max(ahead, part)
         start, end = (scale * between(*temperatures, p) for p in (part, min(ahead, 1.0)))
@@ -217,14 +217,6 @@ def exchange(
 
 def _part(whole: float | None, part: float) -> float | None:
     return None if whole is None else whole * part
-
-
-def _done(made: float, number: float | None, spent: float, seconds: float | None) -> float:
-    """Part of the budget that is used up, by whichever of the two is nearer to its end."""
-    part = 0.0 if number is None else made / number if number > 0 else 1.0
-    if seconds is not None:
-        part = max(part, spent / seconds if seconds > 0 else 1.0)
-    return part
 
 
 def _tell(watch: Watch, done: int, rounds: int, best: Best) -> None:

@@ -45,7 +45,7 @@ from hopmap.mappers.greedy.minmd import minmd
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
 from hopmap.mappers.options import Count, CountOrZero
-from hopmap.mappers.stop import Interrupted, Stop
+from hopmap.mappers.stop import Stop, keeping
 from hopmap.topologies import Mapping, Topology
 from hopmap.topologies.box_kernels import BoxRouter
 from hopmap.traces import Traffic
@@ -99,7 +99,7 @@ def astar(
     room = steps * topology.nodes
     tree = _grown(None, 1 + room)
     finished = False
-    try:
+    with keeping(lambda: task.node_of):
         astar_kernels.start(task, tree)
         while not finished and not watch.over():
             made = int(task.counters[STATES])
@@ -111,8 +111,6 @@ def astar(
             finished = astar_kernels.expand(model, task, tree, width, steps)
             cost = int(task.counters[DONE])
             watch.report(made, None, f"states, {named.name} {named.value(cost)}")
-    except KeyboardInterrupt:
-        raise Interrupted(task.node_of) from None
     if not finished:
         stop.ended("budget")
     elif task.counters[CUT] >= task.counters[DONE]:

@@ -29,7 +29,7 @@ from hopmap.mappers.objectives import (
 )
 from hopmap.mappers.options import NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
-from hopmap.mappers.stop import Interrupted, Moves, Watch
+from hopmap.mappers.stop import Moves, Watch, keeping, part_spent
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -72,11 +72,9 @@ def annealing(
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
-    try:
+    with keeping(lambda: search.mapping):
         scale = search.scale()
         search.cool(hot * scale, cold * scale, moves=moves, seconds=watch.left())
-    except KeyboardInterrupt:
-        raise Interrupted(search.mapping) from None
     return search.mapping
 
 
@@ -152,10 +150,8 @@ class Cooling:
         made, part, step = 0, 0.0, SLICE >> 4
         while part < 1 and not self.done() and (moves is None or made < moves):
             proposals = step if moves is None else min(step, moves - made)
-            ahead = part if moves is None else (made + proposals) / moves
-            if seconds is not None:
-                ahead = max(ahead, (now() - begin) / seconds if seconds > 0 else 1.0)
-            ahead = min(ahead, 1.0)
+            ahead = part_spent(made + proposals, moves, now() - begin, seconds)
+            ahead = min(max(ahead, part), 1.0)
             saved = annealing_kernels.anneal(
                 self.model, self.assignment, between(hot, cold, part), between(hot, cold, ahead),
                 proposals,

@@ -52,12 +52,8 @@ def anneal(
     """
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
-    places, slot_of, item_at, own = (
-        assignment.places,
-        assignment.slot_of,
-        assignment.item_at,
-        assignment.own,
-    )
+    places, slot_of = assignment.places, assignment.slot_of
+    item_at, own = assignment.item_at, assignment.own
     active, near_indptr, near = assignment.active, assignment.near_indptr, assignment.near
     state = assignment.random[0]
     saved = 0

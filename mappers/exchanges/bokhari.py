@@ -42,7 +42,7 @@ from hopmap.mappers.objectives import (
 from hopmap.mappers.options import Count, CountOrZero
 from hopmap.mappers.orders.curves import coordinates, order_by
 from hopmap.mappers.orders.node_orders import along, sweep
-from hopmap.mappers.stop import Interrupted, Stop, Watch
+from hopmap.mappers.stop import Stop, Watch, keeping
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -104,7 +104,7 @@ def bokhari(
     watch = stop.watch()
     best, best_cost = assignment.places.copy(), cost_of(assignment)
     forgiven = 0
-    try:
+    with keeping(lambda: (best if best_cost <= cost_of(assignment) else assignment.places)[:ranks]):
         for done in range(how.rounds):
             watch.report(done, how.rounds, f"{named.name} {named.value(best_cost)}")
             finished = _local_optimum(model, assignment, ranks, how.ties == "last", watch)
@@ -121,10 +121,6 @@ def bokhari(
                 break
             for u, v in _pairs(rng, count, ranks, len(best)):
                 bokhari_kernels.exchange(model, assignment, u, v)
-    except KeyboardInterrupt:
-        raise Interrupted(
-            (best if best_cost <= cost_of(assignment) else assignment.places)[:ranks]
-        ) from None
     return best[:ranks]
 
 

@@ -34,7 +34,7 @@ from hopmap.mappers.arrays import Floats, Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
 from hopmap.mappers.options import Count, CountOrZero
-from hopmap.mappers.stop import Interrupted, Stop
+from hopmap.mappers.stop import Stop, keeping
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -103,7 +103,11 @@ def genetic(
         strings[0] = np.argsort(ranks_in_order) if of_ranks else ranks_in_order
     costs = string_costs(model, node_of_slot, strings, of_ranks)
     rows = max(1, min(population, BATCH // (len(node_of_slot) + len(model.peer) + 1)))
-    try:
+
+    def fittest() -> Mapping:
+        return _mapping(strings[costs.argmin()], node_of_slot, of_ranks)[: traffic.ranks]
+
+    with keeping(fittest):
         for done in range(generations):
             watch.report(done, generations, f"{named.name} {named.value(int(costs.min()))}")
             parents, children = Generation(strings, costs), Generation(strings.copy(), costs.copy())
@@ -123,11 +127,7 @@ def genetic(
             strings, costs = children
             if watch.over():
                 break
-    except KeyboardInterrupt:
-        raise Interrupted(
-            _mapping(strings[costs.argmin()], node_of_slot, of_ranks)[: traffic.ranks]
-        ) from None
-    return _mapping(strings[costs.argmin()], node_of_slot, of_ranks)[: traffic.ranks]
+    return fittest()
 
 
 def _above_the_worst(costs: Ints) -> Floats:

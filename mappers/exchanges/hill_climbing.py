@@ -36,7 +36,7 @@ from hopmap.mappers.objectives import (
     with_free_slots,
 )
 from hopmap.mappers.orders.node_orders import sweep
-from hopmap.mappers.stop import Evaluations, Interrupted, Watch
+from hopmap.mappers.stop import Evaluations, Watch, keeping
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -132,11 +132,9 @@ def descend(
     start = sweep(traffic, topology) if initial is None else initial
     function = function_of(objective, traffic, topology)
     valued = Valued(function, stop.evaluations_or(EVALUATIONS), stop.watch())
-    try:
+    with keeping(lambda: best_of(valued, start)):
         if not valued.over():
             climb(valued, traffic, topology, start, valued(start), rng)
-    except KeyboardInterrupt:
-        raise Interrupted(best_of(valued, start)) from None
     return best_of(valued, start)
 
 

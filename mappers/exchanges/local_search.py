@@ -36,7 +36,7 @@ from hopmap.mappers.objectives import (
     with_free_slots,
 )
 from hopmap.mappers.options import Count
-from hopmap.mappers.stop import Interrupted, Stop
+from hopmap.mappers.stop import Stop, keeping
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -77,7 +77,7 @@ def local_search(
     search = started(model, initial, topology, rng, dense=gain == "dense")
     named = objective_named(objective)
     watch = stop.watch()
-    try:
+    with keeping(lambda: search.places[: traffic.ranks]):
         while not watch.over():
             items = np.flatnonzero(search.changed >= search.visited)
             if not len(items):
@@ -89,8 +89,6 @@ def local_search(
                 at = improve(model, search, items, at, SLICE, kind, reach)
                 cost = named.value(int(search.own.sum()) // 2)
                 watch.report(at, None, f"{named.name} {cost}, {len(items) - at} ranks to look at")
-    except KeyboardInterrupt:
-        raise Interrupted(search.places[: traffic.ranks]) from None
     return search.places[: traffic.ranks]
 
 

@@ -46,7 +46,7 @@ from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots
 from hopmap.mappers.options import Count
-from hopmap.mappers.stop import Interrupted, Stop
+from hopmap.mappers.stop import Stop, keeping
 from hopmap.topologies import (
     Mapping,
     MappingError,
@@ -115,7 +115,7 @@ def timer(
     least, plus = valued(label_of)
     coco = least
     name = objective_named(objective).name
-    try:
+    with keeping(lambda: labels.node[best][: traffic.ranks]):
         for done in range(hierarchies):
             watch.report(done, hierarchies, f"{name} {least // cube.scale}")
             if watch.over():
@@ -129,8 +129,6 @@ def timer(
                 label_of, plus = tried, value
                 if now < least:
                     best, least = tried, now
-    except KeyboardInterrupt:
-        raise Interrupted(labels.node[best][: traffic.ranks]) from None
     _warn_of_cut(model, labels.node[began], labels.node[best], coco, least)
     return labels.node[best][: traffic.ranks]
 

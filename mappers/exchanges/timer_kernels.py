@@ -13,6 +13,7 @@ import numpy as np
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.arrays import Bools, Ints, Words
 from hopmap.mappers.basic_kernels import grouped
+from hopmap.mappers.bisections.halving_kernels import contract, within
 
 
 @subroutine
@@ -103,9 +104,7 @@ def swapped(
         wanted[v] = bits[label_of[v]]
         vertex_with[label_of[v]] = v
     at = vertex_with[order]
-    position = np.empty_like(at)
-    position[at] = np.arange(vertices)
-    indptr, peer, weight = _renumbered(indptr, peer, weight, at, position)
+    indptr, peer, weight = within(indptr, peer, weight, at, np.full(vertices, -1))
     first = np.arange(vertices + 1)  # first position of each vertex of the level
     merges = np.bincount(top, minlength=len(digits) + 2)
     for i in range(1, len(digits)):
@@ -123,25 +122,8 @@ def swapped(
                     value[u], value[u + 1] = value[u + 1], value[u]
                     for k in range(first[u], first[u + 2]):
                         wanted[at[k], j >> 6] ^= np.uint64(1) << np.uint64(j & 63)
-            indptr, peer, weight, first = contract(indptr, peer, weight, first, top, i)
+            indptr, peer, weight, first = merge(indptr, peer, weight, first, top, i)
     return assemble(bits, node, wanted, label_of, digits)
-
-
-@subroutine
-def _renumbered(
-    indptr: Ints, peer: Ints, weight: Ints, at: Ints, position: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """Graph with the vertices numbered by their positions."""
-    rows = np.zeros(len(at) + 1, dtype=np.int64)
-    peers, weights = np.empty_like(peer), np.empty_like(weight)
-    count = 0
-    for k in range(len(at)):
-        for e in range(indptr[at[k]], indptr[at[k] + 1]):
-            peers[count] = position[peer[e]]
-            weights[count] = weight[e]
-            count += 1
-        rows[k + 1] = count
-    return rows, peers, weights
 
 
 @subroutine
@@ -159,40 +141,20 @@ def _decrease(indptr: Ints, peer: Ints, weight: Ints, value: Ints, u: int) -> in
 
 
 @subroutine
-def contract(
+def merge(
     indptr: Ints, peer: Ints, weight: Ints, first: Ints, top: Ints, i: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """Graph of the next level: vertices whose labels differ in digit i alone become one."""
-    fine = len(first) - 1
-    parent = np.empty(fine, dtype=np.int64)
-    coarse = -1
+    fine, coarse = len(first) - 1, 0
+    parent, above = np.empty(fine, dtype=np.int64), np.empty(fine + 1, dtype=np.int64)
     for u in range(fine):
         if top[first[u]] > i:
+            above[coarse] = first[u]
             coarse += 1
-        parent[u] = coarse
-    above = np.empty(coarse + 2, dtype=np.int64)
-    rows = np.zeros(coarse + 2, dtype=np.int64)
-    entry = np.full(coarse + 1, -1)
-    peers, weights = np.empty_like(peer), np.empty_like(weight)
-    count = start = 0
-    for u in range(fine):
-        own = parent[u]
-        if u == 0 or own != parent[u - 1]:
-            above[own] = first[u]
-            start = count
-        for e in range(indptr[u], indptr[u + 1]):
-            other = parent[peer[e]]
-            if other == own:
-                continue
-            if entry[other] < start:
-                entry[other] = count
-                peers[count] = other
-                weights[count] = 0
-                count += 1
-            weights[entry[other]] += weight[e]
-        rows[own + 1] = count
-    above[coarse + 1] = first[fine]
-    return rows, peers[:count], weights[:count], above
+        parent[u] = coarse - 1
+    above[coarse] = first[fine]
+    rows, peers, weights = contract(indptr, peer, weight, parent, coarse)
+    return rows, peers, weights, above[: coarse + 1]
 
 
 @subroutine

@@ -13,7 +13,7 @@ from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import LOAD, LoadName
 from hopmap.mappers.options import Count, NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
-from hopmap.mappers.stop import Interrupted, Moves, Stop
+from hopmap.mappers.stop import Moves, Stop, keeping, part_spent
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -77,22 +77,18 @@ def congestion(
     proposals(ranks, 0.0, 0.0, 0)  # all is compiled before the watch starts
     watch = stop.watch()
     made, part = 0, 0.0
-    try:
+    with keeping(lambda: best[: traffic.ranks]):
         scale = 0.0 if watch.over() or moves == 0 else proposals(NOBODY, 0.0, 0.0, SAMPLE)
         while part < 1 and top[0] > bound and not watch.over() and (moves is None or made < moves):
             number = SLICE if moves is None else min(SLICE, moves - made)
-            ahead = part if moves is None else (made + number) / moves
-            if watch.end is not None:
-                gone = (watch.now() - watch.begin) / max(watch.end - watch.begin, 1e-9)
-                ahead = min(max(ahead, gone), 1.0)
+            ahead = part_spent(made + number, moves, watch.now() - watch.begin, stop.seconds)
+            ahead = min(max(ahead, part), 1.0)
             busy = int(BUSY * loads.load.max())
             ranks = found[: crossing(loads, assignment.places, busy, found)]
             start, end = (scale * between(hot, cold, p) for p in (part, ahead))
             proposals(ranks, start, end, number)
             part, made = ahead, made + number
             watch.report(made, moves, f"{LOAD} {top[0]}")
-    except KeyboardInterrupt:
-        raise Interrupted(best[: traffic.ranks]) from None
     return best[: traffic.ranks]
 
 
@@ -131,7 +127,7 @@ def relieve(
     bound = load_bound(traffic, topology)
     found = np.empty(len(assignment.places), dtype=np.int64)
     made = 0
-    try:
+    with keeping(lambda: assignment.places[: traffic.ranks]):
         while not watch.over():
             most, count = highest(loads.load)
             watch.report(made, None, f"{LOAD} {most}")
@@ -141,6 +137,4 @@ def relieve(
             if not exchange(loads, assignment, ranks, candidates, most, count):
                 break
             made += 1
-    except KeyboardInterrupt:
-        raise Interrupted(assignment.places[: traffic.ranks]) from None
     return assignment.places[: traffic.ranks]

@@ -12,7 +12,7 @@ from hopmap.mappers.arrays import Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
 from hopmap.mappers.options import Count
-from hopmap.mappers.stop import Interrupted, Stop
+from hopmap.mappers.stop import Stop, keeping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -82,7 +82,7 @@ def random_sampling(
     best_cost = cost_kernels.total_cost(model, best)
     batch = max(1, min(1000, BATCH // 10 // (len(slots) + len(model.peer) + 1)))
     done = 1
-    try:
+    with keeping(lambda: best[: traffic.ranks]):
         while done < samples and not watch.over():
             rows = min(batch, samples - done)
             drawn = rng.permuted(np.broadcast_to(slots, (rows, len(slots))), axis=1)
@@ -92,8 +92,6 @@ def random_sampling(
                 best, best_cost = drawn[first].copy(), int(costs[first])
             done += rows
             watch.report(done, samples, f"{named.name} {named.value(best_cost)}")
-    except KeyboardInterrupt:
-        raise Interrupted(best[: traffic.ranks]) from None
     return best[: traffic.ranks]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from hopmap.compilation import njit
 from hopmap.mappers.arrays import Ints
 from hopmap.mappers.basic_kernels import sort_by
-from hopmap.mappers.bisections.halving_kernels import contract
+from hopmap.mappers.bisections.halving_kernels import contract, within
 
 
 class Graph(NamedTuple):
@@ -25,25 +25,7 @@ class Graph(NamedTuple):
 @njit
 def induced(graph: Graph, members: Ints, number: Ints) -> Graph:
     """Graph of some vertices, numbered as they come; `number` is scratch, -1 everywhere."""
-    indptr, peer, weight = graph.indptr, graph.peer, graph.weight
-    edges = 0
-    for i in range(len(members)):
-        number[members[i]] = i
-        edges += indptr[members[i] + 1] - indptr[members[i]]
-    starts = np.zeros(len(members) + 1, dtype=np.int64)
-    peers = np.empty(edges, dtype=np.int64)
-    weights = np.empty(edges, dtype=np.int64)
-    count = 0
-    for i in range(len(members)):
-        for j in range(indptr[members[i]], indptr[members[i] + 1]):
-            if number[peer[j]] >= 0:
-                peers[count] = number[peer[j]]
-                weights[count] = weight[j]
-                count += 1
-        starts[i + 1] = count
-    for i in range(len(members)):
-        number[members[i]] = -1
-    return Graph(starts, peers[:count].copy(), weights[:count].copy())
+    return Graph(*within(graph.indptr, graph.peer, graph.weight, members, number))
 
 
 @njit

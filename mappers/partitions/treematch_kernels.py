@@ -8,7 +8,7 @@ from hopmap.compilation import njit, subroutine
 from hopmap.mappers.arrays import Bools, Floats, Ints
 from hopmap.mappers.greedy.greedy_kernels import volumes
 
-from .partition_kernels import Graph
+from .partition_kernels import Graph, cut_of
 
 
 @njit
@@ -138,11 +138,7 @@ def grown(graph: Graph, arity: int, first: Ints) -> Ints:
                     join += 1
             block[v] = block[join]
             size[block[v]] += 1
-        cut = 0
-        for v in range(vertices):
-            for i in range(indptr[v], indptr[v + 1]):
-                if block[peer[i]] != block[v]:
-                    cut += weight[i]
+        cut = cut_of(graph, block)
         if least < 0 or cut < least:
             least = cut
             best = block
