@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 from hopmap.mappers.bisections.multilevel import exchange_blocks
 from hopmap.mappers.bisections.recursive_bisection import bisected
 from hopmap.mappers.bisections.ruin_recreate import ruin_and_recreate, spans_of

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.compilation import subroutine
-from hopmap.mappers.arrays import Ints
 
 
 @subroutine

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 from hopmap.topologies import Topology, hierarchy
 from hopmap.topologies.box_kernels import GRID, BoxRouter
 from hopmap.topologies.tree_kernels import TreeRouter

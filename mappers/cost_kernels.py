@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Ints
 from hopmap.topologies.routing import distance
 
 from .cost_model import NEAR, CostModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 
 if TYPE_CHECKING:
     from hopmap.topologies.routing import Router

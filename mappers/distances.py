@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 from hopmap.topologies import Topology, hierarchy
 from hopmap.topologies.box_kernels import GRID, BoxRouter
 from hopmap.topologies.table_kernels import PartRouter

@@ -26,7 +26,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 from hopmap.topologies import Mapping, MappingError, Topology, check_mapping, did_you_mean
 from hopmap.topologies.tree_kernels import TreeRouter
 from hopmap.traces import Traffic, exact_sum

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats
 from hopmap.topologies import Topology
 from hopmap.traces.safety.atomic_files import replacing
 
@@ -32,10 +32,10 @@ class LinkUse(NamedTuple):
     """
 
     width: float
-    busy: NDArray[np.float64]
+    busy: Floats
 
     @property
-    def fraction(self) -> NDArray[np.float64]:
+    def fraction(self) -> Floats:
         """Share of each bin that each link was busy."""
         return self.busy / self.width
 
@@ -74,7 +74,7 @@ class Bins:
             busy[:] = merged + [0.0] * (self.bins - len(merged))
 
 
-def fitted(width: float, busy: NDArray[np.float64], makespan: float) -> LinkUse:
+def fitted(width: float, busy: Floats, makespan: float) -> LinkUse:
     """Let bins reach to the end of the run, and leave out those behind it."""
     links, bins = busy.shape
     while bins * width < makespan:

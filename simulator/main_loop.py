@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.simulator.model import packet_count
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.run_plan import RunPlan
 
-Ints = NDArray[np.int64]
 SENDS, RECEIVES = (Op.SEND, Op.ISEND), (Op.RECV, Op.IRECV)
 
 

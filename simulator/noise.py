@@ -13,14 +13,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hopmap.arrays import Floats, Ints
 
 from .model import QUANTILES, hashed
 from .parameters.keys import ParameterError
 from .parameters.parameters import Parameters
 from .programs.program import Program
-
-Floats = NDArray[np.float64]
 
 USUAL: Mapping[str, Any] = {
     # Ticks of an operating system, 1,000 a second, take 0.5 to 1.5 % of computation: Tsafrir, The
@@ -43,7 +42,7 @@ class Noise(NamedTuple):
     # shape (2 * QUANTILES,): quantiles of the factors on computation, then of those on overheads,
     # each with mean 1
     factors: Floats
-    stream: NDArray[np.int64]  # shape (tasks,): what the draws of each task are hashed with
+    stream: Ints  # shape (tasks,): what the draws of each task are hashed with
     # shape (ranks,): when each rank starts, in seconds: when its job does, and by how much it is
     # late
     delay: Floats
@@ -118,7 +117,7 @@ def quantiles(distribution: str, deviation: float) -> Floats:
     return np.asarray(values / values.mean(), dtype=np.float64)
 
 
-def _hashes(above: int | NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.int64]:
+def _hashes(above: int | Ints, number: Ints) -> Ints:
     """Return `model.hashed` of many."""
-    found: NDArray[np.int64] = hashed(above, number)  # type: ignore[arg-type, assignment]
+    found: Ints = hashed(above, number)  # type: ignore[arg-type, assignment]
     return found

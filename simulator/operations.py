@@ -10,13 +10,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.programs.unrolling import latest, unrolled, without_loops
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Record(NamedTuple):

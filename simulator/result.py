@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hopmap.arrays import Floats, Ints, Ints32
 from hopmap.notebook import Shown
 from hopmap.simulator.parameters.energy import Energy
 from hopmap.topologies import Mapping, Topology
@@ -25,9 +23,6 @@ if TYPE_CHECKING:
 
     from .parameters.parameters import Parameters
     from .programs.program import Program
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Servers(NamedTuple):
@@ -114,8 +109,8 @@ class MessageTimes(NamedTuple):
         when its data, which have passed the end point of their rank, were handed to the network.
     """
 
-    source: NDArray[np.int32]
-    target: NDArray[np.int32]
+    source: Ints32
+    target: Ints32
     size: Ints
     sent: Floats
     delivered: Floats

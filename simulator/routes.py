@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.simulator.parameters.keys import ROUTING, ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.topologies import Topology
@@ -18,7 +19,6 @@ from hopmap.topologies.tree_kernels import TreeRouter
 if TYPE_CHECKING:
     from hopmap.topologies.next_hops import NextHops
 
-Ints = NDArray[np.int64]
 
 FIXED, ADAPTIVE, SPRAYING, VALIANT, UGAL_L, UGAL_G, PAR = range(len(ROUTING))
 
@@ -32,7 +32,7 @@ class Routes(NamedTuple):
     algorithm: int  # place in `ROUTING`
     hops: NextHops
     groups: bool  # whether places form groups, as in dragonflies
-    crosses: NDArray[np.bool_]  # shape (links,): links between groups
+    crosses: Bools  # shape (links,): links between groups
     # shape (nodes,): nodes of which Valiant's is drawn, those of a group behind each other
     drawn: Ints
     # first, size: shape (regions,): of each group in `drawn`, where it begins, and how many it has.

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.simulator import model
 from hopmap.simulator.noise import Noise, noise_of
 from hopmap.simulator.parameters.parameters import Parameters
@@ -19,8 +19,6 @@ from hopmap.simulator.programs.program import Op, Program, no_work, numbered
 from hopmap.simulator.programs.unrolling import unrolled, without_loops
 from hopmap.simulator.routes import Channels, Routes, channels_of, no_rings, routes_of
 from hopmap.topologies import Mapping, Topology
-
-Ints = NDArray[np.int64]
 
 ENDS = ("injection", "ejection", "memory")
 
@@ -34,9 +32,9 @@ class RunPlan:
     noise: Noise  # what the parameters' noise is on this program
     links: int  # number of links of the topology, the first servers
     # bandwidth, latency: shape (servers,)
-    bandwidth: NDArray[np.float64]
-    latency: NDArray[np.float64]
-    compute: NDArray[np.float64]  # shape (operations,): see `pauses`
+    bandwidth: Floats
+    latency: Floats
+    compute: Floats  # shape (operations,): see `pauses`
     channel: Ints  # shape (operations,): see `Program.channels`
     # path, back: shape (operations,): of a row that sends, the path of its message, and that of the
     # grant
@@ -66,7 +64,7 @@ class RunPlan:
         noise = noise_of(parameters, self.program)
         return replace(self, parameters=parameters, noise=noise)
 
-    def controls(self, rows: Ints) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def controls(self, rows: Ints) -> tuple[Bools, Bools]:
         """Which of the messages that rows send have a request, and which a grant or an answer."""
         mode = self.program.mode[rows]
         large = self.program.size[rows] >= self.parameters.eager_limit
@@ -142,7 +140,7 @@ def plan_run(
     )
 
 
-def pauses(program: Program, parameters: Parameters) -> NDArray[np.float64]:
+def pauses(program: Program, parameters: Parameters) -> Floats:
     """Seconds before each operation: computation, scaled, and what collectives do there."""
     seconds = program.compute * parameters.compute_scale
     work = program.work
@@ -195,9 +193,7 @@ def paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:
     return indptr, servers
 
 
-def speeds(
-    topology: Topology, parameters: Parameters
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def speeds(topology: Topology, parameters: Parameters) -> tuple[Floats, Floats]:
     """Bandwidth and latency of every server."""
     columns = []
     for quantity in ("bandwidth", "latency"):
@@ -227,7 +223,7 @@ def server_name(topology: Topology, server: int) -> ServerName:
     return ServerName(ENDS[end], f"node {node}")
 
 
-def server_kinds(topology: Topology) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def server_kinds(topology: Topology) -> tuple[Ints, tuple[str, ...]]:
     """Return the kind of each server, as a place among the names that come second."""
     links = topology.link_kind.astype(np.int64)
     ends = len(topology.kinds) + np.repeat(np.arange(len(ENDS)), topology.nodes)

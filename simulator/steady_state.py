@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.simulator.main_loop import MainLoop, step_of
 from hopmap.simulator.result import Extrapolated, Outcome
 from hopmap.simulator.run_plan import RunPlan
@@ -27,8 +27,6 @@ FEWEST, FEWEST_MEANS = 8, 4  # increments to judge by, of any period; and means 
 LONGEST = 8  # steps of a period
 ROUNDING = 1e-9  # of a run: additions, and what is different about the last iteration
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST = 256  # steps that are watched at most; a loop that has not settled by then is replayed whole
 ITERATION_END = np.dtype(
     [
@@ -53,7 +51,7 @@ def window(steps: int, period: int = 1) -> int:
     return min(-(-least // period), (steps - 1) // period) * period
 
 
-def pace_of(ends: NDArray[np.float64], left: int) -> Pace | None:
+def pace_of(ends: Floats, left: int) -> Pace | None:
     """Judge the pace of a loop.
 
     Parameters
@@ -80,7 +78,7 @@ def pace_of(ends: NDArray[np.float64], left: int) -> Pace | None:
     return min(paces, key=lambda pace: pace.error * (1 if pace.period == 1 else 10))
 
 
-def _pace(ends: NDArray[np.float64], period: int, left: int) -> Pace:
+def _pace(ends: Floats, period: int, left: int) -> Pace:
     """Judge by the ends of periods."""
     mean = ends.mean(axis=0)
     increments = np.diff(mean)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hopmap.arrays import Ints, Table
 
 from .deadlock import deadlock
 from .heap_kernels import Heap, IndexedHeap
@@ -15,8 +16,6 @@ from .operations import MessageTimestamps, OperationTimestamps, Record
 from .programs.program import Op
 from .run_plan import RunPlan
 
-Table = NDArray[np.void]
-Ints = NDArray[np.int64]
 Columns = list[tuple[str, type[np.generic]]]
 
 PARAMETERS: Columns = [

@@ -28,15 +28,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hopmap.arrays import Bools, Floats
 from hopmap.units import show_seconds_to
 
 CHANCE = 0.05  # how often an interval may miss, and how often chance may call equals different
 LEAST = 6  # draws of which two enclose the median so surely
 
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 AS_FAST = 1e-9  # of a makespan: models in which mappings differ by less have several best ones
 
 
@@ -75,7 +74,7 @@ def median_interval(values: ArrayLike) -> Interval:
 class Ensemble:
     """What replays with noise took; those of two mappings are paired, seed by seed."""
 
-    makespans: NDArray[np.float64]  # shape (repeats,): seconds
+    makespans: Floats  # shape (repeats,): seconds
     seed: int  # the first one, of the first replay; the others follow
     noise: Mapping[str, float]  # levels of noise, by their keys ("noise.compute")
 
@@ -108,7 +107,7 @@ def shown(interval: Interval) -> tuple[str, str]:
     return median, f"{low.removesuffix(unit)} to {high}"
 
 
-def faster(times: ArrayLike) -> Flags:
+def faster(times: ArrayLike) -> Bools:
     """Return which mappings are faster than which, beyond what noise explains.
 
     Parameters

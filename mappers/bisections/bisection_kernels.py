@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from hopmap.arrays import Floats, Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Floats, Ints, Words
 from hopmap.mappers.basic_kernels import sort_by
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from hopmap.arrays import Floats, Ints, Ints8, Ints32
 from hopmap.compilation import subroutine
-from hopmap.mappers.arrays import Floats, Ints, Ints8, Ints32
 
 PASSES = 4
 FIRST: Any = np.int64(0)  # of a heap; a literal would make another kind of `_sink`

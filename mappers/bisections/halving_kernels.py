@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints, Ints8, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Floats, Ints, Ints8, Ints32, Words
 from hopmap.mappers.basic_kernels import below, following, grouped
 
 from .fm_kernels import cut_cost, grow, refine

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopmap.mappers.arrays import Bools, Floats, Ints, Words
+from hopmap.arrays import Bools, Floats, Ints, Words
 from hopmap.mappers.cost_model import HOPS, CostModel
 from hopmap.mappers.distances import FARTHEST, table_router
 from hopmap.mappers.exchanges.annealing import SAMPLE, AnnealingSearch, Cooling

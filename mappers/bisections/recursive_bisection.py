@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints, Ints32, Words
+from hopmap.arrays import Ints, Ints32, Words
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model

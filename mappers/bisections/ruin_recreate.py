@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.stop import part_spent
 from hopmap.topologies import Topology, hierarchy

@@ -14,8 +14,8 @@ from math import log
 
 import numpy as np
 
+from hopmap.arrays import Floats, Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Floats, Ints, Words
 from hopmap.mappers.basic_kernels import below, following, grouped
 
 from .halving_kernels import TRIES, bisect, within

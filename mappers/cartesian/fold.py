@@ -19,7 +19,7 @@ from itertools import islice, permutations, product
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 from hopmap.mappers.bisections.recursive_bisection import bisected
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper

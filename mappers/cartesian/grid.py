@@ -29,8 +29,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hopmap.arrays import Ints
 from hopmap.errors import HopmapWarning
-from hopmap.mappers.arrays import Ints
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 

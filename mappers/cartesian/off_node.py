@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 from hopmap.mappers.exchanges.annealing import between
 from hopmap.mappers.exchanges.assignment import in_slots
 from hopmap.mappers.stop import Watch, part_spent

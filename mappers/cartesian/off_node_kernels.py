@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Bools, Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Bools, Ints, Words
 from hopmap.mappers.basic_kernels import below, eighth_power, following
 
 

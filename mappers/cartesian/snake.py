@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 
 from .grid import Coordinates
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic

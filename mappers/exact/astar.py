@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopmap.mappers.arrays import Bools, Ints
+from hopmap.arrays import Bools, Ints
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.exchanges.bokhari import Jumps, bokhari
 from hopmap.mappers.greedy.minmd import minmd

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Bools, Ints, Ints32
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Bools, Ints, Ints32
 from hopmap.mappers.basic_kernels import sort_by
 from hopmap.mappers.cost_kernels import priced
 from hopmap.mappers.cost_model import CostModel

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints, Ints8
+from hopmap.arrays import Ints, Ints8
 from hopmap.mappers.cartesian.grid import cartesian
 from hopmap.mappers.cartesian.grid_portfolio import grid_portfolio
 from hopmap.mappers.cartesian.off_node import Amount, Measure, leaving, peers_of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints, Ints8
+from hopmap.arrays import Ints, Ints8
 
 if TYPE_CHECKING:
     from hopmap.mappers.cartesian.off_node_kernels import Peers

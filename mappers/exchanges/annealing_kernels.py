@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Ints, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Ints, Ints32, Words
 from hopmap.mappers.basic_kernels import below, following
 from hopmap.mappers.cost_kernels import priced
 from hopmap.mappers.cost_model import CostModel

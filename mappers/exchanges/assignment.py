@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints, Ints32
+from hopmap.arrays import Ints, Ints32
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.distances import TABLE, table_of
 from hopmap.topologies import Topology, hierarchy

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints, Ints32
+from hopmap.arrays import Ints, Ints32
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Ints, Ints32
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Ints, Ints32
 from hopmap.mappers.cost_kernels import exchange_places, priced
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.topologies.routing import distance

@@ -30,7 +30,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.arrays import Floats, Ints
+from hopmap.arrays import Floats, Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
 from hopmap.mappers.options import Count, CountOrZero

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Bools, Floats, Ints
 from hopmap.mappers.cost_kernels import total_cost
 from hopmap.mappers.cost_model import CostModel
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Ints, Ints32
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Ints, Ints32
 from hopmap.mappers.cost_kernels import priced, swap_gain
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance

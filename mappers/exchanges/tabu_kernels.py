@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Bools, Ints, Ints32, Words
 from hopmap.mappers.basic_kernels import below, following
 from hopmap.mappers.cost_kernels import priced
 from hopmap.mappers.cost_model import CostModel

@@ -40,8 +40,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Ints, Words
 from hopmap.errors import HopmapWarning
-from hopmap.mappers.arrays import Ints, Words
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopmap.arrays import Bools, Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Bools, Ints, Words
 from hopmap.mappers.basic_kernels import grouped
 from hopmap.mappers.bisections.halving_kernels import contract, within
 

@@ -6,8 +6,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Ints
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance
 

@@ -39,7 +39,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Mapping, MappingError, Topology

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopmap.arrays import Bools, Ints, Ints32
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Bools, Ints, Ints32
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopmap.arrays import Floats, Ints
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Floats, Ints
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
 

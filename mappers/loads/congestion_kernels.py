@@ -6,8 +6,8 @@ from math import log
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.compilation import njit
-from hopmap.mappers.arrays import Ints
 from hopmap.mappers.basic_kernels import below, eighth_power, following
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
 

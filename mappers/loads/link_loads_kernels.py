@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Bools, Ints
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Bools, Ints
 from hopmap.topologies.routing import Router, next_link
 
 

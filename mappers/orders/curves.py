@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hopmap.arrays import Floats, Ints, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Floats, Ints, Ints32, Words
 from hopmap.mappers.basic_kernels import below, following
 
 if TYPE_CHECKING:

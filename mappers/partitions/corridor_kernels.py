@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hopmap.arrays import Bools, Floats, Ints, Ints32
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Bools, Floats, Ints, Ints32
 from hopmap.mappers.basic_kernels import sort_by
 
 from .blocks_kernels import loads

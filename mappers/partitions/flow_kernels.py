@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Bools, Floats, Ints, Ints32
 from hopmap.compilation import subroutine
-from hopmap.mappers.arrays import Bools, Floats, Ints, Ints32
 
 TINY = 1e-7  # a capacity that is none
 AGAIN = 0.5  # relabelings for each vertex after which distances are found anew

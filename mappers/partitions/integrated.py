@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints32, Words
+from hopmap.arrays import Ints32, Words
 from hopmap.mappers.bisections.recursive_bisection import halves
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.mapper import mapper

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hopmap.mappers.arrays import Ints
+from hopmap.arrays import Ints
 from hopmap.mappers.partitions.partition import Preset, kaffpa, partition, split
 from hopmap.topologies import MappingError
 from hopmap.traces import Traffic

@@ -6,8 +6,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.compilation import njit
-from hopmap.mappers.arrays import Ints
 from hopmap.mappers.greedy.greedy_kernels import nearest_room
 from hopmap.topologies.routing import Router, distance
 

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.extras import needs
-from hopmap.mappers.arrays import Ints
 
 if TYPE_CHECKING:
     from .partition_kernels import Graph

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.compilation import njit
-from hopmap.mappers.arrays import Ints
 from hopmap.mappers.basic_kernels import sort_by
 from hopmap.mappers.bisections.halving_kernels import contract, within
 

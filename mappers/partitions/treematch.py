@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopmap.mappers.arrays import Floats, Ints
+from hopmap.arrays import Floats, Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName
 from hopmap.topologies import Mapping, MappingError, Topology

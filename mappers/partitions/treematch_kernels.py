@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.arrays import Bools, Floats, Ints
 from hopmap.mappers.greedy.greedy_kernels import volumes
 
 from .partition_kernels import Graph, cut_of

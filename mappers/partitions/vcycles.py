@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopmap.mappers.arrays import Floats, Ints, Ints32, Words
+from hopmap.arrays import Floats, Ints, Ints32, Words
 from hopmap.topologies import Topology, hierarchy
 
 COARSEST = 128  # vertices a block where coarsening stops

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.plugins import Table
 from hopmap.traces import Collective
 
-from .schedules import Algorithm, Ints, Schedule, one_after_another, schedule
+from .schedules import Algorithm, Schedule, one_after_another, schedule
 from .selection import OPENMPI, called, enough, named, select, size_of, suited
 from .temporaries import Call, buffers_of
 from .volumes import volume

@@ -13,20 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopmap.arrays import Ints
+
 from .broadcasts import linear_bcast, linear_reduce
 from .exchanges import ring
 from .reduce_scatters import folded, halves, halving, ring_reduce
-from .schedules import (
-    Ints,
-    Schedule,
-    cut,
-    masks,
-    one_after_another,
-    renumbered,
-    schedule,
-    together,
-    work,
-)
+from .schedules import Schedule, cut, masks, one_after_another, renumbered, schedule, together, work
 
 
 def recursive_doubling(members: int, _root: int, volume: Ints, /) -> Schedule:

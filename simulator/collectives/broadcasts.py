@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.simulator.collectives import tree_shapes as shapes
 
 from .exchanges import ring
 from .schedules import (
-    Ints,
     Schedule,
     edges,
     masks,

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .schedules import Done, Ints, Schedule, edges, expect, masks, schedule, work
+from hopmap.arrays import Ints
+
+from .schedules import Done, Schedule, edges, expect, masks, schedule, work
 
 
 def ring(members: int, _root: int, volume: Ints, /) -> Schedule:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopmap.arrays import Ints
+
 from . import tree_shapes as shapes
-from .schedules import Done, Ints, Schedule, edges, schedule, turned, work
+from .schedules import Done, Schedule, edges, schedule, turned, work
 
 
 def binomial_gather(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -129,10 +131,3 @@ def linear_nb_scatter(members: int, root: int, volume: Ints, /) -> Schedule:
     dst = np.delete(np.arange(members), root)
     of_root = np.full_like(dst, root)
     return schedule([(of_root, dst, volume[dst])], [(-1, np.array([root]), volume[[root]])])
-
-
-SCATTER = {
-    "binomial": binomial_scatter,
-    "linear": linear_scatter,
-    "linear_nb": linear_nb_scatter,
-}

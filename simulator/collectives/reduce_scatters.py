@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hopmap.arrays import Ints
+
 from .schedules import (
     Done,
-    Ints,
     Schedule,
     edges,
     masks,

@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.errors import HopmapError
 
-Ints = NDArray[np.int64]
 Done = tuple[int | Ints, Ints, Ints]  # step or steps, members and bytes
 
 
@@ -42,7 +41,7 @@ class Buffers(NamedTuple):
     member: Ints
     size: Ints
 
-    def at(self, which: NDArray[np.bool_]) -> Buffers:
+    def at(self, which: Bools) -> Buffers:
         """Keep some."""
         return Buffers(self.member[which], self.size[which])
 
@@ -70,7 +69,7 @@ class Schedule(NamedTuple):
     # what members allocate, as `algorithms.scheduled` adds it to a whole call
     buffers: Buffers = NO_BUFFERS
 
-    def of(self, messages: Ints | NDArray[np.bool_]) -> Schedule:
+    def of(self, messages: Ints | Bools) -> Schedule:
         """Keep these messages only, in this order."""
         columns: list[Ints] = [column[messages] for column in self[:6]]
         return Schedule(*columns, self.work, self.puts, self.buffers)  # type: ignore[call-arg, arg-type]

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
+from hopmap.arrays import Ints
 from hopmap.errors import choice
 from hopmap.units import UnitError, parse_quantity
 
 from .openmpi_rules import ANY, DECISIONS
-from .schedules import Algorithm, AlgorithmError, Ints
+from .schedules import Algorithm, AlgorithmError
 
 OPENMPI = "openmpi"  # the word for this choice, among the names of algorithms
 ELEMENT = 8  # bytes

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .schedules import NO_BUFFERS, Buffers, Ints, Schedule
+from hopmap.arrays import Ints
+
+from .schedules import NO_BUFFERS, Buffers, Schedule
 
 
 class Call(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .schedules import Ints
+from hopmap.arrays import Ints
 
 
 class Tree(NamedTuple):

@@ -16,11 +16,9 @@ from math import gcd
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.traces import Collective
-
-Ints = NDArray[np.int64]
 
 EQUAL_BLOCKS = (
     Collective.ALLREDUCE,

@@ -13,17 +13,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hopmap.arrays import Floats, Ints
 from hopmap.simulator import model
 from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.run_plan import ENDS, RunPlan, plan_run, server_name
 from hopmap.topologies import Topology, check_mapping
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Overheads(NamedTuple):

@@ -18,6 +18,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.arrays import Bools, Floats, Ints, Ints8, Ints32, Table
 from hopmap.simulator.explain import critical_path_kernels as kernels
 from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.packets.compiled_engine import watch
@@ -33,8 +34,6 @@ from .critical_path_kernels import Replayed
 
 ENGINES_OF_PACKETS = ("simpy", "compiled")
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SEGMENT = np.dtype(
     [
@@ -89,9 +88,9 @@ class CriticalPath:
     kind: NDArray[np.uint8]
     begin: Floats
     end: Floats
-    rank: NDArray[np.int32]
+    rank: Ints32
     message: Ints
-    cargo: NDArray[np.int8]
+    cargo: Ints8
     server: Ints
     behind: Ints
 
@@ -177,7 +176,7 @@ def _replayed(ready: RunPlan, result: Result) -> Replayed:
     )
 
 
-def _divided(ready: RunPlan, coarse: NDArray[np.void]) -> NDArray[np.void]:
+def _divided(ready: RunPlan, coarse: Table) -> Table:
     """Divide the journeys of messages by what happened to their packets at each server."""
     journeys = (coarse["kind"] == kernels.TRANSIT) | (coarse["kind"] == kernels.DISPATCH)
     hops = watch(ready, np.unique(coarse["message"][journeys]))
@@ -277,7 +276,7 @@ def composition(
 
 
 def _share(
-    path: CriticalPath, result: Result, here: NDArray[np.bool_], name: ServerName, top: int
+    path: CriticalPath, result: Result, here: Bools, name: ServerName, top: int
 ) -> ServerShare:
     """Sum the segments up that are `here`."""
     serialization, latency, queue, room = (
@@ -289,7 +288,7 @@ def _share(
 
 
 def _behind(
-    path: CriticalPath, result: Result, queued: NDArray[np.bool_], most: int
+    path: CriticalPath, result: Result, queued: Bools, most: int
 ) -> list[tuple[int, int, float]]:
     """Rank pairs whose packets were served before those of these segments."""
     times = result.message_times

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.compilation import njit, subroutine
 from hopmap.simulator.model import ACKNOWLEDGEMENT, DATA, GRANT, REQUEST
 from hopmap.simulator.programs.program import Op
@@ -33,29 +34,29 @@ class Replayed(NamedTuple):
     """Columns of `Operations`, of `MessageTimes`, and what belongs to what."""
 
     kind: NDArray[np.uint8]  # shape (entries,): `Op` of each entry
-    begin: NDArray[np.float64]
-    ready: NDArray[np.float64]
-    woken: NDArray[np.float64]
-    end: NDArray[np.float64]
+    begin: Floats
+    ready: Floats
+    woken: Floats
+    end: Floats
     # task, ready, woken, begin, end, awaited, message: of `Operations`
-    task: NDArray[np.int64]
-    awaited: NDArray[np.int64]
-    message: NDArray[np.int64]
-    joins: NDArray[np.int64]  # shape (entries,): task that a START begins
+    task: Ints
+    awaited: Ints
+    message: Ints
+    joins: Ints  # shape (entries,): task that a START begins
     # sent, requested, granted, departed, delivered: shape (messages,): of `MessageTimes`
-    sent: NDArray[np.float64]
-    requested: NDArray[np.float64]
-    granted: NDArray[np.float64]
-    departed: NDArray[np.float64]
-    delivered: NDArray[np.float64]
+    sent: Floats
+    requested: Floats
+    granted: Floats
+    departed: Floats
+    delivered: Floats
     # shape (messages,): whether an acknowledgement completes the send
-    acknowledged: NDArray[np.bool_]
+    acknowledged: Bools
     # send, receive: shape (messages,): entries that send and receive each message, -1 if none
-    send: NDArray[np.int64]
-    receive: NDArray[np.int64]
+    send: Ints
+    receive: Ints
     # begun_by, last: shape (tasks,): START of each task, -1 of a rank's own; and its last entry
-    begun_by: NDArray[np.int64]
-    last: NDArray[np.int64]
+    begun_by: Ints
+    last: Ints
 
 
 @njit
@@ -175,10 +176,10 @@ def _segment(
 def walk_hops(
     coarse: Any,
     hops: Any,
-    late: NDArray[np.bool_],
-    first: NDArray[np.int64],
-    length: NDArray[np.int64],
-    packets: NDArray[np.int64],
+    late: Bools,
+    first: Ints,
+    length: Ints,
+    packets: Ints,
     cut_through: bool,
     limited: bool,
     segments: Any,

@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hopmap.arrays import Bools, Ints
 from hopmap.errors import choice
 from hopmap.notebook import Shown
 from hopmap.progress import Progress
@@ -121,9 +122,7 @@ def _pairs(
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _crossing(
-    topology: Topology, source: NDArray[np.int64], target: NDArray[np.int64], server: int
-) -> NDArray[np.bool_]:
+def _crossing(topology: Topology, source: Ints, target: Ints, server: int) -> Bools:
     from hopmap.simulator.metrics import load_kernels
 
     if server < topology.links:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints, Ints8
 from hopmap.compilation import njit
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # What a step does. Each row of a program has two: what it does at once, and what it waits for.
 NOTHING = 0
@@ -27,7 +24,7 @@ JOIN = 8  # wait for the end of task `item`
 class Steps(NamedTuple):
     """What tasks do, in an order in which nothing depends on what comes later."""
 
-    action: NDArray[np.int8]
+    action: Ints8
     task: Ints
     item: Ints
     pause: Floats  # seconds that the task is busy: before the step, or behind what it waits for
@@ -40,7 +37,7 @@ class Messages(NamedTuple):
     pair: Ints
     back: Ints
     size: Floats  # bytes
-    asks: NDArray[np.bool_]  # whether its data wait for a grant
+    asks: Bools  # whether its data wait for a grant
     late: Floats  # seconds from its arrival until its target is told
 
 
@@ -56,12 +53,7 @@ class Pairs(NamedTuple):
 
 @njit
 def dependable_order(
-    offsets: Ints,
-    main: Ints,
-    action: NDArray[np.int8],
-    item: Ints,
-    asks: NDArray[np.bool_],
-    order: Ints,
+    offsets: Ints, main: Ints, action: Ints8, item: Ints, asks: Bools, order: Ints
 ) -> int:
     """Write an order of steps, two a row, that can be walked; return how many can be reached.
 

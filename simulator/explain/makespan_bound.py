@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hopmap.arrays import Floats, Ints, Ints8
 from hopmap.simulator import model
 from hopmap.simulator.deadlock import DeadlockError
 from hopmap.simulator.explain import longest_path_kernels as kernels
@@ -28,9 +29,6 @@ from hopmap.topologies import Topology, check_mapping
 
 from .bounds import overheads, surely_received
 from .longest_path_kernels import Messages, Pairs, Steps
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _AT_ONCE = {
     Op.SEND: kernels.SEND,
@@ -109,7 +107,7 @@ def laid_out(plan: RunPlan, source: Ints, target: Ints) -> LaidOut:
     )
 
 
-def _two_a_row(plan: RunPlan, message: Ints) -> tuple[NDArray[np.int8], Ints, Floats]:
+def _two_a_row(plan: RunPlan, message: Ints) -> tuple[Ints8, Ints, Floats]:
     """Return action, item and pause of each row's two steps, one behind the other."""
     program, parameters = plan.program, plan.parameters
     kind = program.kind
@@ -142,7 +140,7 @@ def _two_a_row(plan: RunPlan, message: Ints) -> tuple[NDArray[np.int8], Ints, Fl
     return action.ravel(), item.ravel(), pause.ravel()
 
 
-def _completions(program: Program, parameters: Parameters) -> NDArray[np.int8]:
+def _completions(program: Program, parameters: Parameters) -> Ints8:
     """Return for which step of a message each row that sends it waits, see `model.completion`."""
     large = program.size >= parameters.eager_limit
     found = np.full(program.operations, _COMPLETION[model.POSTED], dtype=np.int8)

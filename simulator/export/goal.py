@@ -23,8 +23,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.programs.unrolling import without_loops
@@ -33,8 +33,6 @@ from hopmap.traces.safety.atomic_files import replacing
 
 from . import Placed
 from .simgrid import message_sizes, warn_of_modes
-
-Ints = NDArray[np.int64]
 
 NANOSECOND = 1e-9
 BYTES_PER_ROW = 100  # in memory: the program without loops, sizes, tags

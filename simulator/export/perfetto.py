@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.errors import HopmapError
 from hopmap.simulator.link_use import LinkUse
 from hopmap.simulator.operations import Operations
@@ -30,7 +31,6 @@ from hopmap.traces.safety.atomic_files import replacing
 
 from .simulated_trace import recorded
 
-Ints = NDArray[np.int64]
 Event = dict[str, Any]
 
 NAMES = {Op.SEND: "Send", Op.ISEND: "Isend", Op.RECV: "Recv", Op.IRECV: "Irecv", Op.WAIT: "Wait"}
@@ -62,7 +62,7 @@ def slices_of(program: Program, result: Result) -> Slices:
     posted[sends] = times.sent[ops.message[sends]]
     woken = np.where(np.isnan(ops.woken), posted, ops.woken)
 
-    def nanoseconds(seconds: NDArray[np.float64]) -> Ints:
+    def nanoseconds(seconds: Floats) -> Ints:
         return np.rint(seconds * 1e9).astype(np.int64)
 
     stamps = map(nanoseconds, (ops.begin, ops.ready, posted, woken, ops.end))
@@ -124,7 +124,7 @@ def _slice(name: str, cat: str, place: Event, since: int, until: int) -> Event:
 
 
 def _collectives(
-    ops: Operations, within: NDArray[np.bool_], context: NDArray[Any], tag: NDArray[Any]
+    ops: Operations, within: Bools, context: NDArray[Any], tag: NDArray[Any]
 ) -> dict[int, int]:
     """First and last operation of each collective of a task; they stand together."""
     changes = np.ones(len(within), dtype=np.bool_)
@@ -206,11 +206,7 @@ class ViewerError(HopmapError, ValueError):
 
 
 def write_perfetto(
-    path: str | Path,
-    program: Program,
-    result: Result,
-    topology: Topology,
-    node_of: NDArray[np.int64],
+    path: str | Path, program: Program, result: Result, topology: Topology, node_of: Ints
 ) -> int:
     """Write a run whose operations were recorded; return the number of events."""
     expect_viewable(path, program)

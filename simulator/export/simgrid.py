@@ -26,8 +26,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.errors import HopmapWarning, choice
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.mpi_calls import SendMode
@@ -39,8 +39,6 @@ from hopmap.traces import TraceError, require_memory
 from hopmap.traces.safety.atomic_files import replacing_folder
 
 from . import Placed
-
-Ints = NDArray[np.int64]
 
 INDEX, PLATFORM, HOSTS = "traces.txt", "platform.xml", "hosts.txt"
 FLOPS = 1e9  # of a host, in one second
@@ -125,7 +123,7 @@ def _fill(folder: Path, program: Program, compute_scale: float) -> None:
 
 
 def _actions(
-    program: Program, rank: int, rows: slice, flops: NDArray[np.float64], tag: Ints, size: Ints
+    program: Program, rank: int, rows: slice, flops: Floats, tag: Ints, size: Ints
 ) -> Iterator[str]:
     """Lines of one rank."""
     target = program.target[rows]

@@ -21,17 +21,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.simulator.operations import Operations
 from hopmap.simulator.programs.mpi_calls import calls_of
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.result import Result
 from hopmap.traces import Kind, Records, Trace, TraceError
 from hopmap.traces.trace import NO_OPERATION, NO_SPANS
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 RESOLUTION = 1e12  # ticks per second of the traces made here: picoseconds
 
@@ -100,7 +97,7 @@ def _between(
     trace: Trace,
     start: Floats,
     of_event: Ints,
-    inside: NDArray[np.bool_],
+    inside: Bools,
     place: Ints,
     begin: Floats,
     end: Floats,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.progress import Progress
 from hopmap.simulator.link_use import FINEST, LinkUse
 from hopmap.simulator.operations import NOTHING, Record
@@ -16,8 +16,6 @@ from hopmap.simulator.task_kernels import CROWDED, ENDED
 from hopmap.simulator.task_state import check_finished, outcome_of
 
 from .state import begin, enlarged
-
-Ints = NDArray[np.int64]
 
 SHARE = 1 << 18  # events before Python may look at Ctrl-C and the progress
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints, Table
 from hopmap.simulator.heap_kernels import IndexedHeap, empty_heap
 from hopmap.simulator.operations import Record
 from hopmap.simulator.run_plan import RunPlan
@@ -22,8 +23,6 @@ from hopmap.simulator.task_state import (
     row_type,
     task_table,
 )
-
-Table = NDArray[np.void]
 
 SERVER = np.dtype(
     [
@@ -115,7 +114,7 @@ class Flows(NamedTuple):
     counts: Any
 
 
-def server_table(bandwidth: NDArray[np.float64], latency: NDArray[np.float64]) -> Table:
+def server_table(bandwidth: Floats, latency: Floats) -> Table:
     """Return idle servers."""
     servers = np.zeros(max(len(bandwidth), 1), dtype=SERVER)
     servers["bandwidth"][: len(bandwidth)] = bandwidth
@@ -123,9 +122,7 @@ def server_table(bandwidth: NDArray[np.float64], latency: NDArray[np.float64]) -
     return servers
 
 
-def empty_flows(
-    servers: Table, indptr: NDArray[np.int64], stops: NDArray[np.int64], room: int
-) -> Flows:
+def empty_flows(servers: Table, indptr: Ints, stops: Ints, room: int) -> Flows:
     """Return no flows over these servers and paths, with room for some."""
     counts = np.zeros(1, dtype=COUNTS)
     counts["free"] = -1
@@ -162,8 +159,6 @@ def enlarged(flows: Flows, more: int) -> Flows:
     counts["spare"] += more
     return flows._replace(**longer)
 
-
-Ints = NDArray[np.int64]
 
 SLOTS = 1 << 8  # for flows, to begin with
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.errors import choice
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
@@ -21,9 +22,6 @@ from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.traces import require_memory
 from hopmap.traces.patterns.synthetic import PATTERNS, synthetic_traffic
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 UNIFORM, INCAST = "uniform", "incast"
 BYTES_PER_MESSAGE = 200  # of its rows and of an engine's

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hopmap.arrays import Floats, Ints
 from hopmap.simulator.programs.program import Program
 from hopmap.simulator.result import Result
 from hopmap.topologies import Topology, check_mapping
-
-Ints = NDArray[np.int64]
 
 
 class JobResult(NamedTuple):
@@ -113,5 +112,5 @@ def shared_links(names: Sequence[str], loads: Ints) -> list[SharedLinks]:
     return sorted(found, key=lambda shared: -sum(shared.bytes))
 
 
-def _mean(values: NDArray[np.float64]) -> float:
+def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else 0.0

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.programs.program import Job, LocalWork, Op, Program
-
-Ints = NDArray[np.int64]
 
 
 def repeated(program: Program, times: int) -> Program:

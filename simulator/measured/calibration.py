@@ -8,8 +8,8 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.progress import Progress, silent
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import key_of
@@ -18,7 +18,7 @@ from hopmap.topologies import Topology
 
 from .errors import LARGE, Error, Group, by_algorithm, error_of
 from .files import Measured, MeasuredError
-from .fitting import UNEXPLAINED, Fit, Floats, Model, fit, loss_of
+from .fitting import UNEXPLAINED, Fit, Model, fit, loss_of
 from .names import known
 from .prediction import Prediction, not_simulated, predict
 
@@ -184,7 +184,7 @@ def _expect_enough(measured: Measured, calls: int, which: str, keys: Sequence[st
         )
 
 
-def _sample(table: Measured, there: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _sample(table: Measured, there: Bools) -> Ints:
     """Choose calls to fit to among those that can be simulated: every so many of each algorithm."""
     names = np.array([f"{c} {a}" for c, a in zip(table.collective, table.algorithm, strict=True)])
     rows = np.flatnonzero(there)

@@ -7,12 +7,12 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hopmap.arrays import Floats, Ints
 
 from .files import Measured
 from .prediction import Prediction
 
-Floats = NDArray[np.float64]
 LARGE = 1 << 20  # bytes from which on a size is large
 CLASSES: Mapping[str, tuple[int, float]] = {
     "< 4 KiB": (0, 4 << 10),
@@ -160,7 +160,7 @@ def tau_of(one: Floats, two: Floats) -> float:
     return 0.0 if np.isnan(tau) else tau
 
 
-def _cells(measured: Measured, prediction: Prediction, least: int) -> list[NDArray[np.int64]]:
+def _cells(measured: Measured, prediction: Prediction, least: int) -> list[Ints]:
     """Return simulated entries of every cell that has so many different algorithms."""
     there = np.flatnonzero(np.isfinite(prediction.time))
     cell = measured.cells()[there]

@@ -10,13 +10,14 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.errors import HopmapError
 
 NEEDED = ("collective", "algorithm", "buffer_bytes", "median_ns")
@@ -35,14 +36,14 @@ class Measured:
     # collective, algorithm: as the files name them
     collective: tuple[str, ...]
     algorithm: tuple[str, ...]
-    size: NDArray[np.int64]  # bytes of the whole buffer
-    time: NDArray[np.float64]  # seconds of one call
+    size: Ints  # bytes of the whole buffer
+    time: Floats  # seconds of one call
     # nodes, tasks: nodes, 0 where the file does not say, and ranks on each
-    nodes: NDArray[np.int64]
-    tasks: NDArray[np.int64]
-    on_gpu: NDArray[np.bool_]  # whether buffers were in the memory of GPUs
-    changed: NDArray[np.bool_]  # whether the MPI was not what its name says: "custom..."
-    file: NDArray[np.int64]  # place of each entry's file in `files`
+    nodes: Ints
+    tasks: Ints
+    on_gpu: Bools  # whether buffers were in the memory of GPUs
+    changed: Bools  # whether the MPI was not what its name says: "custom..."
+    file: Ints  # place of each entry's file in `files`
     files: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -51,20 +52,14 @@ class Measured:
     def part(self, which: NDArray[Any]) -> Measured:
         """Keep some entries, by place or mask."""
         places = np.arange(len(self))[which].tolist()
-        return Measured(
-            collective=tuple(self.collective[k] for k in places),
-            algorithm=tuple(self.algorithm[k] for k in places),
-            size=self.size[places],
-            time=self.time[places],
-            nodes=self.nodes[places],
-            tasks=self.tasks[places],
-            on_gpu=self.on_gpu[places],
-            changed=self.changed[places],
-            file=self.file[places],
-            files=self.files,
-        )
 
-    def cells(self) -> NDArray[np.int64]:
+        def kept(column: Any) -> Any:
+            return tuple(column[k] for k in places) if type(column) is tuple else column[places]
+
+        columns = (field.name for field in fields(self) if field.name != "files")
+        return replace(self, **{name: kept(getattr(self, name)) for name in columns})
+
+    def cells(self) -> Ints:
         """Return the number of each entry's cell; what differs in algorithm alone is one."""
         rows = zip(
             self.file.tolist(), self.collective, self.size.tolist(), self.nodes.tolist(),

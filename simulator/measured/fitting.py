@@ -22,9 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hopmap.arrays import Floats, Ints
 
 SCALE = 0.05  # error beyond which a residual counts linearly
 STEP = 0.05  # of the logarithm of a parameter, for differences
@@ -58,12 +57,7 @@ class Fit:
 
 
 def fit(
-    model: Model,
-    measured: Floats,
-    algorithm: NDArray[np.int64],
-    size: NDArray[np.int64],
-    *,
-    roughly: bool = False,
+    model: Model, measured: Floats, algorithm: Ints, size: Ints, *, roughly: bool = False
 ) -> Fit:
     """Fit parameters to measured times.
 
@@ -155,7 +149,7 @@ def _newton(slopes: Floats, error: Floats, weight: Floats, damping: float) -> Fl
     return np.asarray(np.clip(step, -FARTHEST, FARTHEST))
 
 
-def _without(slopes: Floats, error: Floats, group: NDArray[np.int64]) -> list[Floats]:
+def _without(slopes: Floats, error: Floats, group: Ints) -> list[Floats]:
     """Return steps away from the fit when each group is left out, one after the other."""
     steps = []
     for one in np.unique(group):
@@ -168,7 +162,7 @@ def _without(slopes: Floats, error: Floats, group: NDArray[np.int64]) -> list[Fl
     return steps
 
 
-def _others(slopes: Floats, error: Floats, group: NDArray[np.int64]) -> Floats:
+def _others(slopes: Floats, error: Floats, group: Ints) -> Floats:
     """Residual of every call by a fit to the other groups."""
     changed = error.copy()
     for one, step in zip(np.unique(group), _without(slopes, error, group), strict=True):
@@ -178,7 +172,7 @@ def _others(slopes: Floats, error: Floats, group: NDArray[np.int64]) -> Floats:
 
 
 def _intervals(
-    keys: Sequence[str], at: Floats, slopes: Floats, error: Floats, group: NDArray[np.int64]
+    keys: Sequence[str], at: Floats, slopes: Floats, error: Floats, group: Ints
 ) -> dict[str, tuple[float, float]]:
     """Intervals of the jackknife: 1.96 standard errors on the logarithm."""
     steps = np.array(_without(slopes, error, group)).reshape(-1, len(keys))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.progress import Progress, silent
 from hopmap.simulator.collectives.algorithms import scheduled
 from hopmap.simulator.collectives.schedules import AlgorithmError, cut
@@ -51,7 +52,7 @@ PORTS = "several ports, a thread for each: not modelled"
 _kept: dict[tuple[Known, int, int], Program] = {}
 
 
-def moved(operation: str, size: int, members: int) -> NDArray[np.int64]:
+def moved(operation: str, size: int, members: int) -> Ints:
     """Return what a call moves, as algorithms take it, of a buffer of so many bytes in all.
 
     It is what broadcasts and reductions to all or one carry; what gathers collect from all; what
@@ -99,7 +100,7 @@ def call_program(
 class Prediction:
     """Predicted times."""
 
-    time: NDArray[np.float64]  # seconds of each entry; NaN of those that are not simulated
+    time: Floats  # seconds of each entry; NaN of those that are not simulated
     why: tuple[str, ...]  # why an entry is not simulated; empty of the others
 
 
@@ -148,7 +149,7 @@ def predict(
     return Prediction(time, tuple(why))
 
 
-def nodes_of_ranks(network: Topology, nodes: int, tasks: int, where: str) -> NDArray[np.int64]:
+def nodes_of_ranks(network: Topology, nodes: int, tasks: int, where: str) -> Ints:
     """Node of each rank of a call: one node after the other, those of a job in its order.
 
     Parameters
@@ -206,7 +207,7 @@ def call_time(
     entry: Known,
     size: int,
     network: Topology,
-    node_of: NDArray[np.int64],
+    node_of: Ints,
     parameters: Parameters,
     limit: int = MOST,
 ) -> float:

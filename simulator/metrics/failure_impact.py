@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.topologies import Mapping, Topology, with_failures
 from hopmap.traces import Traffic
 
@@ -18,11 +18,11 @@ NAMES = ("hop_bytes", "busiest_link_bytes")
 class FailureImpact(NamedTuple):
     """Hop-bytes and bytes of the busiest link, without failures and with each sample of them."""
 
-    without: NDArray[np.int64]  # shape (2,)
-    failed: NDArray[np.int64]  # shape (draws, 2)
+    without: Ints  # shape (2,)
+    failed: Ints  # shape (draws, 2)
 
     @property
-    def loss(self) -> NDArray[np.float64]:
+    def loss(self) -> Floats:
         """How much more each draw has, 0.1 is 10 %, shape (draws, 2); 0 where there is nothing."""
         return np.asarray(self.failed / np.maximum(self.without, 1) - (self.without > 0))
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.compilation import njit
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.topologies.routing import Router, next_link
 
 
 @njit
-def pairs_over_link(
-    router: Router, source: NDArray[np.int64], target: NDArray[np.int64], wanted: int
-) -> NDArray[np.bool_]:
+def pairs_over_link(router: Router, source: Ints, target: Ints, wanted: int) -> Bools:
     """Whether the route of each pair uses the link."""
     uses = np.zeros(len(source), dtype=np.bool_)
     for i in range(len(source)):
@@ -29,13 +27,7 @@ def pairs_over_link(
 
 @njit
 def maplib_walk(
-    router: BoxRouter,
-    rings: bool,
-    source: NDArray[np.int64],
-    target: NDArray[np.int64],
-    indptr: NDArray[np.int64],
-    keys: NDArray[np.int64],
-    fill: bool,
+    router: BoxRouter, rings: bool, source: Ints, target: Ints, indptr: Ints, keys: Ints, fill: bool
 ) -> None:
     """Walk the published tool's routes, rules 2 to 4 of `maplib_ienpc`.
 

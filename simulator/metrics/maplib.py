@@ -23,8 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.topologies import MappingError, Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.traces import Traffic, exact_sum, largest_product, summed
@@ -43,9 +43,7 @@ class PublishedSpread(Spread):
     maplib_avg: int
 
 
-def maplib_measure(
-    traffic: Traffic, topology: Topology, mapping: NDArray[np.int64], weight: NDArray[np.int64]
-) -> Measure:
+def maplib_measure(traffic: Traffic, topology: Topology, mapping: Ints, weight: Ints) -> Measure:
     """Measure one quantity by rules 1 to 4.
 
     Parameters
@@ -115,8 +113,8 @@ def maplib_measure(
 
 
 def _routed_once(
-    traffic: Traffic, topology: Topology, mapping: NDArray[np.int64], weight: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    traffic: Traffic, topology: Topology, mapping: Ints, weight: Ints
+) -> tuple[Ints, Ints, Ints]:
     """Rule 1: lexicographically smaller node, larger node and weight of each rank pair."""
     talks = weight > 0
     low = np.minimum(traffic.src, traffic.dst)[talks].astype(np.int64)
@@ -132,7 +130,7 @@ def _routed_once(
     return np.where(swap, v, u), np.where(swap, u, v), both
 
 
-def _published(entries: NDArray[np.int64], total: int | None = None) -> PublishedSpread:
+def _published(entries: Ints, total: int | None = None) -> PublishedSpread:
     plain = spread_of(entries, truncate=True)
     return PublishedSpread(
         plain.total,

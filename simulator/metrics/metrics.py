@@ -21,8 +21,9 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hopmap.arrays import Ints
 from hopmap.errors import HopmapError, choice
 from hopmap.notebook import Shown
 from hopmap.topologies import Topology, check_mapping
@@ -101,7 +102,7 @@ class Measure:
     off_node: OffNode
 
 
-def spread_of(entries: NDArray[np.int64], *, truncate: bool = False) -> Spread:
+def spread_of(entries: Ints, *, truncate: bool = False) -> Spread:
     """Summarise the entries that are not 0."""
     used = entries[entries > 0]
     if not used.size:
@@ -146,8 +147,8 @@ class Metrics(Shown):
     pairs: int
     messages: Measure
     bytes: Measure
-    link_messages: NDArray[np.int64] | None = field(default=None, compare=False)
-    link_bytes: NDArray[np.int64] | None = field(default=None, compare=False)
+    link_messages: Ints | None = field(default=None, compare=False)
+    link_bytes: Ints | None = field(default=None, compare=False)
     network: Topology | None = field(default=None, compare=False)
     hot_links: list[HotLink] = field(default_factory=list, compare=False)
     failure_impact: FailureImpact | None = field(default=None, compare=False)
@@ -269,9 +270,7 @@ def evaluate(
     )
 
 
-def link_loads(
-    traffic: Traffic, topology: Topology, node_of: ArrayLike
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def link_loads(traffic: Traffic, topology: Topology, node_of: ArrayLike) -> tuple[Ints, Ints]:
     """Messages and bytes that each directed link carries, two arrays of shape (links,)."""
     mapping = check_mapping(node_of, topology, traffic.ranks)
     u, v = mapping[traffic.src], mapping[traffic.dst]
@@ -334,12 +333,7 @@ def hot_links(
 
 
 def _measure(
-    traffic: Traffic,
-    topology: Topology,
-    mapping: NDArray[np.int64],
-    weight: NDArray[np.int64],
-    load: NDArray[np.int64],
-    pairs: NDArray[np.int64],
+    traffic: Traffic, topology: Topology, mapping: Ints, weight: Ints, load: Ints, pairs: Ints
 ) -> Measure:
     u, v = mapping[traffic.src], mapping[traffic.dst]
     hops = topology.distance(u, v)
@@ -355,7 +349,7 @@ def _measure(
     return Measure(
         ieplc=spread_of(weight),
         ianlc=spread_of(staying),
-        ienlc=_between_nodes(u[off], v[off], weight[off], topology.nodes),
+        ienlc=spread_of(summed(u[off] * topology.nodes + v[off], weight[off])[1]),
         ienpc=spread_of(load),
         dilation=Dilation(
             sum=hop_sum,
@@ -374,11 +368,3 @@ def _measure(
         ),
         off_node=OffNode(total=int(leaving.sum()), max=int(leaving.max(initial=0))),
     )
-
-
-def _between_nodes(
-    u: NDArray[np.int64], v: NDArray[np.int64], weight: NDArray[np.int64], nodes: int
-) -> Spread:
-    """Summarise what each directed pair of nodes exchanges."""
-    _, exchanged = summed(u * nodes + v, weight)
-    return spread_of(exchanged)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints, Ints32, Table
 from hopmap.progress import Progress
 from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import COUNT, ENTRY, Heap
@@ -52,7 +52,6 @@ from .state import (
     USE,
     WATCHED,
     State,
-    Table,
 )
 
 # Events before Python may look at Ctrl-C and the progress: about a tenth of a second.
@@ -94,7 +93,7 @@ def run(
     )
 
 
-def watch(plan: RunPlan, numbers: NDArray[np.int64]) -> Table:
+def watch(plan: RunPlan, numbers: Ints) -> Table:
     """Replay a plan; return how the packets of some messages crossed the network.
 
     Parameters
@@ -122,7 +121,7 @@ def watch(plan: RunPlan, numbers: NDArray[np.int64]) -> Table:
     return kept
 
 
-def _hops(plan: RunPlan, numbers: NDArray[np.int64]) -> int:
+def _hops(plan: RunPlan, numbers: Ints) -> int:
     """Packet-hops of messages, their requests and grants included."""
     parameters = plan.parameters
     rows = unrolled(plan.program)
@@ -259,7 +258,7 @@ def _state(plan: RunPlan, record: Record) -> State:
     return _enlarged(state._replace(**longer), SPARE)
 
 
-def _paths(plan: RunPlan) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _paths(plan: RunPlan) -> tuple[Ints, Ints32]:
     """Where each path begins, and the servers of all; of routes that are not fixed, the ends."""
     servers, indptr = plan.servers.astype(np.int32), plan.indptr
     servers[indptr[1:] - 1] ^= -1  # ~, which marks the last of each
@@ -271,7 +270,7 @@ def _paths(plan: RunPlan) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     return np.cumsum(kept) - kept, servers[~inner]
 
 
-def _rows(plan: RunPlan, begins: NDArray[np.int64]) -> Table:
+def _rows(plan: RunPlan, begins: Ints) -> Table:
     program, send = plan.program, plan.program.sends()
     rows = _aligned(program.operations, ROW)
     fill_rows(rows, plan)

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Table
 from hopmap.simulator.programs.program import numbered
 from hopmap.simulator.routes import ADAPTIVE, ANY, SPRAYING
 from hopmap.simulator.run_plan import RunPlan
@@ -246,7 +246,7 @@ def ways_of(plan: RunPlan) -> Ways:
     return Ways(*(table if len(table) else np.zeros(1, table.dtype) for table in tables))
 
 
-def _filled(rows: int, kind: np.dtype[np.void], **columns: Any) -> NDArray[np.void]:
+def _filled(rows: int, kind: np.dtype[np.void], **columns: Any) -> Table:
     table = np.zeros(rows, dtype=kind)
     for name, column in columns.items():
         table[name] = column

@@ -32,14 +32,12 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.topologies.families.grid import DEFAULT_LINK
 
 from .keys import ParameterError
 from .parameters import Parameters
-
-Floats = NDArray[np.float64]
 
 TERMS = ("overhead", "ends", "link", "memory", "byte", "memory_byte")
 # Seconds of the delays, where only their sum is known: in proportion to the model's defaults.
@@ -70,9 +68,9 @@ TUKEY = 4.685  # residuals in scales beyond which there is no weight
 class PingPong:
     """Measurements, one entry each."""
 
-    size: NDArray[np.int64]  # bytes of a message
+    size: Ints  # bytes of a message
     time: Floats  # seconds of half a round trip
-    hops: NDArray[np.int64]  # links between the two ranks' nodes; 0 where it is one node
+    hops: Ints  # links between the two ranks' nodes; 0 where it is one node
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,12 +246,12 @@ def _alike(table: Floats) -> Floats:
     return alike
 
 
-def _free(table: Floats) -> NDArray[np.int64]:
+def _free(table: Floats) -> Ints:
     """Return terms that can grow at the cost of others without a change of any measurement."""
     _, values, rows = np.linalg.svd(_alike(table))
     rank = int((values > values[0] * 1e-9).sum())
     free = np.abs(rows[rank:]).max(axis=0, initial=0.0) > 1e-6
-    found: NDArray[np.int64] = np.flatnonzero(table.any(axis=0))[free]
+    found: Ints = np.flatnonzero(table.any(axis=0))[free]
     return found
 
 
@@ -282,7 +280,7 @@ def _biweight(relative: Floats, habit: Floats, terms: Floats) -> tuple[Floats, F
     return terms, weight
 
 
-def _habit(free: NDArray[np.int64], shortest: float) -> Floats:
+def _habit(free: Ints, shortest: float) -> Floats:
     """Equations of the free delays' proportions, in times of the shortest measurement."""
     free = free[free < len(USUAL)]
     rows = np.zeros((max(len(free) - 1, 0), len(TERMS)))
@@ -304,7 +302,7 @@ def _weighted(relative: Floats, habit: Floats, weight: Floats) -> Floats:
     return np.asarray(terms / length, dtype=np.float64)
 
 
-def _parameters(terms: Floats, seen: NDArray[np.bool_], eager_limit: int) -> dict[str, float]:
+def _parameters(terms: Floats, seen: Bools, eager_limit: int) -> dict[str, float]:
     """Parameters by key, of the terms that were seen."""
     overhead, ends, link, memory, byte, memory_byte = terms.tolist()
     found: dict[str, float] = {"overhead.send": overhead / 2, "overhead.recv": overhead / 2}

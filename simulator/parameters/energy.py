@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.topologies import Topology
 
 LINK = {"per_byte": "J/byte", "static": "W"}  # unit of each quantity
@@ -65,9 +65,9 @@ class Energy(NamedTuple):
 def energy_of(
     figures: Mapping[str, float],
     topology: Topology,
-    node_of: NDArray[np.int64],
-    link_bytes: NDArray[np.int64],
-    compute: NDArray[np.float64],
+    node_of: Ints,
+    link_bytes: Ints,
+    compute: Floats,
     makespan: float,
 ) -> Energy:
     """Add up the energy of a run.

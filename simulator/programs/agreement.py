@@ -19,11 +19,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.traces import Collective, Kind, Trace, TraceError, mpi_name
-
-Ints = NDArray[np.int64]
 
 # Collective over the group of the new communicator, not over the old one's.
 _OF_A_GROUP = frozenset(
@@ -151,8 +149,8 @@ class _Open(NamedTuple):
     """Regions in which calls were made, and when; region -1 and no time outside of any."""
 
     region: Ints
-    begin: NDArray[np.float64]
-    end: NDArray[np.float64]
+    begin: Floats
+    end: Floats
 
 
 def _open(trace: Trace, found: Found, entries: Ints) -> _Open:
@@ -173,13 +171,7 @@ def _open(trace: Trace, found: Found, entries: Ints) -> _Open:
 
 
 def _groups(
-    trace: Trace,
-    position: Ints,
-    members: int,
-    at: Ints,
-    open_: _Open,
-    these: Ints,
-    whole: bool,
+    trace: Trace, position: Ints, members: int, at: Ints, open_: _Open, these: Ints, whole: bool
 ) -> Iterator[tuple[Ints, Ints]]:
     """Split calls of one kind into positions of members and their calls, shape (members, calls)."""
     calling, counts = np.unique(at[these], return_counts=True)

@@ -21,18 +21,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces import Kind, Role, Span, Spans, Trace, mpi_name
 from hopmap.traces.omissions import LeftOut, of_records, rank_seconds, timed
 from hopmap.traces.trace import FRUITLESS, NO_SPANS, joined
 
 from .mpi_calls import Calls
 from .program import Op, Program
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _CLOCKS = ("wtime", "wtick")
 

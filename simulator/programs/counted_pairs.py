@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.traces import Collective, Trace, TraceError
 
 from .agreement import Found
-
-Ints = NDArray[np.int64]
 
 OF_PAIRS = (Collective.ALLTOALLV, Collective.ALLTOALLW)
 

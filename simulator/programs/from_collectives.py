@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.simulator.collectives.algorithms import Chosen, choose
 from hopmap.simulator.collectives.schedules import Schedule, Work
 from hopmap.simulator.collectives.volumes import Account, habits, read_accounts, volume
@@ -18,8 +19,6 @@ from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, 
 from .mpi_calls import SendMode
 from .operation_rows import REST, Carried, Rows, Worked, local_work
 from .program import Op, Program, numbered
-
-Ints = NDArray[np.int64]
 
 _ENDS = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE, Kind.RMA_COLLECTIVE_END)
 

@@ -15,15 +15,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.traces import LeftOut, TraceError, require_memory
 from hopmap.traces.matching import ANY, Messages, matched
 from hopmap.traces.schedule import Schedule, Task
 
 from .program import Program
-
-Ints = NDArray[np.int64]
 
 NANOSECOND = 1e-9
 BYTES_PER_OPERATION = 300  # that this takes at its peak

@@ -29,8 +29,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
 
 from .agreement import Found
@@ -56,8 +56,6 @@ from .requests import (
     with_freed_receives,
     with_matched_probes,
 )
-
-Ints = NDArray[np.int64]
 
 BYTES_PER_EVENT = 130  # that lowering takes at its peak, measured on LU; the program takes 15
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.errors import choice
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.traces import TraceError, Traffic
 
 from .program import Op, Program
-
-Ints = NDArray[np.int64]
 
 MODES = ("rounds", "at_once")
 MOST_MESSAGES = 4_000_000  # each takes some 500 bytes while the program is made
@@ -84,7 +82,7 @@ def _assembled(
     rank: Ints,
     peer: Ints,
     kind: Ints,
-    waits: NDArray[np.bool_],
+    waits: Bools,
     stage: Ints,
     turn: Ints,
     number: Ints,

@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints, Ints32
 from hopmap.simulator import model
 from hopmap.traces import Kind, Role, Trace, TraceError, mpi_name
 from hopmap.traces.regions import is_call
-
-Ints = NDArray[np.int64]
 
 _CALL = re.compile(r"i?([bsr])send(_c)?")
 _INITS = ("init", "init_thread", "session_init")
@@ -72,9 +71,9 @@ def modes_of(trace: Trace, events: Ints) -> NDArray[np.uint8]:
 class Calls(NamedTuple):
     """The calls of a trace, rank after rank; each rank's last is its end."""
 
-    of_event: NDArray[np.int32]  # shape (events,): call that an event belongs to; -1 between calls
+    of_event: Ints32  # shape (events,): call that an event belongs to; -1 between calls
     # shape (calls,): seconds since the previous call of the rank, or since its clock was 0
-    gap: NDArray[np.float64]
+    gap: Floats
     finish: Ints  # shape (ranks,): call that stands for each rank's end
     # first, last: shape (calls,): events that a call begins and ends with; of a rank's end, the
     # rank's last one
@@ -86,7 +85,7 @@ class Calls(NamedTuple):
     # shape (ranks,): when each rank's clock is 0, in seconds of the trace: at the rank's first
     # event if it calls MPI_Init, so that processes that start later, or have other clocks, do not
     # compute until then; else at the trace's 0
-    start: NDArray[np.float64]
+    start: Floats
 
 
 def calls_of(trace: Trace) -> Calls:

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces import Kind, Trace, TraceError, is_nas_name, nas_trace, nas_traffic, traffic_of
 
 from .computation import computation
 from .mpi_calls import calls_of
-
-Floats = NDArray[np.float64]
 
 NAS_CLASSES = "SWABCDE"
 
@@ -97,8 +95,8 @@ class _Computed(NamedTuple):
     """Of calls that communicate and of the ends of ranks, rank after rank: what comes before."""
 
     before: Floats  # seconds
-    message: NDArray[np.bool_]  # whether the call sends or receives one
-    ends: NDArray[np.int64]  # which are the ends
+    message: Bools  # whether the call sends or receives one
+    ends: Ints  # which are the ends
 
 
 def _computed(trace: Trace) -> _Computed:

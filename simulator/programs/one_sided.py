@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.traces import Kind, Trace, TraceError
 from hopmap.traces.omissions import LeftOut
 from hopmap.traces.trace import Sync
@@ -23,8 +23,6 @@ from .one_sided_accesses import (
 )
 from .operation_rows import POST_RECEIVES, POST_SENDS, REST, Rows
 from .program import Op
-
-Ints = NDArray[np.int64]
 
 # Tags of the messages of a window.
 TO_MEMORY, FROM_MEMORY, ASKS, GRANTS, RELEASES, EXPOSES, CLOSES = range(7)

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.traces import Kind, Trace, TraceError, mpi_name
 from hopmap.traces.trace import Lock
 
 from .mpi_calls import Calls
 from .program import numbered
 
-Ints = NDArray[np.int64]
 _FIRST = Kind.RMA_WIN_CREATE
 
 
@@ -35,7 +35,7 @@ class OneSidedRecords(NamedTuple):
     operation: Ints
     call: NDArray[np.str_]
 
-    def at(self, which: NDArray[np.bool_] | Ints) -> OneSidedRecords:
+    def at(self, which: Bools | Ints) -> OneSidedRecords:
         """Keep some, in this order."""
         columns: Iterator[Any] = (column[which] for column in self)
         return OneSidedRecords(*columns)
@@ -118,7 +118,7 @@ class Accesses(NamedTuple):
     here: Ints
     there: Ints
 
-    def acknowledged(self, events: int) -> NDArray[np.bool_]:
+    def acknowledged(self, events: int) -> Bools:
         """Which are the last of those without an answer that are awaited at a target at once."""
         waits = np.flatnonzero((self.back < 0) & (self.there < events))
         group = key_of(self.there[waits], self.target[waits])
@@ -188,14 +188,14 @@ class Locks(NamedTuple):
     origin: Ints
     target: Ints
     window: Ints
-    exclusive: NDArray[np.bool_]
+    exclusive: Bools
 
-    def at(self, which: NDArray[np.bool_] | Ints) -> Locks:
+    def at(self, which: Bools | Ints) -> Locks:
         """Keep some, in this order."""
         columns: Iterator[Any] = (column[which] for column in self)
         return Locks(*columns)
 
-    def contested(self) -> NDArray[np.bool_]:
+    def contested(self) -> Bools:
         """Which are of memory that somebody locks exclusively."""
         memory = key_of(self.window, self.target)
         return np.isin(memory, memory[self.exclusive])

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces import Folded, Kind, Trace, TraceError
 
 from .mpi_calls import Calls, SendMode, modes_of
 from .program import LocalWork, Op, Program
 from .requests import ROLE
 
-Ints = NDArray[np.int64]
 POST_RECEIVES, POST_SENDS, REST, AGAIN = 0, 1, 2, 3  # order within a call
 
 # The non-blocking operation that a record posts; its blocking one is the number below.
@@ -56,7 +56,7 @@ class Worked(NamedTuple):
     """
 
     row: Ints
-    behind: NDArray[np.bool_]
+    behind: Bools
     copied: Ints
     reduced: Ints
     blocks: Ints
@@ -79,12 +79,7 @@ class Carried(NamedTuple):
 
 
 def message_rows(
-    trace: Trace,
-    calls: Calls,
-    events: Ints,
-    kind: NDArray[np.uint8],
-    partner: Ints,
-    gone: NDArray[np.bool_],
+    trace: Trace, calls: Calls, events: Ints, kind: NDArray[np.uint8], partner: Ints, gone: Bools
 ) -> Rows:
     """Operations of the point-to-point calls.
 
@@ -172,17 +167,12 @@ class Background(NamedTuple):
     """Rank and computation of each task that is not a rank's own, and what collectives became."""
 
     rank: Ints
-    compute: NDArray[np.float64]
+    compute: Floats
     carried: Carried
 
 
 def assemble(
-    trace: Trace,
-    calls: Calls,
-    rows: Rows,
-    worked: Worked,
-    background: Background,
-    bodies: Ints,
+    trace: Trace, calls: Calls, rows: Rows, worked: Worked, background: Background, bodies: Ints
 ) -> Program:
     """Sort the operations into tasks and give each the computation before it.
 

@@ -18,12 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints, Ints32
 from hopmap.traces import Collective, Traffic
 from hopmap.traces.omissions import LeftOut
 
 from .mpi_calls import LETTERS, SendMode
-
-Ints = NDArray[np.int64]
 
 ROOM = 1 << 20  # keys below this, or below twice as many as there are, are marked in a table
 
@@ -63,18 +62,18 @@ class Op(IntEnum):
 class LocalWork(NamedTuple):
     """What collectives do with bytes that a rank has, before some rows; rising by row."""
 
-    row: NDArray[np.int64]
+    row: Ints
     # copied, reduced: bytes that are copied, and bytes of results to which others are added
-    copied: NDArray[np.int64]
-    reduced: NDArray[np.int64]
-    blocks: NDArray[np.int64]  # blocks that are copied one by one
-    prepared: NDArray[np.int64]  # collectives that put data into memory and begin there
+    copied: Ints
+    reduced: Ints
+    blocks: Ints  # blocks that are copied one by one
+    prepared: Ints  # collectives that put data into memory and begin there
     # allocated, buffers: bytes of the buffers that collectives allocate there, and how many these
     # are
-    allocated: NDArray[np.int64]
-    buffers: NDArray[np.int64]
+    allocated: Ints
+    buffers: Ints
 
-    def new_memory(self, least: int) -> NDArray[np.int64]:
+    def new_memory(self, least: int) -> Ints:
         """Bytes allocated in buffers of so many bytes or more, those of a row as equally large."""
         return np.where(self.allocated >= self.buffers * least, self.allocated, 0)
 
@@ -157,18 +156,18 @@ class Program:
     """
 
     name: str
-    offsets: NDArray[np.int64]
-    rank_of: NDArray[np.int32]
+    offsets: Ints
+    rank_of: Ints32
     kind: NDArray[np.uint8]
-    compute: NDArray[np.float64]
-    peer: NDArray[np.int32]
-    tag: NDArray[np.int32]
-    context: NDArray[np.int32]
-    size: NDArray[np.int64]
-    target: NDArray[np.int64]
+    compute: Floats
+    peer: Ints32
+    tag: Ints32
+    context: Ints32
+    size: Ints
+    target: Ints
     mode: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     work: LocalWork = field(default_factory=no_work)
-    event: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    event: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     communicators: int = 1
     collectives: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     algorithms: Mapping[str, str] = field(default_factory=dict)
@@ -197,25 +196,25 @@ class Program:
         """Number of rows, the FINISH of each task included; those in loops count once."""
         return len(self.kind)
 
-    def main(self) -> NDArray[np.int64]:
+    def main(self) -> Ints:
         """Task of each rank itself, shape (ranks,)."""
         return np.searchsorted(self.rank_of, np.arange(self.ranks)).astype(np.int64)
 
-    def begins(self) -> NDArray[np.float64]:
+    def begins(self) -> Floats:
         """When each rank begins, in seconds; shape (ranks,)."""
         if not self.jobs:
             return np.zeros(self.ranks)
         return np.repeat([job.start for job in self.jobs], [job.ranks for job in self.jobs])
 
-    def rank_of_row(self) -> NDArray[np.int32]:
+    def rank_of_row(self) -> Ints32:
         """Rank of each operation."""
         return np.repeat(self.rank_of, np.diff(self.offsets))
 
-    def sends(self) -> NDArray[np.int64]:
+    def sends(self) -> Ints:
         """Rows that send, in order; without loops, their places here are the message numbers."""
         return np.flatnonzero((self.kind == Op.SEND) | (self.kind == Op.ISEND))
 
-    def iterations(self) -> NDArray[np.int64]:
+    def iterations(self) -> Ints:
         """How often each row runs."""
         times = np.ones(self.operations, dtype=np.int64)
         ends = np.flatnonzero(self.kind == Op.REPEAT)
@@ -252,7 +251,7 @@ class Program:
         """Reduce to what the application itself sends; equal to `traffic_of` of the trace."""
         return self._traffic(self.context < self.communicators)
 
-    def _traffic(self, among: NDArray[np.bool_]) -> Traffic:
+    def _traffic(self, among: Bools) -> Traffic:
         rows = self.sends()
         rows = rows[among[rows]]
         times = self.iterations()
@@ -265,7 +264,7 @@ class Program:
             name=self.name,
         )
 
-    def channels(self) -> NDArray[np.int64]:
+    def channels(self) -> Ints:
         """Channel of each row that sends or receives, else -1; channels are numbered from 0.
 
         A channel is (source, target, tag, context); the k-th send meets the k-th receive of one.
@@ -281,7 +280,7 @@ class Program:
         _, channels[rows] = numbered(pair * (int(label.max(initial=0)) + 1) + label)
         return channels
 
-    def receives(self) -> NDArray[np.int64]:
+    def receives(self) -> Ints:
         """Row of the receive that takes each message, -1 where there is none; without loops."""
         sends = self.sends()
         takes = np.flatnonzero((self.kind == Op.RECV) | (self.kind == Op.IRECV))

@@ -14,9 +14,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.traces import Kind, Trace, TraceError
-
-Ints = NDArray[np.int64]
 
 # 1 for what starts a request, -1 for what ends one; and which starts each end may have, as bits.
 ROLE = np.zeros(256, dtype=np.int8)
@@ -37,9 +36,7 @@ def ranks_of(trace: Trace, events: Ints) -> Ints:
     return np.repeat(np.arange(trace.ranks), np.diff(np.searchsorted(events, trace.offsets)))
 
 
-def pair_requests(
-    trace: Trace, events: Ints, kind: NDArray[np.uint8]
-) -> tuple[Ints, NDArray[np.bool_]]:
+def pair_requests(trace: Trace, events: Ints, kind: NDArray[np.uint8]) -> tuple[Ints, Bools]:
     """Pair the start of each request with its end.
 
     Returns
@@ -80,9 +77,7 @@ def pair_requests(
     return partner, gone
 
 
-def dropped_requests(
-    kind: NDArray[np.uint8], partner: Ints, gone: NDArray[np.bool_]
-) -> dict[str, int]:
+def dropped_requests(kind: NDArray[np.uint8], partner: Ints, gone: Bools) -> dict[str, int]:
     """Count the requests that are left out, by reason."""
     started = (partner < 0) & ~gone
     dropped = {
@@ -94,7 +89,7 @@ def dropped_requests(
 
 
 def with_freed_receives(
-    trace: Trace, events: Ints, rank: Ints, freed: Ints, partner: Ints, gone: NDArray[np.bool_]
+    trace: Trace, events: Ints, rank: Ints, freed: Ints, partner: Ints, gone: Bools
 ) -> tuple[Trace, Ints]:
     """Find the messages of receives that were never completed, where there is only one answer.
 
@@ -211,13 +206,7 @@ def with_matched_probes(trace: Trace) -> Trace:
 
 
 def _latest(
-    trace: Trace,
-    events: Ints,
-    rank: Ints,
-    number: Ints,
-    some: Ints,
-    ends: NDArray[np.bool_],
-    name: str,
+    trace: Trace, events: Ints, rank: Ints, number: Ints, some: Ints, ends: Bools, name: str
 ) -> Ints:
     """Of each end, the place of the start before it with the same rank and number; else -1."""
     order = some[np.lexsort((some, number[some], rank[some]))]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.compilation import njit, subroutine
 from hopmap.traces.schedule import Task
 
@@ -19,8 +20,6 @@ BY_ORDER, BY_WAIT, BY_SIGN, BY_START = 0, 1, 2, 3
 SEND_ROW, ISEND, RECV_ROW, IRECV = int(Op.SEND), int(Op.ISEND), int(Op.RECV), int(Op.IRECV)
 WAIT, START, FINISH = int(Op.WAIT), int(Op.START), int(Op.FINISH)
 
-Ints = NDArray[np.int64]
-
 
 class Graph(NamedTuple):
     """Operations of all ranks, and the edges between them."""
@@ -30,7 +29,7 @@ class Graph(NamedTuple):
     size: Ints
     after: Ints  # by edge, the operation that waits
     before: Ints  # for which it waits
-    begun: NDArray[np.bool_]  # whether for its begin alone
+    begun: Bools  # whether for its begin alone
     first: Ints  # first, edges: edges of each operation to what it waits for
     edges: Ints
     needs: Ints  # needs, gives: edges of each operation to what waits for it
@@ -65,7 +64,7 @@ class Written(NamedTuple):
     of_task: Ints  # of_task, rank_of: shape (tasks,): first row and rank of each task
     rank_of: Ints
     # shape (rows, 4): `Op`, nanoseconds before it, operation that it is about, or -1, and target
-    table: NDArray[np.int64]
+    table: Ints
 
 
 @njit
@@ -84,7 +83,7 @@ def by_owner(owner: Ints, count: int) -> tuple[Ints, Ints]:
 
 
 @njit
-def ordered(graph: Graph, works: NDArray[np.bool_]) -> tuple[Ints, int]:
+def ordered(graph: Graph, works: Bools) -> tuple[Ints, int]:
     """Operations of each rank in an order in which they can run, those that take no time first.
 
     Returns also the first operation that waits for itself, or -1.
@@ -350,7 +349,7 @@ def rows_of(graph: Graph, division: Division, order: Order, written: Written) ->
 
 
 @subroutine
-def _put(out: NDArray[np.int64], state: Ints, op: int, gap: int, about: int, target: int) -> int:
+def _put(out: Ints, state: Ints, op: int, gap: int, about: int, target: int) -> int:
     """Write a row; return the nanoseconds that are left to write: none."""
     row = state[ROWS]
     if len(out):
@@ -361,7 +360,7 @@ def _put(out: NDArray[np.int64], state: Ints, op: int, gap: int, about: int, tar
 
 @subroutine
 def _sign(
-    out: NDArray[np.int64], state: Ints, queue: Ints, waiting: Ints, edge: int, gap: int, node: int
+    out: Ints, state: Ints, queue: Ints, waiting: Ints, edge: int, gap: int, node: int
 ) -> int:
     """START a task whose end is the sign that an edge's WAIT is for; of a `node`, its end."""
     row = state[ROWS]

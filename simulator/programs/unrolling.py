@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hopmap.arrays import Ints
 
 from .program import LocalWork, Op, Program
-
-Ints = NDArray[np.int64]
 
 
 def unrolled(program: Program) -> Ints:

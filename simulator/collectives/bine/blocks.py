@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.simulator.collectives.schedules import (
-    Ints,
     Schedule,
     edges,
     one_after_another,

@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.simulator.collectives.reduce_scatters import folded
 from hopmap.simulator.collectives.schedules import (
     Done,
-    Ints,
     Schedule,
     cut,
     edges,

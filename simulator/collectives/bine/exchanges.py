@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.simulator.collectives.schedules import (
     Done,
-    Ints,
     Schedule,
     edges,
     one_after_another,
@@ -262,12 +262,7 @@ def torus_halving_allreduce(
 
 
 def _halving_then_doubling(
-    members: int,
-    volume: Ints,
-    ports: int,
-    puts: int,
-    segment: int,
-    way_of: Callable[[int], Ways],
+    members: int, volume: Ints, ports: int, puts: int, segment: int, way_of: Callable[[int], Ways]
 ) -> Schedule:
     """Without puts the buffer is copied first; with puts, partners tell where theirs are."""
 

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.simulator.collectives.schedules import (
     AlgorithmError,
-    Ints,
     Schedule,
     expect,
     masks,

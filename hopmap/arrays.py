@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+Table = NDArray[np.void]  # of records
 Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
 Ints8 = NDArray[np.int8]
