@@ -1,4 +1,4 @@
-"""Compiled sorting, grouping, random numbers and a power.
+"""Compiled sorting, grouping, parts of graphs, random numbers and a power.
 
 numba's own sorts take a second to compile. Random numbers have a state of their own, a uint64 that
 is never zero: xorshift64*. Source: Vigna, An experimental exploration of Marsaglia's xorshift
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.arrays import Ints
-from hopmap.compilation import subroutine
+from hopmap.compilation import njit, subroutine
 
 
 @subroutine
@@ -55,6 +55,61 @@ def grouped(block: NDArray[Any], blocks: int) -> tuple[Ints, Ints]:
         members[fill[block[u]]] = u
         fill[block[u]] += 1
     return starts, members
+
+
+@njit
+def contract(
+    indptr: Ints, peer: Ints, weight: NDArray[Any], group: NDArray[Any], groups: int
+) -> tuple[Ints, Ints, NDArray[Any]]:
+    """Graph of the groups: pairs of the same two groups added up, those within left out."""
+    starts, members = grouped(group, groups)
+    new_indptr = np.zeros(groups + 1, dtype=np.int64)
+    new_peer = np.empty(len(peer), dtype=np.int64)
+    new_weight = np.empty(len(peer), dtype=weight.dtype)
+    slot = np.full(groups, -1, dtype=np.int64)
+    count = 0
+    for g in range(groups):
+        first = count
+        for k in range(starts[g], starts[g + 1]):
+            u = members[k]
+            for i in range(indptr[u], indptr[u + 1]):
+                h = group[peer[i]]
+                if h == g:
+                    continue
+                if slot[h] < first:
+                    slot[h] = count
+                    new_peer[count] = h
+                    new_weight[count] = weight[i]
+                    count += 1
+                else:
+                    new_weight[slot[h]] += weight[i]
+        new_indptr[g + 1] = count
+    return new_indptr, new_peer[:count], new_weight[:count]
+
+
+@subroutine
+def within(
+    indptr: Ints, peer: Ints, weight: NDArray[Any], here: Ints, local: Ints
+) -> tuple[Ints, Ints, NDArray[Any]]:
+    """Graph of some vertices, numbered as they come; `local` is scratch, -1 everywhere."""
+    entries = 0
+    for k in range(len(here)):
+        local[here[k]] = k
+        entries += indptr[here[k] + 1] - indptr[here[k]]
+    sub_indptr = np.zeros(len(here) + 1, dtype=np.int64)
+    sub_peer = np.empty(entries, dtype=np.int64)
+    sub_weight = np.empty(entries, dtype=weight.dtype)
+    used = 0
+    for k in range(len(here)):
+        for i in range(indptr[here[k]], indptr[here[k] + 1]):
+            if local[peer[i]] >= 0:
+                sub_peer[used] = local[peer[i]]
+                sub_weight[used] = weight[i]
+                used += 1
+        sub_indptr[k + 1] = used
+    for u in here:
+        local[u] = -1
+    return sub_indptr, sub_peer[:used], sub_weight[:used]
 
 
 @subroutine

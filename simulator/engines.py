@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -35,35 +36,26 @@ class Engine(NamedTuple):
         return self.load()
 
 
-def _simpy() -> Run:
-    from .reference import simpy_engine
-
-    return simpy_engine.run
-
-
-def _compiled() -> Run:
-    from .packets import compiled_engine
-
-    return compiled_engine.run
-
-
-def _flow() -> Run:
-    from .flows import message_engine
-
-    return message_engine.run_flow
-
-
-def _analytic() -> Run:
-    from .flows import message_engine
-
-    return message_engine.run_analytic
+def _engine(place: str) -> Callable[[], Run]:
+    """Import a function of this package, "module:function", when it is asked for."""
+    module, _, function = place.partition(":")
+    return lambda: getattr(import_module(f"{__package__}.{module}"), function)
 
 
 ENGINES: Mapping[str, Engine] = {
-    "simpy": Engine(_simpy, "packets on SimPy's event queue, the reference", True),
-    "compiled": Engine(_compiled, "the same packets and times, compiled", True),
-    "flow": Engine(_flow, "messages as flows that share links max-min fairly"),
-    "analytic": Engine(_analytic, "messages that never meet: no contention"),
+    "simpy": Engine(
+        _engine("reference.simpy_engine:run"), "packets on SimPy's event queue, the reference", True
+    ),
+    "compiled": Engine(
+        _engine("packets.compiled_engine:run"), "the same packets and times, compiled", True
+    ),
+    "flow": Engine(
+        _engine("flows.message_engine:run_flow"),
+        "messages as flows that share links max-min fairly",
+    ),
+    "analytic": Engine(
+        _engine("flows.message_engine:run_analytic"), "messages that never meet: no contention"
+    ),
 }
 
 DEFAULT_ENGINE = "compiled"

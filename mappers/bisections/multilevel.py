@@ -184,7 +184,7 @@ def exchange_blocks(search: AnnealingSearch, proposals: int) -> None:
 
 def _coarsen(model: CostModel, layers: list[Ints], rng: np.random.Generator) -> list[Level]:
     """Group the ranks, as many groups as there are of nodes, coarsest level first."""
-    from . import halving_kernels
+    from hopmap.mappers.basic_kernels import contract
 
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     indptr, peer, weight = model.indptr, model.peer, model.weight.astype(np.float64)
@@ -195,9 +195,7 @@ def _coarsen(model: CostModel, layers: list[Ints], rng: np.random.Generator) -> 
         if groups < COARSEST:
             break
         group_of = _grouped(indptr, peer, weight, size, groups, random)
-        indptr, peer, weight = halving_kernels.contract(
-            indptr, peer, weight, group_of.astype(np.int32), groups
-        )
+        indptr, peer, weight = contract(indptr, peer, weight, group_of.astype(np.int32), groups)
         size = np.bincount(group_of, weights=size, minlength=groups).astype(np.int64)
         levels.append(Level(starts, group_of, indptr, peer, weight.astype(np.int64)))
     return levels[::-1]

@@ -94,6 +94,8 @@ def clustered(model: CostModel, random: Words) -> Ints:
     They are matched in pairs, the pairs again, and so on; O(pairs), a few per cent of a bisection.
     Placed in it along the halves of the network, they are a start by themselves.
     """
+    from hopmap.mappers.basic_kernels import contract
+
     from . import halving_kernels
 
     indptr, peer, weight = model.indptr, model.peer, model.weight.astype(np.float64)
@@ -106,7 +108,7 @@ def clustered(model: CostModel, random: Words) -> Ints:
         if len(size) - groups < FEW * np.count_nonzero(np.diff(indptr)):
             break  # many talk to few
         groupings.append(group)
-        indptr, peer, weight = halving_kernels.contract(indptr, peer, weight, group, groups)
+        indptr, peer, weight = contract(indptr, peer, weight, group, groups)
         size = np.bincount(group, weights=size, minlength=groups).astype(np.int64)
     order = np.arange(len(size))
     for group in reversed(groupings):

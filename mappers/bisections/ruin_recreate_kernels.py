@@ -16,9 +16,9 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, following, grouped
+from hopmap.mappers.basic_kernels import below, following, grouped, within
 
-from .halving_kernels import TRIES, bisect, within
+from .halving_kernels import TRIES, bisect
 
 DRAWS = 8  # for each block that is to be chosen
 FINE = 1 << 20  # steps of a number drawn between 0 and 1

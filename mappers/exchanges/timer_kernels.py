@@ -12,8 +12,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import grouped
-from hopmap.mappers.bisections.halving_kernels import contract, within
+from hopmap.mappers.basic_kernels import contract, grouped, within
 
 
 @subroutine

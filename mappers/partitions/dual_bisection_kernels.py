@@ -14,9 +14,9 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints, Ints8, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, following, grouped
+from hopmap.mappers.basic_kernels import below, contract, following, grouped
 from hopmap.mappers.bisections.fm_kernels import cut_cost, grow, refine
-from hopmap.mappers.bisections.halving_kernels import COARSE, contract, match
+from hopmap.mappers.bisections.halving_kernels import COARSE, match
 
 if TYPE_CHECKING:
     from .vcycles import Vertices

@@ -8,8 +8,7 @@ import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.compilation import njit
-from hopmap.mappers.basic_kernels import sort_by
-from hopmap.mappers.bisections.halving_kernels import contract, within
+from hopmap.mappers.basic_kernels import contract, sort_by, within
 
 
 class Graph(NamedTuple):

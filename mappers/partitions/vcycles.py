@@ -82,7 +82,8 @@ def vcycle(
 
     `block` is the domain of every vertex, by its number on front `begin`.
     """
-    from hopmap.mappers.bisections.halving_kernels import contract, match
+    from hopmap.mappers.basic_kernels import contract
+    from hopmap.mappers.bisections.halving_kernels import match
 
     from .blocks_kernels import block_cost, fit, improve
     from .corridor_kernels import recut

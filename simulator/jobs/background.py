@@ -9,17 +9,14 @@ same messages.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.arrays import Floats, Ints
 from hopmap.errors import choice
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.mpi_calls import SendMode
-from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.programs.program import Op, Program, with_finishes
 from hopmap.traces import require_memory
 from hopmap.traces.patterns.synthetic import PATTERNS, synthetic_traffic
 
@@ -118,26 +115,14 @@ def _pauses(sent: Floats, busy: float) -> Floats:
 
 
 def _program(name: str, parts: list[tuple[Floats, Ints]], size: int) -> Program:
-    lengths = np.array([len(to) for _, to in parts])
-    offsets = np.concatenate(([0], np.cumsum(lengths + 1)))
-    sends = np.ones(offsets[-1], dtype=np.bool_)
-    sends[offsets[1:] - 1] = False
-
-    def column(dtype: type, missing: float, values: Any) -> NDArray[Any]:
-        filled = np.full(offsets[-1], missing, dtype=dtype)
-        filled[sends] = values
-        return filled
-
-    return Program(
-        name=name,
-        offsets=offsets.astype(np.int64),
-        rank_of=np.arange(len(parts), dtype=np.int32),
-        kind=column(np.uint8, Op.FINISH, Op.ISEND),
-        compute=column(np.float64, 0.0, np.maximum(np.concatenate([p for p, _ in parts]), 0.0)),
-        peer=column(np.int32, -1, np.concatenate([to for _, to in parts])),
-        tag=column(np.int32, -1, 0),
-        context=column(np.int32, -1, 0),
-        size=column(np.int64, 0, size),
-        target=np.full(offsets[-1], -1, dtype=np.int64),
-        mode=column(np.uint8, SendMode.STANDARD, SendMode.READY),
-    )
+    rank = np.repeat(np.arange(len(parts)), [len(to) for _, to in parts])
+    columns = {
+        "kind": Op.ISEND,
+        "compute": np.maximum(np.concatenate([pauses for pauses, _ in parts]), 0.0),
+        "peer": np.concatenate([to for _, to in parts]),
+        "tag": 0,
+        "context": 0,
+        "size": size,
+        "mode": SendMode.READY,
+    }
+    return with_finishes(name, len(parts), rank, columns)

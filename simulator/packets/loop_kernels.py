@@ -43,7 +43,7 @@ from .arbitration_kernels import enter, next_turn
 from .buffer_kernels import enter_buffer, make_room, queue_up
 from .routing_kernels import next_stop
 from .server_kernels import arrived, came, forward, left, release, send_off, serve, server_at, watch
-from .slot_kernels import free, key_of, take
+from .slot_kernels import append, drop, free, key_of, take
 from .state import State
 
 
@@ -174,17 +174,6 @@ def _handle_rare(run: State, kind: int, item: int, now: float) -> None:
 
 
 @subroutine
-def _queue(run: State, queue: Any, slot: int) -> None:
-    """Put a slot at the end of the queue of a channel."""
-    nth(run.packets, slot)["next"] = -1
-    if queue["first"] < 0:
-        queue["first"] = slot
-    else:
-        nth(run.packets, queue["last"])["next"] = slot
-    queue["last"] = slot
-
-
-@subroutine
 def _post_send(run: State, task: Any, row: Any, at: int, now: float) -> None:
     slot, queue = take(run), nth(run.channels, row["channel"])
     message = nth(run.messages, slot)
@@ -202,13 +191,13 @@ def _post_send(run: State, task: Any, row: Any, at: int, now: float) -> None:
         nth(run.message_times, number)["sent"] = now
     waiting = wide(queue["first"])
     if waiting >= 0 and nth(run.messages, waiting)["receive"] >= 0:
-        queue["first"] = nth(run.packets, waiting)["next"]
+        drop(queue, run.packets)
         message["receive"] = nth(run.messages, waiting)["receive"]
         message["receive_iteration"] = nth(run.messages, waiting)["receive_iteration"]
         free(run, waiting)
     else:
         message["receive"] = -1
-        _queue(run, queue, slot)
+        append(queue, run.packets, slot)
     message["completion"] = completion(row["size"], row["mode"], run.loop["eager_limit"])
     row["done"] = message["completion"] == POSTED
     if asks_first(row["size"], row["mode"], run.loop["eager_limit"]):
@@ -228,9 +217,9 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> float:
     none = slot < 0 or nth(run.messages, slot)["receive"] >= 0
     if none:
         slot = take(run)
-        _queue(run, queue, slot)
+        append(queue, run.packets, slot)
     else:
-        queue["first"] = nth(run.packets, slot)["next"]
+        drop(queue, run.packets)
     message = nth(run.messages, slot)
     message["receive"] = at
     message["receive_iteration"] = row["iterations"]

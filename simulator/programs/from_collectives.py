@@ -18,7 +18,7 @@ from .agreement import Found, agreed, group_functions
 from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, counted_pairs
 from .mpi_calls import SendMode
 from .operation_rows import REST, Carried, Rows, Worked, local_work
-from .program import Op, Program, numbered
+from .program import Op, Program, numbered, with_finishes
 
 _ENDS = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE, Kind.RMA_COLLECTIVE_END)
 
@@ -263,28 +263,21 @@ def template_of(schedule: Schedule) -> Template:
 def program_of_call(chosen: Chosen, members: int) -> Program:
     """Give every rank its part of one collective call, and nothing else, as `lower` would."""
     template = template_of(chosen.schedule)
-    rows = np.arange(len(template.member)) + template.member  # a FINISH behind every rank's
-    count = len(rows) + members
-
-    def column(values: NDArray[Any] | int, otherwise: int, kind: type) -> NDArray[Any]:
-        filled: NDArray[Any] = np.full(count, otherwise, dtype=kind)
-        filled[rows] = values
-        return filled
-
-    ends = np.cumsum(np.bincount(template.member, minlength=members) + 1)
-    return Program(
-        name=f"{chosen.operation} by {chosen.algorithm}",
-        offsets=np.concatenate(([0], ends)).astype(np.int64),
-        rank_of=np.arange(members, dtype=np.int32),
-        kind=column(template.kind, Op.FINISH, np.uint8),
-        compute=np.zeros(count),
-        peer=column(template.peer, -1, np.int32),
-        tag=column(0, -1, np.int32),
-        context=column(1, -1, np.int32),
-        size=column(template.size, 0, np.int64),
-        target=column(np.where(template.target < 0, -1, rows[template.target]), -1, np.int64),
-        mode=column(template.mode, SendMode.STANDARD, np.uint8),
-        work=local_work(template.worked, rows),
+    columns: dict[str, NDArray[Any] | int] = {
+        "kind": template.kind,
+        "peer": template.peer,
+        "tag": 0,
+        "context": 1,
+        "size": template.size,
+        "target": template.target,
+        "mode": template.mode,
+    }
+    return with_finishes(
+        f"{chosen.operation} by {chosen.algorithm}",
+        members,
+        template.member,
+        columns,
+        work=local_work(template.worked, np.arange(len(template.member)) + template.member),
         collectives={1: np.array([Collective[chosen.operation.upper()]], dtype=np.uint8)},
         chosen={chosen.operation: {chosen.algorithm: 1}},
     )

@@ -6,16 +6,13 @@ waits for all of them. One round is everything at once.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from hopmap.arrays import Bools, Ints
 from hopmap.errors import choice
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.traces import TraceError, Traffic
 
-from .program import Op, Program
+from .program import Op, Program, with_finishes
 
 MODES = ("rounds", "at_once")
 MOST_MESSAGES = 4_000_000  # each takes some 500 bytes while the program is made
@@ -64,7 +61,7 @@ def program_of_traffic(
     size = mean[pair] + (nth < more[pair])
     src, dst = traffic.src[pair].astype(np.int64), traffic.dst[pair].astype(np.int64)
 
-    # Per rank and round: IRECVs, ISENDs, then a WAIT for each; `of` is the row that it waits for.
+    # Per rank and round: IRECVs, ISENDs, then a WAIT for each.
     both = len(pair)
     rank = np.concatenate((dst, src))
     peer = np.concatenate((src, dst))
@@ -73,47 +70,16 @@ def program_of_traffic(
     waits = np.arange(4 * both) >= 2 * both
     stage = np.where(waits, 2, kind == Op.ISEND)
     turn, number = np.tile(turn, 4), np.tile(np.arange(both), 4)
-    return _assembled(traffic, name, rank, peer, kind, waits, stage, turn, number, np.tile(size, 4))
-
-
-def _assembled(
-    traffic: Traffic,
-    name: str,
-    rank: Ints,
-    peer: Ints,
-    kind: Ints,
-    waits: Bools,
-    stage: Ints,
-    turn: Ints,
-    number: Ints,
-    size: Ints,
-) -> Program:
-    """Sort operations by rank, round and stage, and put a FINISH behind every rank."""
-    operations = len(rank)
     order = np.lexsort((number, kind, stage, turn, rank))
-    row_of = np.empty(operations, dtype=np.int64)
-    # Every rank before this one has a FINISH.
-    row_of[order] = np.arange(operations) + rank[order]
-    offsets = np.searchsorted(rank[order], np.arange(traffic.ranks + 1)) + np.arange(
-        traffic.ranks + 1
-    )
-    rows = operations + traffic.ranks
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
     columns = {
-        "kind": (np.uint8, int(Op.FINISH), np.where(waits, int(Op.WAIT), kind)),
-        "peer": (np.int32, -1, np.where(waits, -1, peer)),
-        "tag": (np.int32, -1, np.where(waits, -1, 0)),
-        "context": (np.int32, -1, np.where(waits, -1, 0)),
-        "size": (np.int64, 0, np.where(waits, 0, size)),
-        "target": (np.int64, -1, np.where(waits, np.roll(row_of, operations // 2), -1)),
+        "kind": np.where(waits, int(Op.WAIT), kind),
+        "peer": np.where(waits, -1, peer),
+        "tag": np.where(waits, -1, 0),
+        "context": np.where(waits, -1, 0),
+        "size": np.where(waits, 0, np.tile(size, 4)),
+        "target": np.where(waits, np.roll(place, 2 * both), -1),
     }
-    filled: dict[str, Any] = {}
-    for column, (dtype, missing, values) in columns.items():
-        filled[column] = np.full(rows, missing, dtype=dtype)
-        filled[column][row_of] = values
-    return Program(
-        name=name,
-        offsets=offsets.astype(np.int64),
-        rank_of=np.arange(traffic.ranks, dtype=np.int32),
-        compute=np.zeros(rows),
-        **filled,
-    )
+    sorted_columns = {column: values[order] for column, values in columns.items()}
+    return with_finishes(name, traffic.ranks, rank[order], sorted_columns)

@@ -325,6 +325,38 @@ class Program:
         return f"{call} {way} rank {self.peer[row]} ({where})"
 
 
+# Type of a column, and what a FINISH has there.
+_COLUMNS: Mapping[str, tuple[type[np.generic], int]] = {
+    "kind": (np.uint8, Op.FINISH),
+    "compute": (np.float64, 0),
+    "peer": (np.int32, -1),
+    "tag": (np.int32, -1),
+    "context": (np.int32, -1),
+    "size": (np.int64, 0),
+    "target": (np.int64, -1),
+    "mode": (np.uint8, SendMode.STANDARD),
+}
+
+
+def with_finishes(
+    name: str, ranks: int, rank: Ints, columns: Mapping[str, NDArray[Any] | int], **more: Any
+) -> Program:
+    """Give each rank one task: the rows that are its own, rank by rank, and a FINISH behind them.
+
+    `columns` and `more` are those of `Program`; a target is a place among these rows, or -1.
+    """
+    row = np.arange(len(rank)) + rank
+    offsets = np.searchsorted(rank, np.arange(ranks + 1)) + np.arange(ranks + 1)
+    filled: dict[str, Any] = {}
+    for column, (kind, missing) in _COLUMNS.items():
+        filled[column] = np.full(len(rank) + ranks, missing, dtype=kind)
+        filled[column][row] = columns.get(column, missing)
+    aims = filled["target"] >= 0
+    filled["target"][aims] = row[filled["target"][aims]]
+    rank_of = np.arange(ranks, dtype=np.int32)
+    return Program(name, offsets.astype(np.int64), rank_of, **filled, **more)
+
+
 _WORD = {mode: f"{letter}send" for letter, mode in LETTERS.items()} | {
     SendMode.PUT: "put",
     SendMode.HARDWARE: "answer",
