@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator
+from dataclasses import dataclass, field
 from heapq import heappush
 
 import simpy
@@ -30,173 +31,116 @@ class Happening(simpy.Event):
     _ok = True
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Packet(Happening):
-    """A packet on its way; `last` of its message, `tail` the arrival of its end.
+    """A packet on its way."""
 
-    Where its way is chosen as it goes: the place that it is at or comes to, what is `ahead` of it
-    whatever is chosen, its target node, the node to go `via` or -1, and whether it has
-    `decided`. See `routing.py`.
-    """
-
-    __slots__ = (
-        "ahead",
-        "at",
-        "decided",
-        "hop",
-        "key",
-        "last",
-        "message",
-        "number",
-        "path",
-        "size",
-        "tail",
-        "target",
-        "via",
-    )
-
-    ahead: list[int]
-    at: int
-    decided: bool
-    target: int
-    via: int
-
-    def __init__(
-        self, message: Message, number: int, size: int, last: bool, path: list[Server], key: int
-    ) -> None:
-        self.number = number
-        self.message = message
-        self.size = size
-        self.last = last
-        self.path = path
-        self.key = key
-        self.hop = 0
-        self.tail = 0.0
+    message: Message
+    number: int
+    size: int
+    last: bool  # of its message
+    path: list[Server]
+    key: int
+    hop: int = 0
+    tail: float = 0.0  # arrival of its end
+    # Where its way is chosen as it goes, see `routing.py`: what is ahead of it whatever is chosen,
+    # the place that it is at or comes to, its target node, the node to go to first or -1, and
+    # whether that is decided.
+    ahead: list[int] = field(init=False)
+    at: int = field(init=False)
+    target: int = field(init=False)
+    via: int = field(init=False)
+    decided: bool = field(init=False)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class HeldPacket(Packet):
-    """A packet among finite buffers.
+    """A packet among finite buffers."""
 
-    It has the classes of virtual channels of its path, when it entered the network, the buffer that
-    it is in or comes to, if any, and when it came there. At the head of one it `wishes` for links,
-    each with the virtual channels that it may take there; what comes first, it would rather have.
-    """
-
-    __slots__ = ("arrival", "born", "buffer", "classes", "wishes")
-
-    arrival: float
-    born: float
-    buffer: Buffer | None
-    classes: list[int]
-    wishes: list[tuple[Link, range]]
+    arrival: float = field(init=False)  # when it came to its buffer
+    born: float = field(init=False)  # when it entered the network
+    buffer: Buffer | None = field(init=False)  # that it is in or comes to
+    classes: list[int] = field(init=False)  # of virtual channels, of its path
+    # links that it asks for at the head of a buffer, each with the virtual channels that it may
+    # take there; what comes first, it would rather have
+    wishes: list[tuple[Link, range]] = field(init=False)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Begun:
-    """What a row began when it last ran; `place` counts within the channel."""
+    """What a row began when it last ran."""
 
-    __slots__ = ("done", "place", "row", "task")
-
-    def __init__(self, row: int, place: int = 0) -> None:
-        self.row = row
-        self.place = place
-        self.done = False
-        self.task: Task | None = None  # that waits for it
+    row: int
+    place: int = 0  # within the channel
+    done: bool = False
+    task: Task | None = None  # that waits for it
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Sent(Happening):
     """A large message has left, so that its sender may go on."""
 
-    __slots__ = ("send",)
-
-    def __init__(self, send: Begun) -> None:
-        self.send = send
+    send: Begun
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Message(Happening):
     """A message; its event is that it, or a control message of it, has arrived."""
 
-    __slots__ = ("cargo", "completion", "number", "receive", "send", "there", "under_way")
-
-    def __init__(self, number: int, send: Begun, completion: int) -> None:
-        self.number = number
-        self.send = send
-        self.completion = completion  # of the send, see `model.completion`
-        self.receive: Begun | None = None
-        self.there = False  # it or its request has arrived
-        self.cargo = model.DATA
-        self.under_way = 0  # of its packets
+    number: int
+    send: Begun
+    completion: int  # of the send, see `model.completion`
+    receive: Begun | None = None
+    there: bool = False  # it or its request has arrived
+    cargo: int = model.DATA
+    under_way: int = 0  # of its packets
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Task(Happening):
     """A task that goes on."""
 
-    __slots__ = (
-        "awaited",
-        "begun_by",
-        "communicate",
-        "compute",
-        "entry",
-        "finish",
-        "key",
-        "message",
-        "overhead",
-        "pauses",
-        "row",
-        "since",
-        "steps",
-        "stream",
-        "wait",
-    )
-
-    def __init__(self, key: int, message: int, entry: int, stream: int) -> None:
-        self.key = key
-        self.stream = stream  # of its draws, see `noise.py`, and the number of the next one
-        self.pauses = 1
-        self.overhead = 0.0  # once what it waits for is complete
-        self.message = message  # number of the next one that it sends
-        self.entry = entry  # where the operation that it is at is recorded
-        self.steps: Generator[None, None, None]
-        self.begun_by: Begun | None = None  # its START
-        self.row = -1  # where it stands while it waits
-        self.awaited: Begun
-        self.since = 0.0
-        self.finish = self.compute = self.communicate = self.wait = 0.0
+    key: int
+    message: int  # number of the next one that it sends
+    entry: int  # where the operation that it is at is recorded
+    stream: int  # of its draws, see `noise.py`, and the number of the next one
+    pauses: int = 1
+    overhead: float = 0.0  # once what it waits for is complete
+    steps: Generator[None, None, None] = field(init=False)
+    begun_by: Begun | None = None  # its START
+    row: int = -1  # where it stands while it waits
+    awaited: Begun = field(init=False)
+    since: float = 0.0
+    finish: float = 0.0
+    compute: float = 0.0
+    communicate: float = 0.0
+    wait: float = 0.0
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Server:
     """A link, or the injection, ejection or memory of a node."""
 
-    __slots__ = (
-        "bandwidth",
-        "busy",
-        "bytes",
-        "free",
-        "latency",
-        "link",
-        "longest_wait",
-        "messages",
-        "packets",
-        "waited",
-    )
-
-    def __init__(self, bandwidth: float, latency: float) -> None:
-        self.bandwidth = bandwidth
-        self.latency = latency
-        self.link = -1  # its number, of one whose use over time is kept
-        self.free = 0.0
-        self.messages = self.bytes = self.packets = 0
-        self.busy = self.longest_wait = self.waited = 0.0
+    bandwidth: float
+    latency: float
+    link: int = -1  # its number, of one whose use over time is kept
+    free: float = 0.0
+    messages: int = 0
+    bytes: int = 0
+    packets: int = 0
+    busy: float = 0.0
+    longest_wait: float = 0.0
+    waited: float = 0.0
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Buffer:
-    """Of one virtual channel at the end of a link, or a node's queue; `number` is its own."""
+    """Of one virtual channel at the end of a link, or a node's queue."""
 
-    __slots__ = ("channel", "link", "number", "packets")
-
-    def __init__(self, number: int, link: Link | None, channel: int = 0) -> None:
-        self.number = number
-        self.link = link  # that fills it; None of a node's queue
-        self.channel = channel
-        self.packets: deque[HeldPacket] = deque()
+    number: int
+    link: Link | None  # that fills it; None of a node's queue
+    channel: int = 0
+    packets: deque[HeldPacket] = field(default_factory=deque)
 
     def head(self) -> HeldPacket:
         """Packet that a link is to serve."""
@@ -207,27 +151,23 @@ class Buffer:
         self.packets.popleft()
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Link(Happening):
     """A server and who asks for it; its event is that the tail of a packet has left its buffer."""
 
-    __slots__ = ("asking", "buffers", "credits", "frees", "latest", "number", "server", "serves")
-
-    def __init__(self, number: int, server: Server) -> None:
-        self.number = number
-        self.server = server
-        self.buffers: list[Buffer] = []  # behind it; none behind what takes everything
-        self.credits: list[int] = []
-        self.asking: list[Buffer] = []
-        self.serves: Buffer | None = None
-        self.latest = -1  # number of the buffer granted last
-        self.frees = 0.0  # when the place of the packet that it serves is free
+    number: int
+    server: Server
+    buffers: list[Buffer] = field(default_factory=list)  # behind it; none where all is taken
+    credits: list[int] = field(default_factory=list)
+    asking: list[Buffer] = field(default_factory=list)
+    serves: Buffer | None = None
+    latest: int = -1  # number of the buffer granted last
+    frees: float = 0.0  # when the place of the packet that it serves is free
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Credit(Happening):
     """There is room again behind a link."""
 
-    __slots__ = ("channel", "link")
-
-    def __init__(self, link: Link, channel: int) -> None:
-        self.link = link
-        self.channel = channel
+    link: Link
+    channel: int

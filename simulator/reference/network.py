@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -23,16 +24,14 @@ from .events import Buffer, Clock, Happening, Message, Packet, Server
 from .routing import EJECTION, Router
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Queue(Happening):
     """Packets of one rank to another, or of control messages; its event is that one was served."""
 
-    __slots__ = ("nic", "packets", "rank", "served")
-
-    def __init__(self, nic: Nic, rank: int) -> None:
-        self.nic = nic
-        self.rank = rank  # -1 of control messages
-        self.packets: deque[Packet] = deque()
-        self.served = False  # a rail serves one of its packets
+    nic: Nic
+    rank: int  # -1 of control messages
+    packets: deque[Packet] = field(default_factory=deque)
+    served: bool = False  # a rail serves one of its packets
 
 
 class Nic:
