@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers.bounds import lower_bound
-from hopmap.mappers.cartesian.grid_portfolio import known_grid
+from hopmap.mappers.cartesian.grid import known_grid
 from hopmap.mappers.cost_kernels import total_costs
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import topology_from_spec
