@@ -44,8 +44,8 @@ class Parameters:
     """End points, packets and collectives; links belong to the `Topology`.
 
     The defaults are TraceR's for a generic torus (hpcgroup/TraceR, examples/conf/torus.conf),
-    memory apart, which is assumed. Each field stands with its default, its unit and what it means;
-    its key in files and on the command line is in `KEYS`, "overhead.send" of ``overhead_send``.
+    memory apart, which is assumed. Each field stands with its default, its unit and what it means,
+    as ``hopmap list parameters`` prints them; "overhead.send" is its key in files, see `KEYS`.
     """
 
     overhead_send: float = _number(200e-9, "s", "time a rank is busy for a message that it sends")
