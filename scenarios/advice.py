@@ -203,6 +203,7 @@ def advise(
     if engine is not None:
         check_engine(engine)
     workload, machine = Workload.of(workload), Machine.of(machine)
+    machine.expect_alone("advise")
     program = workload.program(machine.parameters.algorithms)
     room, traffic = machine.usable(program.ranks), program.traffic()
     found: list[Candidate] = []

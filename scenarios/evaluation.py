@@ -44,8 +44,8 @@ def evaluate(
     MappingError, TraceError, TopologyError, SettingError, MetricsError
         Something makes no sense, or does not fit.
     """
+    from hopmap.simulator import MetricsError, hot_links
     from hopmap.simulator import evaluate as measure
-    from hopmap.simulator import hot_links
     from hopmap.simulator.metrics.failure_impact import failure_impact
 
     workload = Workload.of(workload)
@@ -53,6 +53,8 @@ def evaluate(
     network = place.machine.network
     traffic = workload.traffic(place.machine.algorithms)
     node_of = place.of_ranks(traffic.ranks)
+    if draws is not None and place.machine.failures is None:
+        raise MetricsError(f"draws {draws}: requires a machine with failures")
     metrics = measure(traffic, network, node_of, convention)
     if convention == "hopmap":
         metrics = replace(metrics, hot_links=hot_links(traffic, network, node_of, top=top))

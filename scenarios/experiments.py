@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,6 +160,8 @@ def _common(values: Sequence[Workload] | Sequence[Machine], name: str) -> Any:
 
 def _trace(workload: Workload, number: int, folder: Path) -> str:
     """Return what a scenario in the folder calls it."""
+    if workload.rma != "include" or not workload.loops:
+        raise ScenarioError(f"{workload.name}: a sweep counts one-sided messages and keeps loops")
     source = workload.source
     if isinstance(source, Traffic):
         path = folder / f"traffic-{number}.npz"
@@ -174,15 +177,19 @@ def _trace(workload: Workload, number: int, folder: Path) -> str:
 
 def _spec(machine: Machine) -> str:
     """Return the spec of a network that is as its spec says, wherever the scenario lies."""
-    network = machine.topology
-    plain = topology_from_spec(network if isinstance(network, str) else machine.network.spec)
+    network = machine.network if machine.topology is None else machine.topology
+    plain = topology_from_spec(network if isinstance(network, str) else network.spec)
     if isinstance(network, Topology):
         if plain.kinds != network.kinds:
             raise ScenarioError(f"{network.spec}: its links were set: expected settings for that")
         if not np.array_equal(plain.slots, network.slots):
             raise ScenarioError(f"{network.spec}: some of its nodes only: expected a whole network")
-    if machine.hosts or machine.nodelist or machine.names:
-        raise ScenarioError(f"{plain.spec}: hosts of a job: expected a spec job:HOSTS@SPEC")
+    machine.expect_alone("sweep")
+    if machine.is_named or machine.imbalance is not None:
+        what = "hosts of a job" if machine.is_named else "an imbalance"
+        raise ScenarioError(f"{plain.spec}: {what}: expected a spec, like job:HOSTS@SPEC")
+    if machine.failures is not None:
+        return f"failed:{machine.failures}@{_spec(replace(machine, failures=None))}"
     spec = plain.spec
     return FILE + str(Path(spec.removeprefix(FILE)).absolute()) if spec.startswith(FILE) else spec
 

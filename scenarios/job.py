@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -61,9 +61,12 @@ class Job:
     @cached_property
     def workload(self) -> Workload:
         """What it does."""
-        if isinstance(self.trace, Workload):
-            return self.trace
-        return Workload(self.trace, self.steps, self.rounds)
+        workload = Workload.of(self.trace)
+        if self.steps is None and self.rounds is None:
+            return workload
+        steps = workload.steps if self.steps is None else self.steps
+        rounds = workload.rounds if self.rounds is None else self.rounds
+        return replace(workload, steps=steps, rounds=rounds)
 
     @property
     def policy(self) -> str | None:

@@ -35,7 +35,7 @@ from hopmap.topologies import (
 )
 
 from .input_kinds import MAPPING, NETWORK, MappingLike, check_kind, kind_of
-from .job import Job
+from .job import Job, JobsError
 
 MachineLike: TypeAlias = "str | Topology | Machine"
 Settings: TypeAlias = MappingOf[str, Value]
@@ -138,6 +138,13 @@ class Machine:
         chosen = [item for item in self.settings.items() if names_algorithm(item[0])]
         return algorithms_from(tuple(chosen))
 
+    def expect_alone(self, question: str) -> None:
+        """Raise `JobsError` for jobs beside it, where a question does not count them."""
+        if self.co_running:
+            raise JobsError(
+                f"co_running: {question} does not count them: expected map_ranks, or simulate_jobs"
+            )
+
     def free(self, ranks: int) -> Topology:
         """Return the network with the slots that so many ranks need."""
         network = self.network
@@ -195,6 +202,7 @@ def placed(machine: MachineLike | MappingLike | None, mapping: MappingLike | Non
     if isinstance(mapping, str | Path):
         name, mapping = str(mapping), MappingFile(mapping)
     machine = on_network_of(mapping, machine)
+    machine.expect_alone("a mapping by itself")
     return Placed(machine, machine.mapping(mapping), name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from hopmap.mappers.pipeline import expect_applicable, time_mapping
 from hopmap.notebook import Shown
 from hopmap.plugins import NotInstalledError
 from hopmap.progress import Progress
+from hopmap.scenarios.launchers.mapping_files import MappingFile
 from hopmap.topologies import Mapping, MappingError, Topology, check_mapping
 from hopmap.units import show_seconds
 
@@ -230,8 +232,10 @@ def map_ranks(
     stages = parse_pipeline(mapper)
     if initial is not None and stages[0].info.initial == "ignored":
         raise MappingError(f"initial: {stages[0].info.name} starts from no mapping")
+    if isinstance(initial, str | Path):
+        initial = MappingFile(initial)
     if initial is not None and machine.imbalance is None:
-        machine.mapping(initial, None)  # before anything takes long
+        machine.mapping(initial)  # before anything takes long
     others = neighbours(machine.co_running, machine) if machine.co_running else None
     if others is not None:
         takes_any = len(stages) == 1 and stages[0].info.name == "auto"

@@ -138,6 +138,7 @@ def simulate_jobs(
         raise JobsError("jobs: expected at least one")
     report, outputs = progress or silent, outputs or Outputs()
     machine = Machine.of(machine)
+    machine.expect_alone("simulate_jobs, which takes all as `jobs`,")
     network, parameters = machine.network, machine.parameters
     workloads = [job.workload for job in jobs]
     lowered = [each.program(parameters.algorithms) for each in workloads]

@@ -204,6 +204,7 @@ def choose(
     if len(asked) < 2:
         raise SettingError(f"candidates: {len(asked)}: expected two or more to choose from")
     workload, machine = Workload.of(workload), Machine.of(machine)
+    machine.expect_alone("choose")
     network, settings = machine.network, machine.settings
     workload.program(machine.parameters.algorithms)  # read before anything takes long
     found = draw_models(ranges_given(sampling.ranges), network, settings, draws, seed)
