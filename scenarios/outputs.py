@@ -13,12 +13,9 @@ if TYPE_CHECKING:
     from hopmap.simulator import Program, Result
     from hopmap.traces import Trace
 
-FIGURE = "hopmap.scenarios.figures.link_use:write_link_use_plot"
-LINK_WRITERS = {
-    ".parquet": "hopmap.simulator.link_use:write_link_use",
-    **dict.fromkeys((".svg", ".png", ".pdf"), FIGURE),
-}
-"""Functions that write the use of links, by the end of a file's name."""
+WRITE_FIGURE = "hopmap.scenarios.figures.link_use:write_link_use_plot"
+"""Drawing stands above what is drawn, and is loaded only where a figure is asked for."""
+LINK_FILES = (".parquet", ".svg", ".png", ".pdf")
 BINS = 256
 
 
@@ -54,8 +51,8 @@ class Outputs:
 
     def __post_init__(self) -> None:
         for path in map(Path, self.links):
-            if path.suffix not in LINK_WRITERS:
-                known = ", ".join(LINK_WRITERS)
+            if path.suffix not in LINK_FILES:
+                known = ", ".join(LINK_FILES)
                 raise OutputError(f"--links {path}: expected a name ending in {known}")
 
     @property
@@ -88,6 +85,8 @@ class Outputs:
         ViewerError, TraceError, OSError
             A timeline too long for its viewers, or a place that cannot be written.
         """
+        from hopmap.simulator.link_use import write_link_use
+
         program, network, node_of = result.program, result.network, result.node_of
         assert program is not None and network is not None and node_of is not None
         if self.otf2 is not None:
@@ -104,7 +103,9 @@ class Outputs:
 
             write_perfetto(Path(self.perfetto), program, result, network, node_of)
         for path in map(Path, self.links):
-            drawn = (
-                {} if path.suffix == ".parquet" else {"makespan": result.makespan, "title": title}
-            )
-            resolve_name(LINK_WRITERS[path.suffix])(path, result.link_use, network, **drawn)
+            use, makespan = result.link_use, result.makespan
+            assert use is not None
+            if path.suffix == ".parquet":
+                write_link_use(path, use, network)
+            else:
+                resolve_name(WRITE_FIGURE)(path, use, network, makespan=makespan, title=title)

@@ -21,7 +21,7 @@ from .job_spec import read_jobs
 from .run import simulate_jobs
 
 
-def neighbours(jobs: Sequence[Job], machine: Machine) -> Others:
+def place_jobs(jobs: Sequence[Job], machine: Machine) -> Others:
     """Place jobs on a machine, and return what they do there."""
     programs = [job.workload.program(machine.parameters.algorithms) for job in jobs]
     names = numbered_names([job.name or job.workload.name for job in jobs])
@@ -48,7 +48,7 @@ def simulate_beside(
     Parameters
     ----------
     node_of : ndarray(int64, shape=(ranks,))
-        On nodes that are free, see `room_beside`.
+        On nodes that no job of the file has.
     file : str
         With the jobs, see `read_jobs`.
     engine : str
@@ -67,13 +67,14 @@ def simulate_beside(
         for name in ("finish", "compute", "communicate", "wait")
     }
     # Of the energy of all nobody can say whose it is.
-    return replace(run.result, makespan=run.jobs[0].makespan, energy=None, **own)
+    own |= {"makespan": run.jobs[0].makespan, "energy": None}
+    return replace(run.result, program=program, node_of=node_of, **own)
 
 
 def _in_place(file: str, machine: Machine) -> tuple[list[Job], list[Background]]:
     """Return the jobs of a file on the nodes that they got before anybody else, and background."""
     jobs, background = read_jobs(file)
-    others = neighbours(jobs, machine)
+    others = place_jobs(jobs, machine)
     bounds = pairwise(accumulate((job.ranks for job in others.program.jobs), initial=0))
     nodes = [others.node_of[begin:end] for begin, end in bounds]
     placed = [

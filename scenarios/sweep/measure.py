@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.mappers.pipeline import time_mapping
-from hopmap.scenarios.jobs.co_running import exclude_used_nodes, neighbours, simulate_beside
+from hopmap.scenarios.jobs.co_running import exclude_used_nodes, place_jobs, simulate_beside
 from hopmap.scenarios.jobs.job_spec import jobs_digest, read_jobs
 from hopmap.scenarios.machine import Machine
 from hopmap.scenarios.results import store
@@ -109,7 +109,7 @@ def _usable(topology: str, network: str, settings: Settings, others: str, digest
         return machine.network
 
     def read() -> Topology:
-        return exclude_used_nodes(neighbours(read_jobs(others)[0], machine), machine.network)
+        return exclude_used_nodes(place_jobs(read_jobs(others)[0], machine), machine.network)
 
     return unchanged(others, read, lambda: jobs_digest(others), digest)
 
@@ -202,7 +202,7 @@ def _replay(run: Run, nodes: bytes) -> Result:
     program = _program(run)
     node_of = np.frombuffer(nodes, dtype=np.int64)
     assert run.engine is not None
-    return simulate(
+    result = simulate(
         program,
         topology,
         node_of,
@@ -212,3 +212,4 @@ def _replay(run: Run, nodes: bytes) -> Result:
         steady=None if run.exact else Steady(),
         repeat=run.repeat or 0,
     )
+    return replace(result, program=None)  # results of many traces are kept, not their programs

@@ -11,7 +11,7 @@ import hopmap as hm
 from hopmap.mappers.objectives import objective_value
 from hopmap.scenarios.job import Background, Job, JobsError
 from hopmap.scenarios.jobs import run as jobs_run
-from hopmap.scenarios.jobs.co_running import exclude_used_nodes, neighbours
+from hopmap.scenarios.jobs.co_running import exclude_used_nodes, place_jobs
 from hopmap.scenarios.jobs.job_allocation import allocate_jobs
 from hopmap.scenarios.jobs.job_spec import background_of, job_of, read_jobs
 from hopmap.scenarios.jobs.run import simulate_jobs
@@ -282,7 +282,7 @@ def test_a_mapping_beside_others_takes_free_nodes_and_keeps_off_their_links():
     assert not {0, 2} & set(found.node_of.tolist())
     assert found.objective[2] == 10**6  # theirs: ours is on other links
     traffic = hm.open("stencil:2x3,5pt").traffic()
-    room = exclude_used_nodes(neighbours([other], hm.Machine(network)), network)
+    room = exclude_used_nodes(place_jobs([other], hm.Machine(network)), network)
     for nodes in ([1, 3, 4, 5, 6, 7], [7, 6, 5, 4, 3, 1]):
         own = network.loads(
             np.array(nodes)[traffic.src], np.array(nodes)[traffic.dst], traffic.bytes
@@ -293,7 +293,7 @@ def test_a_mapping_beside_others_takes_free_nodes_and_keeps_off_their_links():
 def test_all_that_others_send_in_all_of_their_runs_is_on_their_links():
     network = hm.topology("mesh:8")
     others = [Job(message(), mapping=[0, 2]), Job(message(), mapping=[5, 4], repeat=3)]
-    carried = exclude_used_nodes(neighbours(others, hm.Machine(network)), network).carried
+    carried = exclude_used_nodes(place_jobs(others, hm.Machine(network)), network).carried
     ends = zip(network.link_from.tolist(), network.link_to.tolist(), strict=True)
     there = {end: load for end, load in zip(ends, carried.tolist(), strict=True) if load}
     assert there == {(0, 1): SIZE, (1, 2): SIZE, (5, 4): 3 * SIZE}

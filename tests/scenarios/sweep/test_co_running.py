@@ -7,7 +7,7 @@ import pytest
 
 import hopmap as hm
 from hopmap.scenarios.job import Job, JobsError
-from hopmap.scenarios.jobs.co_running import neighbours
+from hopmap.scenarios.jobs.co_running import place_jobs
 from hopmap.scenarios.jobs.job_spec import jobs_digest, read_jobs
 from hopmap.scenarios.jobs.run import simulate_jobs
 from hopmap.scenarios.report.report import write_report
@@ -77,7 +77,7 @@ def test_random_places_are_the_same_for_mapping_and_replay(file):
     sweep(file, file.parent / "out")
     settings = {"link.bandwidth": "1 GB/s", "compute.scale": 0}
     (other,), _ = read_jobs(file.parent / "others.toml")
-    there = neighbours([other], hm.Machine("mesh:9", settings)).node_of
+    there = place_jobs([other], hm.Machine("mesh:9", settings)).node_of
     for row in store.load_runs(file.parent / "out").itertuples():
         assert not set(row.node_of) & set(there)
         jobs = [Job(str(LU), mapping=row.node_of), replace(other, mapping=there)]
