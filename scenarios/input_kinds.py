@@ -76,8 +76,6 @@ def _kind_of_name(name: str) -> str | None:
 
 
 def _kind_of_file(path: Path) -> str | None:
-    from hopmap.scenarios.launchers.launcher import MAPPING as COMMENT
-
     if path.is_dir() or path.suffix == ".otf2":
         return TRACE
     try:
@@ -86,8 +84,11 @@ def _kind_of_file(path: Path) -> str | None:
     except (OSError, UnicodeDecodeError):
         lines = []
     table = next((line.replace(" ", "") for line in lines if line and line[0] != "#"), "")
-    if table == "rank,node" or any(line.startswith(COMMENT) for line in lines):
-        return MAPPING
+    if lines:
+        from hopmap.scenarios.launchers.launcher import MAPPING as COMMENT
+
+        if table == "rank,node" or any(line.startswith(COMMENT) for line in lines):
+            return MAPPING
     from hopmap.traces import FORMATS
 
     known = path.name.lower().endswith(tuple({*FORMATS} - {".csv"}))

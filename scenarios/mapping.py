@@ -226,8 +226,6 @@ def map_ranks(
     """
     from hopmap.mappers.stop import Interrupted
 
-    from .jobs.co_running import exclude_used_nodes, place_jobs
-
     workload, machine = Workload.of(workload), Machine.of(machine)
     stages = parse_pipeline(mapper)
     if initial is not None and stages[0].info.initial == "ignored":
@@ -236,8 +234,11 @@ def map_ranks(
         initial = MappingFile(initial)
     if initial is not None and machine.imbalance is None:
         machine.mapping(initial)  # before anything takes long
-    others = place_jobs(machine.co_running, machine) if machine.co_running else None
-    if others is not None:
+    others: Others | None = None
+    if machine.co_running:
+        from .jobs.co_running import exclude_used_nodes, place_jobs
+
+        others = place_jobs(machine.co_running, machine)
         takes_any = len(stages) == 1 and stages[0].info.name == "auto"
         objective = _beside(objective, takes_any and "objective" not in stages[0].parameters)
     goal = _goal(objective, workload, machine, others)

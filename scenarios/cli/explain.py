@@ -69,7 +69,6 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say why a run takes so long: its critical path, bounds, bottlenecks, sensitivity."""
-    from hopmap.scenarios.jobs.co_running import place_jobs
     from hopmap.scenarios.simulation import explain as explained
     from hopmap.scenarios.workload import Workload
     from hopmap.simulator import Program
@@ -80,6 +79,8 @@ def explain(
         place, several, loads = jobs_in(machine, topology, jobs)
         if loads:
             raise typer.BadParameter(f"--jobs {jobs.jobs}: [[background]]: expected jobs alone")
+        from hopmap.scenarios.jobs.co_running import place_jobs
+
         together = place_jobs(several, place)
         workload, at = Workload(together.program), together.node_of
     else:

@@ -28,6 +28,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from hopmap.scenarios.job import Job
     from hopmap.scenarios.mapping import Objective, Placement
     from hopmap.simulator.metrics.metrics import HotLink
     from hopmap.topologies import Topology as Network
@@ -90,6 +91,15 @@ class SearchOptions:
         ),
     ] = None
 
+    @property
+    def co_running(self) -> tuple[Job, ...]:
+        """Jobs of ``--beside``."""
+        if not self.beside:
+            return ()
+        from hopmap.scenarios.jobs.job_spec import job_of
+
+        return tuple(job_of(text) for text in self.beside)
+
     def goal(self, machine: MachineOptions) -> Objective:
         """Return the objective; nothing that only replays use may be set without one of these."""
         from hopmap.scenarios.simulated_objective import BOUND, SIMULATED, Replayed
@@ -132,7 +142,6 @@ def map_(
 
     Ctrl-C ends a search with the best mapping so far, which is written; exit code 130.
     """
-    from hopmap.scenarios.jobs.job_spec import job_of
     from hopmap.scenarios.launchers.mapping_files import mapping_text, write_mapping
     from hopmap.scenarios.mapping import map_ranks
 
@@ -145,7 +154,7 @@ def map_(
                 topology,
                 balanced=search.spread,
                 imbalance=search.imbalance,
-                co_running=tuple(job_of(text) for text in search.beside or ()),
+                co_running=search.co_running,
             ),
             search.mapper,
             objective=search.goal(machine),
