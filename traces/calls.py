@@ -13,6 +13,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Ints32, Table
+
 from .trace import NO_OPERATION, Collective, Kind, Records, Trace, TraceError
 
 
@@ -96,7 +98,7 @@ for _name in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE", "ALLTOALL", "ALLTOALLV"
     _OPERATION[Call[_name]] = Collective[_name]
 
 
-def calls(call: Call | NDArray[np.uint8], count: int = 1, **columns: object) -> NDArray[np.void]:
+def calls(call: Call | NDArray[np.uint8], count: int = 1, **columns: object) -> Table:
     """Make `count` rows of a call table; columns that are not named say "does not apply".
 
     The communicator is MPI_COMM_WORLD unless named, the request of a wait the latest.
@@ -110,7 +112,7 @@ def calls(call: Call | NDArray[np.uint8], count: int = 1, **columns: object) -> 
     return rows
 
 
-def with_requests(table: NDArray[np.void]) -> NDArray[np.void]:
+def with_requests(table: Table) -> Table:
     """Give requests their numbers, from 1 in order of posting.
 
     What waits for one says which: -1 for the latest that was posted, -2 for the one before, ...
@@ -124,7 +126,7 @@ def with_requests(table: NDArray[np.void]) -> NDArray[np.void]:
     return table
 
 
-def count_calls(table: NDArray[np.void]) -> int:
+def count_calls(table: Table) -> int:
     """MPI calls in a table: rows that begin one."""
     return int(np.count_nonzero(_BEGINS[table["call"]]))
 
@@ -132,22 +134,14 @@ def count_calls(table: NDArray[np.void]) -> int:
 def trace_of_calls(
     name: str,
     ranks: int,
-    tables: Iterable[NDArray[np.void]],
-    communicators: Sequence[NDArray[np.int32]] = (),
+    tables: Iterable[Table],
+    communicators: Sequence[Ints32] = (),
 ) -> Trace:
     """Build the trace of a program given as one call table per rank.
 
-    Parameters
-    ----------
-    tables : iterable of ndarray(CALL)
-        One per rank, in order; consumed one at a time.
-    communicators : sequence of ndarray(int32)
-        World ranks of the members of communicators 1, 2, ...; 0 is MPI_COMM_WORLD.
-
-    Raises
-    ------
-    TraceError
-        More than 2^31 - 1 records.
+    `tables` are in order of the ranks, and consumed one at a time. `communicators` are the world
+    ranks of the members of communicators 1, 2, ...; 0 is MPI_COMM_WORLD. More than 2^31 - 1 records
+    are refused.
     """
     parts: dict[str, list[NDArray[np.generic]]] = {}
     counts = []
@@ -174,7 +168,7 @@ def trace_of_calls(
     )
 
 
-def _events_of_calls(table: NDArray[np.void], first_record: int) -> dict[str, NDArray[np.generic]]:
+def _events_of_calls(table: Table, first_record: int) -> dict[str, NDArray[np.generic]]:
     """Expand one rank's calls into event and record columns."""
     call = table["call"]
     # Each call becomes a row of events with holes, read off in order without them.

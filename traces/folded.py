@@ -12,30 +12,29 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hopmap.arrays import Floats, Ints, Ints32, Table
 
 from .calls import CALL, count_calls, trace_of_calls, with_requests
 from .safety.memory import require_memory
 from .trace import Kind, Records, Spans, Trace
 from .traffic import Traffic
 
-Ints = NDArray[np.int64]
-
 
 class Repeat(NamedTuple):
     """Calls that a rank makes `times` times over: tables of calls, and loops."""
 
     times: int
-    body: list[NDArray[np.void] | Repeat]
+    body: list[Table | Repeat]
 
 
-Parts = list[NDArray[np.void] | Repeat]
+Parts = list[Table | Repeat]
 
 
 class Recorded(NamedTuple):
     """What differs between iterations of a recording that was folded: columns of its `Trace`."""
 
-    time: NDArray[np.float64]
+    time: Floats
     request: Ints
     spans: Spans
 
@@ -131,7 +130,7 @@ def trace_of_parts(
     name: str,
     ranks: int,
     programs: Iterable[Parts],
-    communicators: Sequence[NDArray[np.int32]] = (),
+    communicators: Sequence[Ints32] = (),
 ) -> Trace:
     """Build the trace of a program given as parts per rank, all calls; see `trace_of_calls`."""
     tables = (with_requests(_written_out(parts)) for parts in programs)
@@ -142,7 +141,7 @@ def folded_of_parts(
     name: str,
     ranks: int,
     programs: Iterable[Parts],
-    communicators: Sequence[NDArray[np.int32]] = (),
+    communicators: Sequence[Ints32] = (),
 ) -> Folded:
     """Build the folded trace of a program given as parts per rank; see `trace_of_calls`."""
     tables, loops = zip(*map(_once, programs), strict=True)
@@ -159,7 +158,7 @@ def folded_of_parts(
     return Folded(trace, calls[begin], calls[end], times)
 
 
-def _written_out(parts: Parts) -> NDArray[np.void]:
+def _written_out(parts: Parts) -> Table:
     """Table of all calls, iteration by iteration."""
     return np.concatenate(
         [
@@ -169,7 +168,7 @@ def _written_out(parts: Parts) -> NDArray[np.void]:
     )
 
 
-def _once(parts: Parts, at: int = 0) -> tuple[NDArray[np.void], list[tuple[int, int, int]]]:
+def _once(parts: Parts, at: int = 0) -> tuple[Table, list[tuple[int, int, int]]]:
     """Table in which every body stands once, and (first call, call behind it, times) of loops."""
     tables, loops = [], []
     for part in parts:

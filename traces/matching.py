@@ -12,53 +12,31 @@ from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from hopmap.arrays import Bools, Floats, Ints
+
 ANY = -1
 
 
 class Messages(NamedTuple):
-    """One entry per send or receive, in the order in which they were begun, rank after rank.
+    """One entry per send or receive, in the order in which they were begun, rank after rank."""
 
-    Attributes
-    ----------
-    call : ndarray(int64)
-        Call that began it.
-    done : ndarray(int64)
-        Call that completed it: the same if it is blocking, -1 if there is none.
-    sends : ndarray(bool)
-    peer, tag : ndarray(int64)
-        World rank of the partner, tag; `ANY` of a receive that leaves it open.
-    comm, size : ndarray(int64)
-    """
-
-    call: Ints
-    done: Ints
-    sends: NDArray[np.bool_]
+    call: Ints  # call that began it
+    done: Ints  # call that completed it: the same if it is blocking, -1 if there is none
+    sends: Bools
+    # World rank of the partner, tag; `ANY` of a receive that leaves it open
     peer: Ints
     tag: Ints
     comm: Ints
     size: Ints
 
 
-def matched(messages: Messages, rank: Ints, time: NDArray[np.float64]) -> tuple[Messages, int, int]:
+def matched(messages: Messages, rank: Ints, time: Floats) -> tuple[Messages, int, int]:
     """Give every receive the partner, tag and size of the message that it takes.
 
-    Parameters
-    ----------
-    rank : ndarray(int64)
-        Who begins each.
-    time : ndarray(float64)
-        When; orders sends to receives that leave something open.
-
-    Returns
-    -------
-    messages : Messages
-    open : int
-        Receives that left something open, and found a message.
-    untold : int
-        Those that found none; they are left out.
+    `rank` is who begins each, `time` when: it orders sends to receives that leave something open.
+    Returned are the messages, how many receives left something open and found a message, and how
+    many found none, which are left out.
     """
     peer, tag, size = messages.peer.copy(), messages.tag.copy(), messages.size.copy()
     sends = messages.sends

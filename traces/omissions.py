@@ -16,24 +16,12 @@ _KNOWN = {"ProgramBegin", "ProgramEnd", "CommCreate", "CommDestroy"}
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something that a trace has and a replay does not, or not as it was.
+    """Something that a trace has and a replay does not, or not as it was."""
 
-    Attributes
-    ----------
-    what : str
-        In plain words.
-    count : int
-        How often.
-    seconds : float or None
-        How long, all ranks together; None where that is not known.
-    share : float or None
-        The same as a part of the time of all ranks together.
-    """
-
-    what: str
-    count: int
-    seconds: float | None = None
-    share: float | None = None
+    what: str  # in plain words
+    count: int  # how often
+    seconds: float | None = None  # how long, all ranks together; None where that is not known
+    share: float | None = None  # the same as a part of the time of all ranks together
 
     @property
     def substantial(self) -> bool:

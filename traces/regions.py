@@ -9,6 +9,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools
+
 
 class Role(IntEnum):
     """What a region is; those from CALL to ONE_SIDED are calls of MPI."""
@@ -52,6 +54,6 @@ def roles_by_name(regions: Iterable[str]) -> NDArray[np.uint8]:
     return np.array(roles, dtype=np.uint8)
 
 
-def is_call(roles: NDArray[np.uint8]) -> NDArray[np.bool_]:
+def is_call(roles: NDArray[np.uint8]) -> Bools:
     """Which roles are those of calls of MPI."""
     return (roles >= Role.CALL) & (roles <= Role.ONE_SIDED)

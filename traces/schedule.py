@@ -8,9 +8,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.traces.traffic import Traffic
-
-Ints = NDArray[np.int64]
 
 
 class Task(IntEnum):
@@ -23,39 +22,22 @@ class Task(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Operations of all ranks, rank after rank, and what they wait for.
+    """Operations of all ranks, rank after rank, and what they wait for."""
 
-    Attributes
-    ----------
-    name : str
-        Where it comes from.
-    offsets : ndarray(int64, shape=(ranks + 1,))
-        Operations of rank r are ``offsets[r]:offsets[r + 1]``.
-    kind : ndarray(uint8)
-        `Task`.
-    size : ndarray(int64)
-        Bytes of a message; nanoseconds of a CALC.
-    peer, tag : ndarray(int64)
-        Partner and tag of a message; -1 of a receive from anyone, or of any tag.
-    cpu, nic : ndarray(uint16)
-        Processor and network interface that the operation takes.
-    after, before : ndarray(int64, shape=(edges,))
-        Operation `after` begins no sooner than operation `before` ends, of the same rank,
-    begun : ndarray(bool, shape=(edges,))
-        or than it begins.
-    """
-
-    name: str
-    offsets: Ints
-    kind: NDArray[np.uint8]
-    size: Ints
+    name: str  # where it comes from
+    offsets: Ints  # (ranks + 1,): operations of rank r are ``offsets[r]:offsets[r + 1]``
+    kind: NDArray[np.uint8]  # `Task`
+    size: Ints  # bytes of a message; nanoseconds of a CALC
+    # Partner and tag of a message; -1 of a receive from anyone, or of any tag
     peer: Ints
     tag: Ints
+    # Processor and network interface that the operation takes
     cpu: NDArray[np.uint16]
     nic: NDArray[np.uint16]
+    # (edges,): operation `after` begins no sooner than operation `before` ends, of the same rank,
     after: Ints
     before: Ints
-    begun: NDArray[np.bool_]
+    begun: Bools  # (edges,): or than it begins
 
     @property
     def ranks(self) -> int:

@@ -144,10 +144,8 @@ def record_name(kind: int) -> str:
 def count_calls(records: Iterable[tuple[bool, int, int, int]]) -> dict[str, int | float]:
     """Turn records of members into calls of communicators, by operation.
 
-    Parameters
-    ----------
-    records : iterable of (blocking, operation, records, members)
-        One for each communicator and operation; no members stands for MPI_COMM_SELF.
+    Of each communicator and operation, a record is (blocking, operation, records, members); no
+    members stands for MPI_COMM_SELF.
     """
     from fractions import Fraction
 

@@ -9,7 +9,9 @@ from operator import mul
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from hopmap.arrays import Ints, Ints32
 
 from .trace import Kind, Trace, TraceError
 
@@ -39,10 +41,10 @@ class Traffic:
     """
 
     ranks: int
-    src: NDArray[np.int32]
-    dst: NDArray[np.int32]
-    messages: NDArray[np.int64]
-    bytes: NDArray[np.int64]
+    src: Ints32
+    dst: Ints32
+    messages: Ints
+    bytes: Ints
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -133,7 +135,7 @@ class Traffic:
             "pairs": self.pairs,
         }
 
-    def indptr(self) -> NDArray[np.int64]:
+    def indptr(self) -> Ints:
         """Row pointers: the pairs sent by rank r are ``indptr[r]:indptr[r + 1]``."""
         return np.searchsorted(self.src, np.arange(self.ranks + 1)).astype(np.int64)
 
@@ -186,13 +188,10 @@ class Traffic:
         )
 
 
-def summed(key: NDArray[np.int64], *columns: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def summed(key: Ints, *columns: Ints) -> list[Ints]:
     """Sort rows by a key and add up those that have the same; what is in order stays as it is.
 
-    Returns
-    -------
-    list of ndarray(int64)
-        Keys, each once, and the sums of each column.
+    Returned are the keys, each once, and the sums of each column.
     """
     rows = [key, *columns]
     if (key[1:] <= key[:-1]).any():
@@ -204,22 +203,15 @@ def summed(key: NDArray[np.int64], *columns: NDArray[np.int64]) -> list[NDArray[
     return rows
 
 
-def exact_sum(weight: NDArray[np.int64], times: NDArray[np.int64] | None = None) -> int:
-    """Sum of whole numbers >= 0, each taken so many times, however large it is.
-
-    Parameters
-    ----------
-    weight : ndarray(int64, shape=(n,))
-    times : ndarray(int64, shape=(n,)), optional
-        Once each when left out.
-    """
+def exact_sum(weight: Ints, times: Ints | None = None) -> int:
+    """Sum of whole numbers >= 0, each taken so many times (or once), however large it is."""
     most = int(times.max(initial=0)) if times is not None else 1
     if weight.sum(dtype=np.float64) * most < BEYOND / 2:
         return int((weight if times is None else weight * times).sum())
     return sum(map(mul, weight.tolist(), times.tolist() if times is not None else repeat(1)))
 
 
-def largest_product(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+def largest_product(one: Ints, other: Ints) -> int:
     """Largest of the products of two numbers >= 0 each, however large it is; 0 of none."""
     products = one * other.astype(np.float64)
     if not len(products) or products.max() < BEYOND / 2:
@@ -270,7 +262,7 @@ def one_sided_traffic_of(trace: Trace) -> Traffic:
     )
 
 
-def _whole_numbers(values: ArrayLike, key: str, name: str) -> NDArray[np.int64]:
+def _whole_numbers(values: ArrayLike, key: str, name: str) -> Ints:
     """Return a 1-D int64 array, or say which entry is not a whole number >= 0."""
     given = np.atleast_1d(np.asarray(values))
     if given.ndim != 1 or given.dtype.kind not in "iubfUO":

@@ -12,11 +12,10 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hopmap.arrays import Floats, Ints
 
 from .partners import Place
-
-Ints = NDArray[np.int64]
 
 FEW = 24  # values of a size by which factors are looked up, before all are compared
 MOST_POINTS = 4096  # of an edge of a grid whose cells are added up
@@ -61,10 +60,7 @@ def cells(place: Place) -> list[tuple[Ints, Ints]]:
 def factors(points: int, places: list[Place], diagonal: bool) -> list[Factor]:
     """Shares of so many points, with and without the border, each only once; 1 is the first.
 
-    Parameters
-    ----------
-    diagonal : bool
-        Whether faces of the cells of a multi-partition are among them.
+    If `diagonal`, faces of the cells of a multi-partition are among them.
     """
     found: dict[bytes, Factor] = {}
 
@@ -98,17 +94,9 @@ def factors(points: int, places: list[Place], diagonal: bool) -> list[Factor]:
 def products(values: list[Ints], table: list[Factor]) -> list[tuple[Ints, int]]:
     """Return what products of two factors that fit the sizes of messages are at the target.
 
-    Parameters
-    ----------
-    values : list of ndarray(int64, shape=(ranks, iterations))
-        Sizes, one array for each size of the program.
-    table : list of Factor
-        See `factors`; of the same sizes, then of the target.
-
-    Returns
-    -------
-    list of (ndarray(int64), int)
-        Different ones, with the whole number that the product is multiplied by at all sizes.
+    `values` is an array (ranks, iterations) for each size of the program; `table` has the factors
+    at the same sizes, then at the target. With each different product stands the whole number that
+    it is multiplied by at all sizes.
     """
     v = np.concatenate([each.ravel() for each in values])
     if v.min(initial=1) <= 0:
@@ -117,7 +105,7 @@ def products(values: list[Ints], table: list[Factor]) -> list[tuple[Ints, int]]:
     some = np.unique(np.linspace(0, len(v) - 1, FEW).astype(np.int64))
     some = np.unique(np.concatenate((some, [np.argmin(v), np.argmax(v)])))
 
-    def key(row: NDArray[np.float64]) -> bytes:
+    def key(row: Floats) -> bytes:
         return bytes(np.rint(row / row[0] * 1e9).tobytes())
 
     by_key: dict[bytes, list[int]] = {}
@@ -169,12 +157,8 @@ def points_from(values: list[Ints], places: list[Place]) -> set[int]:
 def cell_sums(values: list[Ints], places: list[Place]) -> tuple[list[Ints], set[int]]:
     """Sizes of faces of all cells of a rank of a multi-partition, those at one end left out.
 
-    Returns
-    -------
-    told : list of ndarray(int64, shape=(ranks, iterations))
-        What those that fit are at the target, different ones.
-    points : set of int
-        Edges of the grid by which they do.
+    Returned are the different ones that fit, at the target (ranks, iterations), and the edges of
+    the grid by which they do.
     """
     found: dict[bytes, Ints] = {}
     known: set[int] = set()

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.traces.regions import Role, is_call
 from hopmap.traces.trace import Collective, Kind, Trace
 
-Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
 TRIES = 16  # next places of the same symbols at which a period is looked for
@@ -30,21 +30,12 @@ WORTH = 4  # of what is listed, that a loop has to save
 
 
 class Reduced(NamedTuple):
-    """A word with its runs in one symbol each.
+    """A word with its runs in one symbol each."""
 
-    Attributes
-    ----------
-    hashes : ndarray(uint64, shape=(n,))
-    start : ndarray(int64, shape=(n + 1,))
-        Place in the whole word at which each symbol begins, and its end.
-    loops : ndarray(int64, shape=(loops, 3))
-        First place, length of an iteration and iterations, in places of the whole word, inner
-        loops first.
-        Those within an iteration but the first of another are listed as well.
-    """
-
-    hashes: Hashes
-    start: Ints
+    hashes: Hashes  # (n,)
+    start: Ints  # (n + 1,): place in the whole word at which each symbol begins, and its end
+    # (loops, 3): first place, length of an iteration and iterations, in places of the whole word,
+    # inner loops first. Those within an iteration but the first of another are listed as well.
     loops: Ints
 
 
@@ -57,20 +48,11 @@ def mixed(values: NDArray[np.generic]) -> Hashes:
     return found
 
 
-def reduced(
-    hashes: Hashes, apart: NDArray[np.bool_], clean: NDArray[np.bool_], level: Ints
-) -> Reduced:
-    """Find the loops of a word.
+def reduced(hashes: Hashes, apart: Bools, clean: Bools, level: Ints) -> Reduced:
+    """Find the loops of a word of n symbols.
 
-    Parameters
-    ----------
-    hashes : ndarray(uint64, shape=(n,))
-        What the symbols are.
-    apart : ndarray(bool, shape=(n,))
-        Symbols that no loop may hold.
-    clean, level : ndarray(bool and int64, shape=(n + 1,))
-        Whether an iteration may begin or end before a symbol; begins and ends of a run have one
-        level.
+    No loop may hold the symbols that are `apart`. An iteration may begin or end before a symbol
+    that is `clean` (n + 1,); begins and ends of a run have one `level` (n + 1,).
     """
     from .repeats_kernels import sums_of, tandem_repeats
 
@@ -135,8 +117,6 @@ def _numbered(word: Ints, known: dict[int, int]) -> tuple[Ints, int, dict[int, i
     return word, symbols, {h: place[k] for h, k in known.items() if k in place}
 
 
-Bools = NDArray[np.bool_]
-
 _POSTS = (Kind.ISEND, Kind.IRECV_REQUEST, Kind.COLLECTIVE_REQUEST)
 _ENDS = (Kind.ISEND_COMPLETE, Kind.IRECV, Kind.COLLECTIVE_COMPLETE)
 _COLLECTIVE = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_REQUEST, Kind.COLLECTIVE_COMPLETE)
@@ -146,50 +126,26 @@ _COUNTED = (Collective.ALLTOALLV, Collective.ALLTOALLW)
 
 
 class Words(NamedTuple):
-    """The calls of a trace, rank after rank.
+    """The calls of a trace, rank after rank."""
 
-    Attributes
-    ----------
-    offsets : ndarray(int64, shape=(ranks + 1,))
-        Calls of rank r are ``offsets[r]:offsets[r + 1]``; what follows its last call is one more.
-    first : ndarray(int64, shape=(calls + 1,))
-        Event at which each begins, and the number of events.
-    hashes : ndarray(uint64, shape=(calls,))
-    single : ndarray(bool, shape=(calls,))
-        Calls that stay as they are.
-    collective : ndarray(bool, shape=(calls,))
-        Calls of collectives.
-    joint : ndarray(bool, shape=(calls,))
-        Blocking ones of all ranks.
-    open : ndarray(int64, shape=(calls,))
-        Requests under way when each begins.
-    level : ndarray(int64, shape=(calls,))
-        Regions that are open then.
-    """
-
+    # (ranks + 1,): calls of rank r are ``offsets[r]:offsets[r + 1]``; what follows its last call is
+    # one more
     offsets: Ints
-    first: Ints
-    hashes: NDArray[np.uint64]
-    single: Bools
-    collective: Bools
-    joint: Bools
-    open: Ints
-    level: Ints
+    first: Ints  # (calls + 1,): event at which each begins, and the number of events
+    hashes: NDArray[np.uint64]  # (calls,)
+    single: Bools  # (calls,): calls that stay as they are
+    collective: Bools  # (calls,): calls of collectives
+    joint: Bools  # (calls,): blocking ones of all ranks
+    open: Ints  # (calls,): requests under way when each begins
+    level: Ints  # (calls,): regions that are open then
 
 
 class Requests(NamedTuple):
-    """What belongs to the same request.
+    """What belongs to the same request."""
 
-    Attributes
-    ----------
-    partner : ndarray(int64, shape=(events,))
-        Of a start its completion, of a completion or test the start; -1 of other events.
-    stray : ndarray(bool, shape=(events,))
-        Starts without a completion, and what is without a start.
-    """
-
+    # (events,): of a start its completion, of a completion or test the start; -1 of other events
     partner: Ints
-    stray: Bools
+    stray: Bools  # (events,): starts without a completion, and what is without a start
 
 
 def requests_of(trace: Trace) -> Requests:

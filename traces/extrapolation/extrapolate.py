@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.traces.folded import Folded, traffic_of_folded
 from hopmap.traces.safety.memory import require_memory
@@ -31,27 +30,16 @@ from .partners import Dims, coordinates, families, place_name, places
 from .steps import NUMBERS, Steps, Word, folded_of, steps_of
 from .value_models import Known
 
-Ints = NDArray[np.int64]
-
 BYTES_PER_STEP = 128  # at the target, while they become a program
 PASSES = 3  # what one message tells may be what another one needs
 
 
 class Scaled(NamedTuple):
-    """A program at more ranks, and what it was concluded from.
-
-    Attributes
-    ----------
-    program : Folded
-    grids : tuple of tuple of int
-        Of the sources, in the order of their ranks, and of the program.
-    checked : bool
-        Whether a third size was predicted from the others and is the same.
-    """
+    """A program at more ranks, and what it was concluded from."""
 
     program: Folded
-    grids: tuple[Dims, ...]
-    checked: bool
+    grids: tuple[Dims, ...]  # of the sources, in the order of their ranks, and of the program
+    checked: bool  # whether a third size was predicted from the others and is the same
 
 
 def scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:

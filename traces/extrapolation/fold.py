@@ -19,8 +19,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.errors import HopmapWarning
 from hopmap.traces.folded import Folded, Recorded
 from hopmap.traces.sources import Source, open_source
@@ -30,7 +30,6 @@ from hopmap.traces.traffic import Traffic
 
 from .event_tokens import Reduced, Words, mixed, reduced, requests_of, words_of
 
-Ints = NDArray[np.int64]
 NO_LOOPS = np.zeros((0, 3), dtype=np.int64)
 
 
@@ -207,7 +206,7 @@ def _folded(trace: Trace, rows: Ints, source: Ints, keep: bool) -> Folded:
     return Folded(whole, place[begin], place[begin + length], times, own)
 
 
-def _moved(trace: Trace, time: NDArray[np.float64], place: Ints) -> Spans:
+def _moved(trace: Trace, time: Floats, place: Ints) -> Spans:
     """Return the spans at the new times of the events behind them, which are listed."""
     begin, end = trace.spans.begin.copy(), trace.spans.end.copy()
     for at, (rank, since) in enumerate(zip(trace.spans.rank, trace.spans.begin, strict=True)):

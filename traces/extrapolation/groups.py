@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.traces.trace import Kind
 
 from .event_tokens import mixed
@@ -14,9 +14,6 @@ from .growth import Line, Part, matched
 from .partners import Dims, Place, fitting
 from .steps import LOOP, NUMBERS, Steps, Word
 from .value_models import Known, Unknown, counted_at, iterations_at, size_at, tag_at
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 TAG, SIZE, RECEIVED, REQUEST, TIMES = range(len(NUMBERS))
 
@@ -213,22 +210,14 @@ class Group:
 
 
 class Told(NamedTuple):
-    """Steps of ranks in one place at the target; what they say is as in `Steps`.
+    """Steps of ranks in one place at the target; what they say is as in `Steps`."""
 
-    Attributes
-    ----------
-    word, peer, numbers : ndarray(int64, shape=(ranks, iterations, different steps, ...))
-    alike : ndarray(int64, shape=(length of the body,))
-        Which of the different ones each step is.
-    gap : ndarray(float64, shape=(length of the body,))
-        Seconds, of all ranks and iterations alike.
-    """
-
+    # (ranks, iterations, different steps, ...)
     word: Ints
     peer: Ints
     numbers: Ints
-    alike: Ints
-    gap: Floats
+    alike: Ints  # (length of the body,): which of the different ones each step is
+    gap: Floats  # (length of the body,): seconds, of all ranks and iterations alike
 
     @classmethod
     def empty(cls, ranks: int, iterations: int, different: int, alike: Ints, gap: Floats) -> Told:

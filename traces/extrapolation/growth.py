@@ -10,47 +10,32 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hopmap.arrays import Bools, Ints
 
 from .partners import Place, candidates
-
-Ints = NDArray[np.int64]
 
 LONGEST = 80  # steps of a body
 
 
 class Part(NamedTuple):
-    """Steps that follow each other in the programs of ranks in one place.
+    """Steps that follow each other in the programs of ranks in one place."""
 
-    Attributes
-    ----------
-    begin, iterations : tuple of int
-        First step and iterations at each size.
-    length : int
-        Steps of an iteration.
-    """
-
+    # First step and iterations at each size
     begin: tuple[int, ...]
     iterations: tuple[int, ...]
-    length: int
+    length: int  # steps of an iteration
 
 
 class Line(NamedTuple):
-    """The steps of the ranks in one place, at one size.
+    """The steps of the ranks in one place, at one size."""
 
-    Attributes
-    ----------
-    word : ndarray(int64, shape=(steps,))
-    peer, tag : ndarray(int64, shape=(ranks, steps))
-    bracket : ndarray(bool, shape=(steps,))
-        Begins and ends of the program's own loops: no body of a loop that grows has them.
-    place : Place
-    """
-
-    word: Ints
+    word: Ints  # (steps,)
+    # (ranks, steps)
     peer: Ints
     tag: Ints
-    bracket: NDArray[np.bool_]
+    # (steps,): begins and ends of the program's own loops: no body of a loop that grows has them
+    bracket: Bools
     place: Place
 
 
@@ -110,7 +95,7 @@ def _folded(line: Line) -> list[tuple[int, int, int]]:
     return parts + ([(at - plain, plain, 1)] if plain else [])
 
 
-def _next(marked: NDArray[np.bool_]) -> Ints:
+def _next(marked: Bools) -> Ints:
     """Next marked place from each on, that included; the length where there is none."""
     count = len(marked)
     place = np.where(marked, np.arange(count), count)

@@ -14,9 +14,9 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from hopmap.arrays import Ints
+
 Dims = tuple[int, ...]
 
 MOST_DIMENSIONS = 3
@@ -71,10 +71,7 @@ def numbered(coords: Ints, dims: Dims) -> Ints:
 def places(coords: Ints, dims: Dims, split: tuple[int, ...]) -> Ints:
     """Where ranks are along the dimensions of `split`: at the low end, inside, or at the high end.
 
-    Returns
-    -------
-    ndarray(int64, shape=(ranks,))
-        A number for each of the 3^len(split) places.
+    Returned is a number for each of the 3^len(split) places, (ranks,).
     """
     place = np.zeros(len(coords), dtype=np.int64)
     for axis in split:
@@ -93,20 +90,11 @@ def place_name(place: int, split: tuple[int, ...]) -> str:
 
 
 class Place(NamedTuple):
-    """Ranks of one size whose steps are compared, and how often each takes the step.
+    """Ranks of one size whose steps are compared, and how often each takes the step."""
 
-    Attributes
-    ----------
-    dims : tuple of int
-        The grid.
-    coords : ndarray(int64, shape=(ranks, dimensions))
-        Of these ranks.
-    iterations : int
-        Times that the step is taken: iterations of a loop that grows with the grid, else 1.
-    """
-
-    dims: Dims
-    coords: Ints
+    dims: Dims  # the grid
+    coords: Ints  # (ranks, dimensions): of these ranks
+    # Times that the step is taken: iterations of a loop that grows with the grid, else 1
     iterations: int
 
     @property
@@ -121,23 +109,13 @@ class Place(NamedTuple):
 
 
 class Partner(NamedTuple):
-    """A rule for partners.
+    """A rule for partners."""
 
-    Attributes
-    ----------
-    kind : str
-        "vector", "bit", "transpose", "mirror", "rank", "none".
-    axis : int
-        Of a bit.
-    values : tuple of int
-        The vector; of a bit, the first iteration's, and what each iteration adds; of a rank, that.
-    from_top : bool
-        Whether the bit is counted from that of the dimension's length; the rank from the last.
-    """
-
-    kind: str
-    axis: int = 0
+    kind: str  # "vector", "bit", "transpose", "mirror", "rank", "none"
+    axis: int = 0  # of a bit
+    # The vector; of a bit, the first iteration's, and what each iteration adds; of a rank, that
     values: tuple[int, ...] = ()
+    # Whether the bit is counted from that of the dimension's length; the rank from the last
     from_top: bool = False
 
     def at(self, place: Place) -> Ints | None:
@@ -174,12 +152,7 @@ class Partner(NamedTuple):
 
 
 def candidates(peers: Ints, place: Place) -> Iterator[Partner]:
-    """Rules that the first rank's partners could follow.
-
-    Parameters
-    ----------
-    peers : ndarray(int64, shape=(ranks, iterations))
-    """
+    """Rules that the first rank's partners could follow; `peers` is (ranks, iterations)."""
     first, dims = int(peers[0, 0]), place.dims
     if first < 0:
         yield Partner("none")
@@ -209,10 +182,7 @@ def candidates(peers: Ints, place: Place) -> Iterator[Partner]:
 def fitting(peers: list[Ints], places: list[Place]) -> list[Partner]:
     """Rules that all ranks of all sizes follow; of one size, those of the simplest kind.
 
-    Parameters
-    ----------
-    peers : list of ndarray(int64, shape=(ranks, iterations))
-        One of each size.
+    `peers` has an array (ranks, iterations) for each size.
     """
     found = []
     for rule in dict.fromkeys(candidates(peers[0], places[0])):

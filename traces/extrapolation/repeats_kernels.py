@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.compilation import njit, subroutine
 
-Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
 _BASE = 0x9E3779B97F4A7C15  # odd, so that powers of it never vanish
@@ -38,9 +38,7 @@ def following(word: Ints, symbols: int) -> Ints:
 
 
 @subroutine
-def longest_cut(
-    begin: int, end: int, period: int, clean: NDArray[np.bool_], level: Ints
-) -> tuple[int, int]:
+def longest_cut(begin: int, end: int, period: int, clean: Bools, level: Ints) -> tuple[int, int]:
     """First place and number of the most iterations of a period that a run may have."""
     best, first = 0, begin
     for shift in range(period):
@@ -61,7 +59,7 @@ def tandem_repeats(
     after: Ints,
     sums: Hashes,
     powers: Hashes,
-    clean: NDArray[np.bool_],
+    clean: Bools,
     level: Ints,
     start: Ints,
     longest: int,
@@ -70,24 +68,13 @@ def tandem_repeats(
 ) -> tuple[int, Ints]:
     """Find runs of equal stretches from left to right, none of a period above `longest`.
 
-    Parameters
-    ----------
-    word : ndarray(int64, shape=(n,))
-        Symbols.
-    after : ndarray(int64, shape=(n,))
-        See `following`: a period is the distance to one of the `tries` next places of a symbol.
-    sums, powers : ndarray(uint64, shape=(n + 1,))
-        See `sums_of`.
-    clean, level : ndarray(bool and int64, shape=(n + 1,))
-        Whether an iteration may begin or end before a symbol; begins and ends have one level.
-    start : ndarray(int64, shape=(n + 1,))
-        What length the symbols before stand for: a run has to save `worth` of it.
+    A period is the distance to one of the `tries` next places of a symbol, see `following` for
+    `after` and `sums_of` for `sums` and `powers`. An iteration may begin or end before a symbol
+    that is `clean` (n + 1,); begins and ends have one `level` (n + 1,). `start` (n + 1,) is what
+    length the symbols before stand for: a run has to save `worth` of it.
 
-    Returns
-    -------
-    found : int
-    runs : ndarray(int64, shape=(n // 2 + 1, 3))
-        First place, period and iterations of as many runs.
+    Returned are how many runs there are, and their first places, periods and iterations, as rows of
+    (n // 2 + 1, 3).
     """
     size = len(word)
     runs = np.empty((size // 2 + 1, 3), dtype=np.int64)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.folded import Folded
 from hopmap.traces.regions import is_call
 from hopmap.traces.trace import (
@@ -22,8 +22,6 @@ from hopmap.traces.trace import (
     Trace,
     TraceError,
 )
-
-Ints = NDArray[np.int64]
 
 LOOP, LOOP_END = 254, 255  # kinds beside those of `Kind`
 NUMBERS = ("tag", "size", "received", "request", "times")
@@ -43,40 +41,22 @@ Word = tuple[int, str, int, int]  # kind, region, operation, communicator
 
 
 class Steps(NamedTuple):
-    """A program of `ranks` processes.
-
-    Attributes
-    ----------
-    name : str
-    ranks : int
-    offsets : ndarray(int64, shape=(ranks + 1,))
-        Steps of rank r are rows ``offsets[r]:offsets[r + 1]``.
-    word : ndarray(int64)
-        What a step is: its place in the vocabulary.
-    peer : ndarray(int64)
-        World rank, or -1.
-    numbers : ndarray(int64, shape=(steps, len(NUMBERS)))
-        What else it carries, -1 where that does not apply.
-    gap : ndarray(float64)
-        Seconds outside of MPI since the step before.
-    """
+    """A program of `ranks` processes."""
 
     name: str
     ranks: int
-    offsets: Ints
-    word: Ints
-    peer: Ints
-    numbers: Ints
-    gap: NDArray[np.float64]
+    offsets: Ints  # (ranks + 1,): steps of rank r are rows ``offsets[r]:offsets[r + 1]``
+    word: Ints  # what a step is: its place in the vocabulary
+    peer: Ints  # world rank, or -1
+    numbers: Ints  # (steps, len(NUMBERS)): what else it carries, -1 where that does not apply
+    gap: Floats  # seconds outside of MPI since the step before
 
 
 def steps_of(program: Trace | Folded, vocabulary: dict[Word, int]) -> Steps:
     """Turn a trace into steps; new words are added to the vocabulary.
 
-    Raises
-    ------
-    TraceError
-        What depends on timing, like probes, or a communicator that is not everyone in order.
+    What depends on timing, like probes, is a `TraceError`, and so is a communicator that is not
+    everyone in order.
     """
     trace = program.trace if isinstance(program, Folded) else program
     for kind, what in _STRANGE:
@@ -141,7 +121,7 @@ def _check_communicators(trace: Trace, comm: Ints) -> None:
 
 def _counted_back(trace: Trace, request: Ints) -> Ints:
     """How many requests were posted since the one that a step names, that one included."""
-    posts: NDArray[np.bool_] = np.isin(trace.kind, _POSTS)
+    posts: Bools = np.isin(trace.kind, _POSTS)
     named = posts | np.isin(trace.kind, _ENDS)
     number: Ints = np.cumsum(posts)
     events = np.flatnonzero(named)

@@ -14,12 +14,11 @@ from itertools import product
 from math import gcd, prod
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hopmap.arrays import Ints
 
 from .block_sizes import Factor, cell_sums, cells, divides, factors, points_from, products
 from .partners import Place
-
-Ints = NDArray[np.int64]
 
 ELEMENT = 8  # bytes: sizes are taken to be of elements as large, if all that are known could be
 POWERS = (-2, -1, 0, 1)
@@ -31,24 +30,15 @@ class Unknown(Exception):  # noqa: N818 - no error yet: it may be known later
 
 @dataclass
 class Known:
-    """What other messages of a program have told.
+    """What other messages of a program have told."""
 
-    Attributes
-    ----------
-    slopes : set of Fraction
-        Bytes that are shared out evenly along a dimension.
-    points : set of int
-        Edges of the grid of points that is cut into blocks.
-    units : set of (int, int)
-        Bytes of a share's point in messages that show who has more, and the edge.
-    tables : dict
-        Factors that were made.
-    """
-
+    # Bytes that are shared out evenly along a dimension
     slopes: set[Fraction] = field(default_factory=set)
+    # Edges of the grid of points that is cut into blocks
     points: set[int] = field(default_factory=set)
+    # Bytes of a share's point in messages that show who has more, and the edge
     units: set[tuple[int, int]] = field(default_factory=set)
-    tables: dict[object, list[Factor]] = field(default_factory=dict)
+    tables: dict[object, list[Factor]] = field(default_factory=dict)  # factors that were made
 
     def counted(self) -> tuple[int, ...]:
         """How much is known."""
@@ -114,11 +104,8 @@ def size_at(
 ) -> Ints:
     """Bytes at the target.
 
-    Parameters
-    ----------
-    everyone : bool
-        Whether these are of a collective, where OTF2 counts a rank's bytes for each member: with
-        one size they are taken to be as many a member.
+    Of a collective (`everyone`) OTF2 counts a rank's bytes for each member: with one size they are
+    taken to be as many a member.
     """
     target = places[-1]
     shape = (len(target.coords), target.iterations)

@@ -9,30 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.traces.foreign.trace_builder import Acts, acts
 from hopmap.traces.trace import Collective, Kind, TraceError
-
-Ints = NDArray[np.int64]
 
 
 class Groups:
     """Communicators as one process sees them.
 
-    Parameters
-    ----------
-    members : sequence of ndarray(int64)
-        World ranks of each; one without any is MPI_COMM_SELF.
-    own : int
-        World rank of the process.
-    where : object
-        What its calls stand in, for messages of errors.
-
-    Attributes
-    ----------
-    size, place : ndarray(int64, shape=(communicators,))
-        Members of each, and the rank of the process in it, 0 where it has none.
+    One without `members` is MPI_COMM_SELF. `own` is the world rank of the process, and `where` what
+    its calls stand in, for messages of errors. `size` and `place` (communicators,) are the members
+    of each, and the rank of the process in it, 0 where it has none.
     """
 
     def __init__(self, members: Sequence[Ints], own: int, where: object) -> None:
@@ -63,18 +51,10 @@ class Groups:
         root: Ints | None = None,
         wrong: Callable[[int, str], TraceError] | None = None,
     ) -> Acts:
-        """List calls of one operation.
+        """List calls of one operation; `part` and `total` are those of `collective_bytes`.
 
-        Parameters
-        ----------
-        comm : ndarray(int64, shape=(calls,))
-            Communicators by number.
-        part, total : ndarray(int64, shape=(calls,))
-            See `collective_bytes`.
-        root : ndarray(int64, shape=(calls,)), optional
-            Rank in the communicator.
-        wrong : callable, optional
-            Returns the error of the k-th call, from k and what was expected of its root.
+        `root` is a rank in the communicator. `wrong` returns the error of the k-th call, from k and
+        what was expected of its root.
         """
         size, place = self.size[comm], self.place[comm]
         roots = np.full(len(call), -1) if root is None else root
@@ -106,31 +86,17 @@ def collective_bytes(
     operation: Ints,
     members: Ints,
     own: Ints,
-    is_root: NDArray[np.bool_],
+    is_root: Bools,
     part: Ints,
     total: Ints,
 ) -> tuple[Ints, Ints]:
-    """Return bytes sent and received by each call.
+    """Return bytes sent and received by each call; columns are (calls,).
 
-    Parameters
-    ----------
-    where : object
-        What the calls stand in, for the message of an error.
-    operation : ndarray(int64, shape=(calls,))
-        `Collective`.
-    members, own : ndarray(int64, shape=(calls,))
-        Of the communicator, and the caller's rank in it.
-    is_root : ndarray(bool, shape=(calls,))
-    part : ndarray(int64, shape=(calls,))
-        Bytes of the caller's buffer; where it has a block for each member, of one block.
-    total : ndarray(int64, shape=(calls,))
-        Of gatherv, scatterv, allgatherv and reduce_scatter, bytes of all members; of alltoallv and
-        alltoallw, bytes received, `part` being those sent.
-
-    Raises
-    ------
-    TraceError
-        Bytes below 0, or beyond 2^53 for all members together.
+    `members` are those of the communicator, `own` the caller's rank in it. `part` is the caller's
+    buffer; where it has a block for each member, one block. `total` of gatherv, scatterv,
+    allgatherv and reduce_scatter are bytes of all members; of alltoallv and alltoallw, bytes
+    received, `part` being those sent. Bytes below 0, or beyond 2^53 for all members together, are a
+    `TraceError`, which says `where`.
     """
     for sizes in (part, total):
         odd = np.flatnonzero((sizes < 0) | (sizes > 2**53 // np.maximum(members, 1)))
@@ -141,7 +107,7 @@ def collective_bytes(
             )
     sent, received = np.zeros_like(part), np.zeros_like(part)
 
-    def of(*operations: Collective) -> NDArray[np.bool_]:
+    def of(*operations: Collective) -> Bools:
         return np.isin(operation, operations)
 
     whole = of(*_WHOLE)

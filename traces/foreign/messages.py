@@ -12,12 +12,10 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.foreign.trace_builder import Acts, Calls, acts_of
 from hopmap.traces.matching import Messages, matched
-
-Ints = NDArray[np.int64]
 
 
 class Part(IntEnum):
@@ -32,26 +30,13 @@ class Part(IntEnum):
 
 
 class Entries(NamedTuple):
-    """What calls of a rank do with requests, one entry per call and request.
-
-    Attributes
-    ----------
-    call : ndarray(int64)
-    key : ndarray(int64)
-        Number or address of the request.
-    part : ndarray(int64)
-        `Part`.
-    row : ndarray(int64)
-        Of a BEGIN or INIT, the send or receive that it stands for.
-    status : ndarray(int64)
-        Of an END or ASK, where its status stands, or -1.
-    """
+    """What calls of a rank do with requests, one entry per call and request."""
 
     call: Ints
-    key: Ints
-    part: Ints
-    row: Ints
-    status: Ints
+    key: Ints  # number or address of the request
+    part: Ints  # `Part`
+    row: Ints  # of a BEGIN or INIT, the send or receive that it stands for
+    status: Ints  # of an END or ASK, where its status stands, or -1
 
 
 def entries(call: Ints, key: Ints, part: Any, row: Any = -1, status: Any = -1) -> Entries:
@@ -81,15 +66,9 @@ class Listed:
     ) -> None:
         """Note calls that name a partner.
 
-        Parameters
-        ----------
-        call : ndarray(int64, shape=(calls,))
-        named : tuple of ndarray(int64, shape=(calls,))
-            Partner, tag, communicator and bytes.
-        status : ndarray(int64, shape=(calls,)) or int
-            Where the status of a call that blocks stands, or -1.
-        request : ndarray(int64, shape=(calls,)), optional
-            Number or address of the request that `part` is done with; of calls that block, none.
+        `named` are partner, tag, communicator and bytes, (calls,) each. `status` is where the
+        status of a call that blocks stands, or -1. `request` is the number or address of what
+        `part` is done with; calls that block have none.
         """
         columns = (sends, *named, request is None, status)
         wide = (np.broadcast_to(np.asarray(each, np.int64), len(call)) for each in columns)
@@ -103,14 +82,9 @@ class Listed:
         self._requests.append(entries(call, key, part, row, status))
 
     def messages(self) -> tuple[Messages, Ints]:
-        """List messages in the order in which they were begun.
+        """List messages in the order in which they were begun, with partners as they are named.
 
-        Returns
-        -------
-        messages : Messages
-            Partners as they are named.
-        status : ndarray(int64, shape=(messages,))
-            Where the status of the call that completes each stands, or -1.
+        The second column is where the status of the call that completes each stands, or -1.
         """
         call, sends, peer, tag, comm, size, blocks, told = (
             np.concatenate(column) for column in zip(*self._rows, strict=True)
@@ -134,19 +108,11 @@ class Listed:
 
 
 def completions(rank: Ints, key: Ints, part: Ints) -> tuple[Ints, Ints]:
-    """Pair what begins a request with what ends it.
+    """Pair what begins a request with what ends it, of entries in the order each rank made them.
 
-    Parameters
-    ----------
-    rank, key, part : ndarray(int64, shape=(entries,))
-        Entries in the order in which each rank made them.
-
-    Returns
-    -------
-    made : ndarray(int64, shape=(entries,))
-        Of a BEGIN, itself; of a START, the INIT; -1 of others, and of a START without one.
-    ended : ndarray(int64, shape=(entries,))
-        Of a BEGIN or START, the entry that ends it, or -1; of what ends one, which.
+    Returned are two columns (entries,). Of a BEGIN, `made` is itself; of a START, the INIT; -1 of
+    others, and of a START without one. `ended` is the entry that ends a BEGIN or START, or -1; of
+    what ends one, which.
     """
     count = len(rank)
     made, ended = np.full(count, -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
@@ -156,7 +122,7 @@ def completions(rank: Ints, key: Ints, part: Ints) -> tuple[Ints, Ints]:
     fresh[1:] = (key[order][1:] != key[order][:-1]) | (rank[order][1:] != rank[order][:-1])
     first = np.maximum.accumulate(np.where(fresh, places, 0))
 
-    def latest(which: NDArray[np.bool_]) -> Ints:
+    def latest(which: Bools) -> Ints:
         found = np.maximum.accumulate(np.where(which, places, -1))
         return np.where(found >= first, found, -1)
 
@@ -178,23 +144,13 @@ def completions(rank: Ints, key: Ints, part: Ints) -> tuple[Ints, Ints]:
 
 
 def settled(
-    tables: Sequence[Messages], calls: Calls, when: NDArray[np.float64]
+    tables: Sequence[Messages], calls: Calls, when: Floats
 ) -> tuple[tuple[Acts, Acts], dict[str, int]]:
     """Put the messages of all ranks together, and find what their receives took.
 
-    Parameters
-    ----------
-    tables : sequence of Messages
-        By rank; calls are counted from the rank's first.
-    when : ndarray(float64, shape=(calls,))
-        Seconds, by which sends are offered to receives that leave something open.
-
-    Returns
-    -------
-    acts : (Acts, Acts)
-        See `acts_of`.
-    ignored : dict of str to int
-        Receives that left something open, see `Trace.ignored`.
+    `tables` are by rank, and count calls from the rank's first. By `when` (calls,), in seconds,
+    sends are offered to receives that leave something open; how many of these there are is returned
+    as in `Trace.ignored`, behind what `acts_of` returns.
     """
     rows = [
         table._replace(

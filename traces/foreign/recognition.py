@@ -30,25 +30,15 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True)
 class Recording(FileSource):
-    """A trace of another tool.
-
-    Attributes
-    ----------
-    tool : str
-        Its name in `TOOLS`.
-    about : str
-        What its files are, in a line.
-    is_one_file : bool
-        Whether a file is a whole trace; else it is of a rank, or an index.
-    names_ranks : bool
-        Whether lines name their ranks, so that a file may be of all ranks whatever its name is.
-    """
+    """A trace of another tool."""
 
     kind = "recording"
     is_recorded = True
-    tool: ClassVar[str]
-    about: ClassVar[str]
+    tool: ClassVar[str]  # its name in `TOOLS`
+    about: ClassVar[str]  # what its files are, in a line
+    # Whether a file is a whole trace; else it is of a rank, or an index
     is_one_file: ClassVar[bool] = False
+    # Whether lines name their ranks, so that a file may be of all ranks whatever its name is
     names_ranks: ClassVar[bool] = False
 
     @staticmethod

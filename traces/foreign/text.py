@@ -10,18 +10,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import TraceError
 
 
 def read_whole(file: Path, per_byte: int) -> bytes:
-    """Read a file.
-
-    Parameters
-    ----------
-    per_byte : int
-        Bytes of memory that a byte of it takes at least, once it is understood.
-    """
+    """Read a file, a byte of which takes so many bytes of memory at least once it is understood."""
     try:
         size = file.stat().st_size
         require_memory(per_byte * size, f"{file}: {size:,} bytes", "take fewer ranks or steps")
@@ -39,7 +34,6 @@ def read_start(file: Path, size: int) -> bytes:
         raise TraceError(f"{file}: cannot be read ({error.strerror})") from None
 
 
-Ints = NDArray[np.int64]
 _REAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _PER_BYTE = 28  # bytes of memory that a byte of text takes at most, as fields
 
@@ -103,13 +97,13 @@ class Fields:
         thousandths: Ints = np.where(kinds == DECIMAL, values, values * 1000)
         return thousandths
 
-    def reals(self, lines: Ints, at: Ints | int) -> NDArray[np.float64]:
+    def reals(self, lines: Ints, at: Ints | int) -> Floats:
         """Return numbers with a point, an exponent or neither; NaN where something else stands."""
         from .text_kernels import reals
 
         place = self.lines[lines] + at
         begins, ends = self.begins[place], self.ends[place]
-        values: NDArray[np.float64] = reals(np.frombuffer(self.text, np.uint8), begins, ends)
+        values: Floats = reals(np.frombuffer(self.text, np.uint8), begins, ends)
         for k in np.flatnonzero(np.isnan(values)).tolist():
             text = self.text[begins[k] : ends[k]]
             if _REAL.fullmatch(text):

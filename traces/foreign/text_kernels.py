@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.compilation import njit, subroutine
 
 TEXT, INTEGER, DECIMAL, EMPTY = 0, 1, 2, 3
@@ -69,24 +70,17 @@ def split(
     text: NDArray[np.uint8],
     classes: NDArray[np.uint8],
     squeeze: bool,
-    lines: NDArray[np.int64],
-    begins: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    values: NDArray[np.int64],
+    lines: Ints,
+    begins: Ints,
+    ends: Ints,
+    values: Ints,
     kinds: NDArray[np.uint8],
 ) -> tuple[int, int]:
     """Fill the columns; return how many lines and fields there are.
 
-    Parameters
-    ----------
-    classes : ndarray(uint8, shape=(256,))
-        What each byte is.
-    squeeze : bool
-        Whether breaks that follow each other are one; then no field is empty.
-    lines : ndarray(int64)
-        First field of each line.
-    values : ndarray(int64)
-        The number; thousandths of a DECIMAL; of TEXT, its hash.
+    `classes` (256,) says what each byte is. With `squeeze`, breaks that follow each other are one,
+    and no field is empty. `lines` are the first field of each line. `values` are the number;
+    thousandths of a DECIMAL; of TEXT, its hash.
     """
     size = len(text)
     line, field, begin, at = 0, 0, 0, 0
@@ -130,9 +124,7 @@ _TENS = 10.0 ** np.arange(23)  # which a double has exactly
 
 
 @njit
-def reals(
-    text: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def reals(text: NDArray[np.uint8], begins: Ints, ends: Ints) -> Floats:
     """Values of numbers with a point, an exponent or neither; NaN of what is none or is hard.
 
     A mantissa below 2^53 and a power of ten up to 22 are doubles, and so their product or quotient

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.traces.matching import Messages
 from hopmap.traces.regions import mpi_name
 from hopmap.traces.trace import (
@@ -32,25 +33,13 @@ _NOT_READ = {
     "collectives among neighbours, left out, in": re.compile(r"i?neighbor_\w+"),
 }
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 
 class Calls(NamedTuple):
-    """Calls of all ranks, rank after rank, in the order in which they were made.
+    """Calls of all ranks, rank after rank, in the order in which they were made."""
 
-    Attributes
-    ----------
-    offsets : ndarray(int64, shape=(ranks + 1,))
-        Calls of rank r are ``offsets[r]:offsets[r + 1]``.
-    region : ndarray(int64, shape=(calls,))
-        Index into the names of regions.
-    begin, end : ndarray(float64, shape=(calls,))
-        Seconds.
-    """
-
-    offsets: Ints
-    region: Ints
+    offsets: Ints  # (ranks + 1,): calls of rank r are ``offsets[r]:offsets[r + 1]``
+    region: Ints  # (calls,): index into the names of regions
+    # (calls,): seconds
     begin: Floats
     end: Floats
 
@@ -124,12 +113,8 @@ def trace_of(
     """Build a trace; the acts of a call stand in the order of the parts.
 
     Times that run backwards within a rank are set to the one before; how many is among `ignored`,
-    and so are calls that move data and that no reader lists.
-
-    Raises
-    ------
-    TraceError
-        More than 2^31 - 1 acts, a tag or partner beyond 2^31.
+    and so are calls that move data and that no reader lists. More than 2^31 - 1 acts, a tag or
+    partner beyond 2^31 are a `TraceError`.
     """
     whole = Acts(*map(np.concatenate, zip(*parts, strict=True)))
     order = np.argsort(whole.call, kind="stable")

@@ -106,12 +106,7 @@ def files_of(path: str | Path) -> list[Path]:
 def save_traffic(path: str | Path, traffic: Traffic) -> None:
     """Write a traffic file, its format chosen by suffix; it appears whole or not at all.
 
-    Raises
-    ------
-    TraceError
-        Unknown suffix, or a dense format for more than `tables.DENSE_LIMIT` ranks.
-    OSError
-        The folder cannot be written.
+    A dense format for more than `tables.DENSE_LIMIT` ranks is a `TraceError`.
     """
     file = Path(path)
     suffix = _suffix(file)

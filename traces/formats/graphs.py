@@ -17,8 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints, Ints32
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import Traffic
 
@@ -86,7 +86,7 @@ def read_metis(file: Path) -> Traffic:
     )
 
 
-def _arcs(traffic: Traffic) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
+def _arcs(traffic: Traffic) -> tuple[Ints32, Ints, list[int]]:
     """Neighbours and bytes of all ranks in order, and where each rank's begin.
 
     Bytes are those of both directions, and pairs without any are left out: METIS and Scotch know no

@@ -51,12 +51,9 @@ class _Header(NamedTuple):
 
 
 def read_matrix_market(path: str | Path) -> Any:
-    """Read a matrix.
+    """Read a matrix: a scipy.sparse.coo_array or an ndarray, as the file has it.
 
-    Returns
-    -------
-    scipy.sparse.coo_array or ndarray
-        As the file has it, entries on both sides of the diagonal written out; duplicates stay.
+    Entries on both sides of the diagonal are written out; duplicates stay.
     """
     file = Path(path)
     if not file.is_file():

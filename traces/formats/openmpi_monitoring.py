@@ -49,13 +49,8 @@ def profiles(path: str | Path) -> list[Path]:
 def read_monitoring(path: str | Path, *, collectives: bool = False) -> Traffic:
     """Read a run's files, phases added up.
 
-    Parameters
-    ----------
-    path : path
-        A folder of ``.prof`` files, one of a run's files, or one that holds all of them.
-    collectives : bool
-        Whether to count what collectives send as well. Of early releases, what is all one letter
-        always counts.
+    `path` is a folder of ``.prof`` files, one of a run's files, or one that holds all of them. What
+    collectives send counts if `collectives`; of early releases, what is all one letter always does.
     """
     files = profiles(path)
     if not files:

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import Traffic
@@ -51,15 +52,7 @@ _KNOWN: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def read_metadata(text: str, name: str) -> dict[str, Any]:
-    """Read the metadata of a traffic file.
-
-    Parameters
-    ----------
-    text : str
-        A JSON object; see `Traffic.metadata`.
-    name : str
-        The file, for messages.
-    """
+    """Read the metadata of a traffic file, a JSON object; see `Traffic.metadata`."""
     try:
         metadata = json.loads(text)
     except (ValueError, RecursionError):
@@ -185,7 +178,7 @@ def _read_dense(file: Path, *, as_messages: bool) -> Traffic:
     return Traffic.from_pairs(len(matrix), src, dst, messages, weight, name=str(file))
 
 
-def _square(file: Path) -> NDArray[np.float64]:
+def _square(file: Path) -> Floats:
     matrix = _numbers(file, skip=0)
     if matrix.shape[0] != matrix.shape[1]:
         raise TraceError(
@@ -202,7 +195,7 @@ def _square(file: Path) -> NDArray[np.float64]:
     return matrix
 
 
-def _numbers(file: Path, *, skip: int) -> NDArray[np.float64]:
+def _numbers(file: Path, *, skip: int) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an empty file is reported below
         rows = np.loadtxt(
@@ -229,7 +222,7 @@ def write_csv(file: Path | TextIO, traffic: Traffic) -> None:
     np.savetxt(file, rows, fmt="%d", delimiter=",", header=HEADER, comments="")
 
 
-def _write_dense(file: Path, traffic: Traffic, weight: NDArray[np.int64]) -> None:
+def _write_dense(file: Path, traffic: Traffic, weight: Ints) -> None:
     if traffic.ranks > DENSE_LIMIT:
         raise TraceError(
             f"a dense matrix of {traffic.ranks} ranks: expected at most {DENSE_LIMIT}; "

@@ -6,44 +6,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hopmap.plugins import Table
 from hopmap.traces.folded import Folded
 from hopmap.traces.sources import BENCHMARK_NAME, Source
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
 
-from . import cg, ep, ft, is_, lu, mg
-from .multipartition_program import BT_BENCHMARK, SP_BENCHMARK
 from .skeleton import Benchmark
 
-_ALL: tuple[Benchmark[Any], ...] = (
-    lu.BENCHMARK,
-    cg.BENCHMARK,
-    mg.BENCHMARK,
-    is_.BENCHMARK,
-    ep.BENCHMARK,
-    SP_BENCHMARK,
-    BT_BENCHMARK,
-    ft.BENCHMARK,
+BENCHMARKS: Table[Benchmark[Any]] = Table(
+    __package__,
+    {
+        "lu": "lu:LU",
+        "cg": "cg:CG",
+        "mg": "mg:MG",
+        "is": "ep_ft_is:IS",
+        "ep": "ep_ft_is:EP",
+        "sp": "sp_bt:SP_BENCHMARK",
+        "bt": "sp_bt:BT_BENCHMARK",
+        "ft": "ep_ft_is:FT",
+    },
 )
-BENCHMARKS = {benchmark.name: benchmark for benchmark in _ALL}
-
-
-def check_nas_name(name: str) -> None:
-    """Raise `TraceError` as `nas_traffic` does, without generating anything."""
-    benchmark, nas_class, ranks = _split(name)
-    benchmark.problem(nas_class, ranks, None)
 
 
 def nas_traffic(name: str, *, steps: int | None = None) -> Traffic:
-    """Traffic of the benchmark so named, by formula.
-
-    Parameters
-    ----------
-    name : str
-        ``benchmark.class.ranks``.
-    steps : int, optional
-        Time steps instead of the class's own.
-    """
+    """Traffic of the benchmark "NAME.CLASS.RANKS", by formula; `steps` replace the class's own."""
     benchmark, nas_class, ranks = _split(name)
     return benchmark.traffic(nas_class, ranks, steps=steps)
 
@@ -51,10 +38,7 @@ def nas_traffic(name: str, *, steps: int | None = None) -> Traffic:
 def nas_trace(name: str, *, steps: int | None = None, flops: float = 1e9) -> Trace:
     """Full program of the benchmark so named; see `nas_traffic` and the benchmark's own file.
 
-    Parameters
-    ----------
-    flops : float
-        Operations per second of one rank, as NPB counts them, see `skeleton`.
+    `flops` are operations per second of one rank, as NPB counts them, see `skeleton`.
     """
     benchmark, nas_class, ranks = _split(name)
     return benchmark.trace(nas_class, ranks, steps=steps, flops=flops)
@@ -109,11 +93,12 @@ class NasSource(Source):
 
 def open_benchmark(text: str, _: Path | None) -> NasSource:
     """Return the source that a benchmark's name is."""
-    benchmark, nas_class, ranks = text.split(".")
+    benchmark, _, ranks = text.split(".")
     if benchmark.lower() not in BENCHMARKS:
         raise TraceError(
             f"{text}: {benchmark} cannot be generated: expected one of "
             f"{', '.join(BENCHMARKS)}, or a recorded trace"
         )
-    check_nas_name(text)
-    return NasSource(f"{benchmark.lower()}.{nas_class.upper()}.{ranks}")
+    found, nas_class, number = _split(text)
+    found.problem(nas_class, number, None)
+    return NasSource(f"{benchmark.lower()}.{nas_class}.{ranks}")

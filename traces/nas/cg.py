@@ -14,15 +14,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints, Table
 from hopmap.traces.calls import Call
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.trace import TraceError
 
 from .skeleton import (
     Benchmark,
-    Ints,
     Row,
     after,
     begin,
@@ -50,29 +49,19 @@ INNER = 25  # steps of conjugate gradients in a round
 
 
 class CgProblem(NamedTuple):
-    """A class on a number of ranks.
+    """A class on a number of ranks."""
 
-    Attributes
-    ----------
-    n, nonzer, steps : int
-        Order of the matrix, nonzeros of a generating vector, timed rounds.
-    R, C : int
-        Rows and columns of ranks.
-    partners : ndarray(int64, shape=(log2 C, ranks))
-        Ranks that sums over a row are exchanged with, in order.
-    transpose : ndarray(int64, shape=(ranks,))
-        Transpose partner.
-    lengths : ndarray(int64, shape=(log2 C + 1, ranks))
-        Elements of the piece that a rank sends to each partner, and to the transpose one.
-    """
-
+    # Order of the matrix, nonzeros of a generating vector, timed rounds
     n: int
     nonzer: int
     steps: int
+    # Rows and columns of ranks
     R: int
     C: int
-    partners: Ints
-    transpose: Ints
+    partners: Ints  # (log2 C, ranks): ranks that sums over a row are exchanged with, in order
+    transpose: Ints  # (ranks,): transpose partner
+    # (log2 C + 1, ranks): elements of the piece that a rank sends to each partner, and to the
+    # transpose one
     lengths: Ints
 
 
@@ -140,7 +129,7 @@ def _rank_program(p: CgProblem, rank: int, ranks: int, vector: float, product: f
     def pieces(stage: int, other: int) -> tuple[int, int]:
         return 8 * int(p.lengths[stage, rank]), 8 * int(p.lengths[stage, other])
 
-    def reduction(size: int) -> NDArray[np.void]:
+    def reduction(size: int) -> Table:
         rows = [exchange(partners[i], i + 1, size, size) for i in stages]
         return listed([call for stage in rows for call in stage])
 
@@ -173,7 +162,7 @@ def _rank_program(p: CgProblem, rank: int, ranks: int, vector: float, product: f
     return [*start, *a_round, barrier, Repeat(p.steps, a_round), last, end]
 
 
-BENCHMARK = Benchmark(
+CG = Benchmark(
     "cg",
     __doc__,
     cg_problem,

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.compilation import njit
 
 MASK = (1 << 46) - 1
 
 
 @njit
-def count_keys(
-    keys: int, seed: int, multiplier: int, shift: int, counts: NDArray[np.int64]
-) -> None:
+def count_keys(keys: int, seed: int, multiplier: int, shift: int, counts: Ints) -> None:
     """Add to `counts` how many of the first keys are in each bucket.
 
     A key is the sum of four numbers x <- multiplier * x mod 2^46, its bucket their sum's leading

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints, Table
 from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.trace import TraceError
 
-from .skeleton import Benchmark, Ints, after, begin, everyone, parameters_of, steps_of
+from .skeleton import Benchmark, after, begin, everyone, parameters_of, steps_of
 
 # Class: grid edge n and time steps (itmax).
 CLASSES = {
@@ -45,22 +45,15 @@ INPUT_BCASTS = (4, 4, 4, 8, 8, 40, 4, 4, 4, 4)
 
 
 class LuProblem(NamedTuple):
-    """A class on a number of ranks.
+    """A class on a number of ranks."""
 
-    Attributes
-    ----------
-    n, steps : int
-        Grid edge, time steps.
-    X, Y : int
-        Ranks in x and in y.
-    nx, ny : ndarray(int64)
-        Grid points in x of rank column i, shape (X,), and in y of rank row j, shape (Y,).
-    """
-
+    # Grid edge, time steps
     n: int
     steps: int
+    # Ranks in x and in y
     X: int
     Y: int
+    # Grid points in x of rank column i, shape (X,), and in y of rank row j, shape (Y,)
     nx: Ints
     ny: Ints
 
@@ -135,65 +128,37 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, seconds: float) -> Pa
     along_y = 40 * int(_sweep_width(p.nx, np.arange(p.X), p.X)[i])
     seconds *= nx * ny * nz
 
-    def send(peer: int, tag: int, size: int) -> list[NDArray[np.void]]:
-        return [calls(Call.SEND, peer=peer, tag=tag, size=size)] if peer >= 0 else []
+    def message(call: Call, peer: int, tag: int, size: int) -> list[Table]:
+        return [calls(call, peer=peer, tag=tag, size=size)] if peer >= 0 else []
 
-    def recv(peer: int, tag: int, size: int) -> list[NDArray[np.void]]:
-        return [calls(Call.RECV, peer=peer, tag=tag, size=size)] if peer >= 0 else []
+    def shift(to: int, from_: int, tag: int, size: int, *, chain: bool = False) -> list[Table]:
+        """Irecv, send, wait (exchange_3); in a chain from the high end it sends last (4 to 6)."""
+        receive = [calls(Call.IRECV)] if from_ >= 0 else []
+        send, wait = message(Call.SEND, to, tag, size), message(Call.WAIT, from_, tag, size)
+        return receive + (wait + send if chain else send + wait)
 
-    def irecv(peer: int) -> list[NDArray[np.void]]:
-        return [calls(Call.IRECV)] if peer >= 0 else []
-
-    def wait(peer: int, tag: int, size: int) -> list[NDArray[np.void]]:
-        return [calls(Call.WAIT, peer=peer, tag=tag, size=size)] if peer >= 0 else []
-
-    def shift(to: int, from_: int, tag: int, size: int) -> list[NDArray[np.void]]:
-        """Irecv, send, wait: exchange_3."""
-        return irecv(from_) + send(to, tag, size) + wait(from_, tag, size)
-
-    def fetch(to: int, from_: int, tag: int, size: int) -> list[NDArray[np.void]]:
-        """Irecv, wait, send: exchange_4, 5 and 6, a chain from the high end."""
-        return irecv(from_) + wait(from_, tag, size) + send(to, tag, size)
-
-    def timed(rows: list[NDArray[np.void]], before: float) -> list[NDArray[np.void]]:
-        """Put computation before the first call."""
-        if rows:
-            rows[0]["before"][0] += before
+    def exchange_3() -> list[Table]:
+        x, y = 80 * ny * nz, 80 * nx * nz
+        rows = shift(south, north, FROM_N, x) + shift(north, south, FROM_S, x)
+        rows += shift(east, west, FROM_W, y) + shift(west, east, FROM_E, y)
+        rows[0]["before"] += RHS * seconds
         return rows
 
-    def exchange_3() -> list[NDArray[np.void]]:
-        x, y = 80 * ny * nz, 80 * nx * nz
-        return timed(
-            shift(south, north, FROM_N, x)
-            + shift(north, south, FROM_S, x)
-            + shift(east, west, FROM_W, y)
-            + shift(west, east, FROM_E, y),
-            RHS * seconds,
-        )
-
-    def sweep(share: float, plane: list[list[NDArray[np.void]]]) -> Parts:
+    def sweep(share: float, receives: list[Table], sends: list[Table]) -> Parts:
         """Receive two edges, compute a plane, send two edges; for every inner plane."""
-        receives, sends = plane
-        before = share * seconds / max(nz - 2, 1)
-        first = (sends or receives)[:1]
-        if first:
-            first[0]["before"] = before
-        rows = receives + sends
-        return [Repeat(nz - 2, [*rows])]
+        for first in (sends or receives)[:1]:
+            first["before"] = share * seconds / max(nz - 2, 1)
+        return [Repeat(nz - 2, [*receives, *sends])]
 
     lower = sweep(
         LOWER,
-        [
-            recv(north, FROM_N, along_x) + recv(west, FROM_W, along_y),
-            send(south, FROM_N, along_x) + send(east, FROM_W, along_y),
-        ],
+        message(Call.RECV, north, FROM_N, along_x) + message(Call.RECV, west, FROM_W, along_y),
+        message(Call.SEND, south, FROM_N, along_x) + message(Call.SEND, east, FROM_W, along_y),
     )
     upper = sweep(
         UPPER,
-        [
-            recv(south, FROM_S, along_x) + recv(east, FROM_E, along_y),
-            send(north, FROM_S, along_x) + send(west, FROM_E, along_y),
-        ],
+        message(Call.RECV, south, FROM_S, along_x) + message(Call.RECV, east, FROM_E, along_y),
+        message(Call.SEND, north, FROM_S, along_x) + message(Call.SEND, west, FROM_E, along_y),
     )
     step = lower + upper
     l2norm = [everyone(Call.ALLREDUCE, ranks, 40)]
@@ -208,9 +173,10 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, seconds: float) -> Pa
         solved = [rhs, barrier, after((p.steps - RHS) * seconds, l2norm[0]), rhs]
         return [*head, *untimed, *solved, *maximum, *l2norm, *maximum * 3, end]
     start = [*exchange_3(), *l2norm, barrier]
-    surface = fetch(west, east, FROM_E, 16 * nx) + fetch(north, south, FROM_S, 16 * (ny + 2))
-    x_edges = fetch(north, south, FROM_S, 8 * nz) * int(_border(np.array([j]), p.Y)[0])
-    y_edges = fetch(west, east, FROM_E, 8 * nz) * int(_border(np.array([i]), p.X)[0])
+    surface = shift(west, east, FROM_E, 16 * nx, chain=True)
+    surface += shift(north, south, FROM_S, 16 * (ny + 2), chain=True)
+    x_edges = shift(north, south, FROM_S, 8 * nz, chain=True) * int(_border(np.array([j]), p.Y)[0])
+    y_edges = shift(west, east, FROM_E, 8 * nz, chain=True) * int(_border(np.array([i]), p.X)[0])
     inner_steps: Parts = [Repeat(p.steps - 1, [*step, *exchange_3()])] if p.steps > 1 else []
     return [
         *head,
@@ -237,7 +203,7 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, seconds: float) -> Pa
     ]
 
 
-BENCHMARK = Benchmark(
+LU = Benchmark(
     "lu",
     __doc__,
     lu_problem,

@@ -15,15 +15,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints, Table
 from hopmap.traces.calls import Call
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.trace import TraceError
 
 from .skeleton import (
     Benchmark,
-    Ints,
     Row,
     after,
     begin,
@@ -34,8 +33,6 @@ from .skeleton import (
     reduce,
     steps_of,
 )
-
-Flags = NDArray[np.bool_]
 
 # Class: grid edge n and V-cycles (nit).
 CLASSES = {
@@ -67,33 +64,21 @@ CHARGES = 20
 
 
 class MgProblem(NamedTuple):
-    """A class on a number of ranks; level k (from 0) has 2^(k+1) points per edge.
+    """A class on a number of ranks; level k (from 0) has 2^(k+1) points per edge."""
 
-    Attributes
-    ----------
-    n, steps : int
-        Grid edge, V-cycles.
-    p : tuple of int
-        Ranks along each axis.
-    points : ndarray(int64, shape=(levels, 3, ranks))
-        Own points along each axis.
-    alive : ndarray(bool, shape=(levels, ranks))
-        Whether a rank has points.
-    up, down : ndarray(int64, shape=(levels, 3, ranks))
-        Neighbours along each axis.
-    gives, takes : ndarray(bool, shape=(levels, 3, ranks))
-        Whether a rank gives prolongated points to its neighbours along an axis, or takes them.
-    """
-
+    # Grid edge, V-cycles
     n: int
     steps: int
-    p: tuple[int, int, int]
-    points: Ints
-    alive: Flags
+    p: tuple[int, int, int]  # ranks along each axis
+    points: Ints  # (levels, 3, ranks): own points along each axis
+    alive: Bools  # (levels, ranks): whether a rank has points
+    # (levels, 3, ranks): neighbours along each axis
     up: Ints
     down: Ints
-    gives: Flags
-    takes: Flags
+    # (levels, 3, ranks): whether a rank gives prolongated points to its neighbours along an axis,
+    # or takes them
+    gives: Bools
+    takes: Bools
 
 
 def mg_problem(nas_class: str, ranks: int, steps: int | None = None) -> MgProblem:
@@ -228,7 +213,7 @@ def _rank_program(p: MgProblem, rank: int, ranks: int, seconds: float) -> Parts:
     ]
 
 
-def _comm3(p: MgProblem, rank: int, k: int) -> NDArray[np.void]:
+def _comm3(p: MgProblem, rank: int, k: int) -> Table:
     """Border exchange: both receives, both sends, both waits, one axis after the other."""
     rows: list[Row] = []
     if len(p.alive[k]) > 1 and p.alive[k, rank]:
@@ -239,7 +224,7 @@ def _comm3(p: MgProblem, rank: int, k: int) -> NDArray[np.void]:
     return listed(rows)
 
 
-def _comm3_ex(p: MgProblem, rank: int, k: int) -> NDArray[np.void]:
+def _comm3_ex(p: MgProblem, rank: int, k: int) -> Table:
     """Prolongated points: two planes go up an axis, one goes down."""
     rows: list[Row] = []
     for axis in range(3) if len(p.alive[k]) > 1 else ():
@@ -266,7 +251,7 @@ def _waits(p: MgProblem, rank: int, k: int, axis: int, upwards: int, downwards: 
     return [(Call.WAIT, up, DOWN[axis], downwards), (Call.WAIT, down, UP[axis], upwards)]
 
 
-BENCHMARK = Benchmark(
+MG = Benchmark(
     "mg",
     __doc__,
     mg_problem,

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hopmap.arrays import Ints32, Table
 from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Folded, Parts, folded_of_parts, trace_of_parts
 from hopmap.traces.safety.memory import require_memory
@@ -28,7 +29,7 @@ from hopmap.traces.traffic import Traffic
 Row = tuple[Call, int, int, int]
 
 
-def listed(rows: list[Row]) -> NDArray[np.void]:
+def listed(rows: list[Row]) -> Table:
     """Make a table of calls given as (call, peer, tag, size); the oldest request is waited for."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 4)
     call, peer, tag, size = columns.T
@@ -39,26 +40,24 @@ def listed(rows: list[Row]) -> NDArray[np.void]:
     )
 
 
-def everyone(call: Call, ranks: int, size: int = 0, comm: int = 0) -> NDArray[np.void]:
+def everyone(call: Call, ranks: int, size: int = 0, comm: int = 0) -> Table:
     """One collective in which each rank sends `size` bytes to each, or reduces them for all."""
     return calls(call, size=size * ranks, received=size * ranks, comm=comm)
 
 
-def bcast(rank: int, ranks: int, size: int, comm: int = 0) -> NDArray[np.void]:
+def bcast(rank: int, ranks: int, size: int, comm: int = 0) -> Table:
     """One broadcast from rank 0."""
     sent = size * ranks if rank == 0 else 0
     return calls(Call.BCAST, peer=0, size=sent, received=size, comm=comm)
 
 
-def reduce(rank: int, ranks: int, size: int, comm: int = 0) -> NDArray[np.void]:
+def reduce(rank: int, ranks: int, size: int, comm: int = 0) -> Table:
     """One reduction to rank 0."""
     received = size * ranks if rank == 0 else 0
     return calls(Call.REDUCE, peer=0, size=size, received=received, comm=comm)
 
 
-def begin(
-    rank: int, ranks: int, bcasts: Sequence[int], *before_them: NDArray[np.void]
-) -> list[NDArray[np.void]]:
+def begin(rank: int, ranks: int, bcasts: Sequence[int], *before_them: Table) -> list[Table]:
     """How most programs begin: MPI_Init, rank and size, and their input by broadcasts."""
     return [
         everyone(Call.INIT, ranks),
@@ -69,14 +68,13 @@ def begin(
     ]
 
 
-def after(seconds: float, table: NDArray[np.void]) -> NDArray[np.void]:
+def after(seconds: float, table: Table) -> Table:
     """Put computation before the first call."""
     table = table.copy()
     table["before"][:1] += seconds
     return table
 
 
-Ints = NDArray[np.int64]
 P = TypeVar("P")  # a class on a number of ranks
 T = TypeVar("T")
 
@@ -86,47 +84,24 @@ BYTES_PER_MESSAGE = 250
 
 @dataclass(frozen=True)
 class Benchmark(Generic[P]):
-    """A benchmark in parts, and what is made of them.
+    """A benchmark in parts, and what is made of them."""
 
-    Attributes
-    ----------
-    name : str
-        In lower case.
-    about : str
-        The docstring of its file: what it computes, and its source.
-    problem : callable
-        Lays a class (S, W, A, ...) out on ranks, in its own time steps if none are given. Raises
-        `TraceError` for a class, ranks or steps that the benchmark does not allow.
-    programs : callable
-        Yields all calls of one rank after the other, where an operation takes so many seconds.
-    pairs : callable
-        Columns of the traffic of a whole run, as `Traffic.from_pairs` takes them.
-    grid : callable
-        What is known of the layout of ranks, see `Traffic.metadata`.
-    communicators : callable
-        World ranks of the members of communicators 1, 2, ...; 0 is MPI_COMM_WORLD.
-    """
-
-    name: str
-    about: str | None
+    name: str  # in lower case
+    about: str | None  # the docstring of its file: what it computes, and its source
+    # Lays a class (S, W, A, ...) out on ranks, in its own time steps if none are given. Raises
+    # `TraceError` for a class, ranks or steps that the benchmark does not allow.
     problem: Callable[[str, int, int | None], P]
+    # Yields all calls of one rank after the other, where an operation takes so many seconds
     programs: Callable[[P, int, float], Iterator[Parts]]
+    # Columns of the traffic of a whole run, as `Traffic.from_pairs` takes them
     pairs: Callable[[P, int], Sequence[ArrayLike]] = lambda _problem, _ranks: ([], [], [], [])
+    # What is known of the layout of ranks, see `Traffic.metadata`
     grid: Callable[[P], Mapping[str, Any]] = lambda _problem: {}
-    communicators: Callable[[P, int], Sequence[NDArray[np.int32]]] = lambda _problem, _ranks: ()
+    # World ranks of the members of communicators 1, 2, ...; 0 is MPI_COMM_WORLD
+    communicators: Callable[[P, int], Sequence[Ints32]] = lambda _problem, _ranks: ()
 
     def traffic(self, nas_class: str, ranks: int, *, steps: int | None = None) -> Traffic:
-        """Point-to-point traffic of a whole run, in closed form: time and memory grow with ranks.
-
-        Parameters
-        ----------
-        nas_class : str
-            S, W, A, ...
-        ranks : int
-            As many as the benchmark allows.
-        steps : int, optional
-            Time steps instead of the class's own.
-        """
+        """Point-to-point traffic of a whole run, in closed form, linear in ranks."""
         problem = self.problem(nas_class, ranks, steps)
         metadata = {"benchmark": self.name, "class": nas_class, **self.grid(problem)}
         if steps is not None:
@@ -139,16 +114,10 @@ class Benchmark(Generic[P]):
     ) -> Trace:
         """Generate the full program: every call in its real order, with sizes and tags.
 
-        Parameters
-        ----------
-        flops : float
-            Operations per second of one rank, as NPB counts them: see this file's head. 0
-            means no computation.
-
-        Notes
-        -----
-        A rank's times are its own computation only: what waiting costs is for a replay to say.
-        Takes 60 bytes an event and about 6 events a message (LU.C.64: 54 million events).
+        `flops` are operations per second of one rank, as NPB counts them: see this file's head. 0
+        means no computation. A rank's times are its own computation only: what waiting costs is for
+        a replay to say. Takes 60 bytes an event and about 6 events a message (LU.C.64: 54 million
+        events).
         """
         name, programs, communicators = self._program(nas_class, ranks, steps, flops)
         messages = int(self.traffic(nas_class, ranks, steps=steps).messages.sum())
@@ -164,8 +133,6 @@ class Benchmark(Generic[P]):
     ) -> Folded:
         """Generate the full program with its loops as loops; see `trace`.
 
-        Notes
-        -----
         Does not grow with steps: LU takes 15 kB a rank, whatever the class. Computation equals that
         of the trace but for the clock, whose nanoseconds do not divide evenly into iterations.
         """
@@ -174,7 +141,7 @@ class Benchmark(Generic[P]):
 
     def _program(
         self, nas_class: str, ranks: int, steps: int | None, flops: float
-    ) -> tuple[str, Iterator[Parts], Sequence[NDArray[np.int32]]]:
+    ) -> tuple[str, Iterator[Parts], Sequence[Ints32]]:
         """Name, calls of each rank, and communicators."""
         name = f"{self.name}.{nas_class}.{ranks}" + ("" if steps is None else f" ({steps} steps)")
         problem = self.problem(nas_class, ranks, steps)

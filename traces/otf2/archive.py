@@ -229,16 +229,10 @@ def reading_in_shares(
 ) -> list[T]:
     """Return what `read` makes of each share of an archive, guarded against all libotf2 may do.
 
-    Parameters
-    ----------
-    read : callable
-        Takes the anchor file, the line of a guarded process, and (number of the share, shares).
-    workers : int, optional
-        Processes, and so shares; when left out, one for each `_PER_WORKER` bytes of the archive, as
-        far as there are processors.
+    `read` takes the anchor file, the line of a guarded process, and (number of the share, shares).
+    There are as many `workers`, that is processes; when left out, one for each `_PER_WORKER` bytes
+    of the archive, as far as there are processors.
 
-    Notes
-    -----
     libotf2 checks much and not all: there are damaged archives on which it loops, or takes any
     amount of memory. The limits are far beyond what any sound archive of that size needs.
     """

@@ -92,17 +92,7 @@ _CALLBACKS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
 
 
 def read_records(reader: int, file: str, complaints: Complaints) -> Records:
-    """Read the global definitions of an open archive.
-
-    Parameters
-    ----------
-    reader : int
-        Handle of libotf2's reader.
-    file : str
-        The definition file, for messages.
-    complaints : Complaints
-        Where libotf2's own messages are collected.
-    """
+    """Read the global definitions of an open archive; `file` is for messages."""
     records = Records()
     failure: list[BaseException] = []
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints, Ints32
 from hopmap.traces.regions import Role, is_call, role_of_call, roles_by_name
 from hopmap.traces.trace import TraceError
 
@@ -37,10 +38,10 @@ class Partners(NamedTuple):
     """
 
     reference: NDArray[np.uint32]
-    number: NDArray[np.int32]  # in Trace.communicators; -1: not a communicator of MPI
-    start: NDArray[np.int64]
-    length: NDArray[np.int64]
-    members: NDArray[np.int32]  # the last entry is the rank whose events are being read
+    number: Ints32  # in Trace.communicators; -1: not a communicator of MPI
+    start: Ints
+    length: Ints
+    members: Ints32  # the last entry is the rank whose events are being read
     selves: tuple[int, ...]  # rows that mean the reading rank alone
     bridges: tuple[tuple[int, int, int, int], ...]  # rows with two sides: row, start, lengths
 
@@ -60,9 +61,9 @@ class Windows(NamedTuple):
     """Windows of one-sided operations, and groups of MPI's ranks, sorted by reference."""
 
     reference: NDArray[np.uint32]
-    communicator: NDArray[np.int32]  # row in `Partners`; -1: of no communicator of MPI
+    communicator: Ints32  # row in `Partners`; -1: of no communicator of MPI
     group_reference: NDArray[np.uint32]
-    groups: tuple[NDArray[np.int32], ...]  # world ranks
+    groups: tuple[Ints32, ...]  # world ranks
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +82,9 @@ class Definitions:
     regions: tuple[str, ...]
     region_reference: NDArray[np.uint32]
     roles: NDArray[np.uint8]  # `Role` of each region
-    region_is_mpi: NDArray[np.bool_]
-    waits: NDArray[np.bool_]  # regions in which a thread waits for others of its process
-    communicators: tuple[NDArray[np.int32], ...]
+    region_is_mpi: Bools
+    waits: Bools  # regions in which a thread waits for others of its process
+    communicators: tuple[Ints32, ...]
     partners: Partners
     windows: Windows
 
@@ -195,11 +196,9 @@ def _masters(records: Records, file: str) -> NDArray[np.uint64]:
     return masters
 
 
-def _partners(
-    records: Records, ranks: int, file: str
-) -> tuple[tuple[NDArray[np.int32], ...], Partners]:
+def _partners(records: Records, ranks: int, file: str) -> tuple[tuple[Ints32, ...], Partners]:
     """Lay the members of all communicators out flat."""
-    communicators: list[NDArray[np.int32]] = []
+    communicators: list[Ints32] = []
     members = [np.arange(ranks, dtype=np.int32)]  # first, for groups with GLOBAL_MEMBERS
     filled = ranks
     rows: list[tuple[int, int, int, int]] = []
@@ -238,7 +237,7 @@ def _partners(
     )
 
 
-def _world_ranks(group: Group, ranks: int, place: str) -> NDArray[np.int32]:
+def _world_ranks(group: Group, ranks: int, place: str) -> Ints32:
     """Members of a communicator's group as world ranks; none for MPI_COMM_SELF."""
     if group.kind == COMM_SELF:
         return np.zeros(0, dtype=np.int32)

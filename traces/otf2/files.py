@@ -158,14 +158,8 @@ def is_complete(file: Path, chunk_size: int) -> bool:
     libotf2 takes a file in chunks, each into memory that it does not clear, and decodes until a
     mark ends the chunk or the file. In a file that is cut it goes on with what that memory held
     before, an older chunk perhaps, as if it were recorded. So the records of the last chunk are
-    followed here from length to length, at memory speed.
-
-    Parameters
-    ----------
-    file : Path
-        Events (``*.evt``) or definitions (``*.def``).
-    chunk_size : int
-        Bytes; every chunk but the last fills them.
+    followed here from length to length, at memory speed. Every chunk but the last has `chunk_size`
+    bytes.
     """
     from .state_kernels import leads_to_the_end
 

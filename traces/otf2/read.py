@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints, Ints32
 from hopmap.progress import Progress
 from hopmap.traces.otf2.files import companion_of, read_pair_counts
 from hopmap.traces.safety.guarded_process import Line
@@ -170,7 +171,7 @@ def _communicators_of(definitions: Definitions) -> tuple[int, ...]:
     return tuple(int(definitions.partners.number[row]) if row >= 0 else -1 for row in rows)
 
 
-def _groups_in_use(definitions: Definitions, columns: _Columns) -> tuple[NDArray[np.int32], ...]:
+def _groups_in_use(definitions: Definitions, columns: _Columns) -> tuple[Ints32, ...]:
     """Return the groups that synchronise windows, and number them anew in the records."""
     events = np.flatnonzero(columns.kind == Kind.RMA_GROUP_SYNC)
     rows = columns.ref[events]
@@ -178,9 +179,7 @@ def _groups_in_use(definitions: Definitions, columns: _Columns) -> tuple[NDArray
     return tuple(definitions.windows.groups[k] for k in used.tolist())
 
 
-def _named(
-    counts: NDArray[np.int64], archive: Archive, kept: int, names: tuple[str, ...]
-) -> dict[str, int]:
+def _named(counts: Ints, archive: Archive, kept: int, names: tuple[str, ...]) -> dict[str, int]:
     """Name what was read and not kept."""
     ignored = {name: int(count) for name, count in zip(names, counts, strict=True) if count}
     nameless = archive.done - kept - int(counts.sum())
@@ -202,7 +201,7 @@ class _SpanColumns:
             state[f"span_{name}"] = getattr(self, name).ctypes.data
         self.parts: list[Spans] = []
 
-    def take(self, rank: int) -> NDArray[np.float64]:
+    def take(self, rank: int) -> Floats:
         """Return the times that a location noted, and keep them if it is a rank's own."""
         count, last = int(self.state["spans"]), self.state["last"]
         self.state["spans"] = self.state["off"] = 0
@@ -216,7 +215,7 @@ class _SpanColumns:
             self.add(rank, times, self.kind[:count].copy())
         return times
 
-    def add(self, rank: int, times: NDArray[np.float64], kind: NDArray[np.uint8] | int) -> None:
+    def add(self, rank: int, times: Floats, kind: NDArray[np.uint8] | int) -> None:
         """Append spans given as rows of begin and end."""
         count = len(times)
         kinds = np.broadcast_to(np.asarray(kind, dtype=np.uint8), count)
@@ -232,8 +231,8 @@ class _Columns:
     """The columns of a trace under construction."""
 
     kind: NDArray[np.uint8]
-    time: NDArray[np.float64]
-    ref: NDArray[np.int32]
+    time: Floats
+    ref: Ints32
     records: Records
 
     @classmethod
@@ -260,7 +259,7 @@ class _Columns:
     def activity(
         self,
         begin: int,
-        away: NDArray[np.float64],
+        away: Floats,
         state: NDArray[Any],
         definitions: Definitions,
         *,
@@ -279,9 +278,7 @@ class _Columns:
         for record in self.records:
             record.resize(records, refcheck=False)
 
-    def drop_brackets(
-        self, kind: Kind, begin: int, state: NDArray[Any], wanted: NDArray[np.bool_]
-    ) -> int:
+    def drop_brackets(self, kind: Kind, begin: int, state: NDArray[Any], wanted: Bools) -> int:
         """Leave brackets of unwanted regions out from row `begin` on; return how many."""
         end = int(state["events"])
         keep = self.kind[begin:end] != kind

@@ -165,10 +165,7 @@ def store(_typing_context: Any, _address: Any, _index: Any, value: Any) -> Any:
 def caller(*argument_types: Any) -> Any:
     """Make an intrinsic that calls the C function at an address; it returns an int32.
 
-    Parameters
-    ----------
-    *argument_types
-        numba types of the arguments, wide enough to need no extension (32 or 64 bits).
+    Arguments have these types of numba, wide enough to need no extension (32 or 64 bits).
     """
 
     @intrinsic
@@ -247,14 +244,9 @@ _CALLBACK = ir.FunctionType(_INT, [_LONG, _LONG, _LONG, _BYTES, _BYTES])
 def counters(number: int, counts_at: int, first_at: int, latest_at: int) -> tuple[int, ...]:
     """Return the addresses of so many callbacks; the n-th adds 1 to element n of the counts.
 
-    Each keeps the first and the latest time as well.
-
-    Parameters
-    ----------
-    number : int
-    counts_at, first_at, latest_at : int
-        Where in the user data, in bytes, the address of the counts (int64) and both times (uint64)
-        stand.
+    Each keeps the first and the latest time as well. `counts_at`, `first_at` and `latest_at` are
+    where in the user data, in bytes, the address of the counts (int64) and both times (uint64)
+    stand.
     """
     module = ir.Module()
     for n in range(number):

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints32
 from hopmap.traces.regions import Role, is_call
 from hopmap.traces.trace import FRUITLESS, Kind
-
-Floats = NDArray[np.float64]
 
 
 class Activity(NamedTuple):
@@ -23,31 +22,20 @@ class Activity(NamedTuple):
 def activity_of(
     kind: NDArray[np.uint8],
     time: Floats,
-    ref: NDArray[np.int32],
+    ref: Ints32,
     roles: NDArray[np.uint8],
-    waits: NDArray[np.bool_],
+    waits: Bools,
     away: Floats,
     *,
     always: bool,
 ) -> Activity:
     """Say when a thread is inside calls of MPI, and when it computes.
 
-    It computes outside of these calls and of regions in which it waits for other threads. Where no
-    region is entered, a worker is idle; unless it has none at all, as if only MPI was recorded.
-    Between a poll that found nothing and the next one, it is as good as in a call.
-
-    Parameters
-    ----------
-    kind, time, ref : ndarray, shape (events,)
-        Events of the thread, as in `Trace`.
-    roles : ndarray(uint8), shape (regions,)
-        `Role` of each region.
-    waits : ndarray(bool), shape (regions,)
-        In which regions a thread waits for others.
-    away : ndarray(float64), shape (spans, 2)
-        When its trace was written out, or it was not recorded.
-    always : bool
-        Whether it computes where no region is entered: the thread that begins the process does.
+    It computes outside of these calls and of regions in which it waits for other threads (`waits`).
+    Where no region is entered, a worker is idle; unless it has none at all, as if only MPI was
+    recorded. With `always`, it computes there: the thread that begins the process does. Between a
+    poll that found nothing and the next one, it is as good as in a call. When its trace was written
+    out or it was not recorded, it was `away` (spans, 2).
     """
     bracket = kind <= Kind.LEAVE
     region = np.where(bracket, ref, 0)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.progress import Progress
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.summary import Summary, count_calls
@@ -44,9 +45,9 @@ class _Share(NamedTuple):
     members: list[int]
     sent: list[Pairs]
     moved: list[Pairs]
-    calls: NDArray[np.int64]
+    calls: Ints
     collective_bytes: int
-    counts: NDArray[np.int64]
+    counts: Ints
     ticks: tuple[int, int] | None
     events: int
     foreign: int
@@ -169,7 +170,7 @@ def _read_share(
         )
 
 
-def _moved(rank: int, one_sided: NDArray[np.int64]) -> list[Pairs]:
+def _moved(rank: int, one_sided: Ints) -> list[Pairs]:
     """Senders, receivers, messages and bytes of what a rank put and got."""
     put, put_bytes, got, got_bytes = one_sided
     to, of = np.flatnonzero(put), np.flatnonzero(got)

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.extras import needs
 from hopmap.traces.formats.matrix_market import read_matrix_market
 from hopmap.traces.trace import TraceError
@@ -40,47 +40,29 @@ IMBALANCE = 0.03  # how much heavier than the mean a block may be
 
 
 class Hypergraph(NamedTuple):
-    """Weighted vertices and the nets that join them.
+    """Weighted vertices and the nets that join them."""
 
-    Attributes
-    ----------
-    weight : ndarray(int64, shape=(vertices,))
-        Load of every vertex.
-    indptr : ndarray(int64, shape=(nets + 1,))
-    pins : ndarray(int64)
-        Vertices of net j: ``pins[indptr[j]:indptr[j + 1]]``, each once, at least one.
-    """
+    weight: Ints  # (vertices,): load of every vertex
+    indptr: Ints  # (nets + 1,)
+    # Vertices of net j: ``pins[indptr[j]:indptr[j + 1]]``, each once, at least one
+    pins: Ints
 
-    weight: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    pins: NDArray[np.int64]
-
-    def blocks_of_nets(
-        self, block: NDArray[np.int64], blocks: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def blocks_of_nets(self, block: Ints, blocks: int) -> tuple[Ints, Ints]:
         """Nets and the blocks that they touch, each pair once, as two columns in that order."""
         net = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
         touched = np.unique(net * blocks + block[self.pins])
         return touched // blocks, touched % blocks
 
-    def connectivity(self, block: NDArray[np.int64], blocks: int) -> int:
+    def connectivity(self, block: Ints, blocks: int) -> int:
         """Return the metric of a partition: blocks touched, less one, summed over the nets."""
         return len(self.blocks_of_nets(block, blocks)[0]) - (len(self.indptr) - 1)
 
 
-def partition_hypergraph(
-    hypergraph: Hypergraph, blocks: int, *, seed: int = 0
-) -> NDArray[np.int64]:
+def partition_hypergraph(hypergraph: Hypergraph, blocks: int, *, seed: int = 0) -> Ints:
     """Block of each vertex, with little connectivity and no block above 1.03 times the mean.
 
-    Parameters
-    ----------
-    hypergraph : Hypergraph
-        What to partition.
-    blocks : int
-        How many blocks; none of them is sure to have a vertex where there are few.
-    seed : int
-        The same seed gives the same partition.
+    None of the blocks is sure to have a vertex where there are few. The same seed gives the same
+    partition.
     """
     vertices = len(hypergraph.weight)
     if blocks == 1:
@@ -120,19 +102,12 @@ MOST_ROWS = 2**24
 
 
 class Pattern(NamedTuple):
-    """Where a square matrix has entries.
+    """Where a square matrix has entries."""
 
-    Attributes
-    ----------
-    size : int
-        Rows and columns.
-    row, column : ndarray(int64, shape=(entries,))
-        Each entry once.
-    """
-
-    size: int
-    row: NDArray[np.int64]
-    column: NDArray[np.int64]
+    size: int  # rows and columns
+    # (entries,): each entry once
+    row: Ints
+    column: Ints
 
 
 def read_pattern(path: str | Path) -> Pattern:
@@ -176,7 +151,7 @@ def spmv_traffic(
     ranks: int,
     model: Model,
     *,
-    block: NDArray[np.int64] | None = None,
+    block: Ints | None = None,
     seed: int = 0,
 ) -> Traffic:
     """Traffic of one product.

@@ -88,24 +88,12 @@ STENCILS: dict[str, tuple[Callable[[int], Vectors], int | None]] = {
 
 
 class Stencil(NamedTuple):
-    """A checked grid with its stencil.
+    """A checked grid with its stencil."""
 
-    Attributes
-    ----------
-    dims : list of int
-        Ranks per dimension.
-    vectors : list of list of int
-        To the neighbours.
-    periodic : list of bool
-        Of every dimension.
-    sizes : list of int
-        Bytes to each neighbour.
-    """
-
-    dims: list[int]
-    vectors: Vectors
-    periodic: list[bool]
-    sizes: list[int]
+    dims: list[int]  # ranks per dimension
+    vectors: Vectors  # to the neighbours
+    periodic: list[bool]  # of every dimension
+    sizes: list[int]  # bytes to each neighbour
 
 
 def stencil_traffic(

@@ -13,37 +13,24 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.traces.formats.tables import MOST_DIMENSIONS
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
-
-Ints = NDArray[np.int64]
 
 MOST_UNIFORM = 2**12  # of which all pairs fit into memory
 
 
 class Pattern(NamedTuple):
-    """Who sends to whom.
+    """Who sends to whom."""
 
-    Attributes
-    ----------
-    target : callable or None
-        Coordinates of the targets from those of the sources, both of shape (ranks, dimensions),
-        and the dims; None where everyone sends to everyone.
-    summary : str
-        One line.
-    equal : bool
-        Whether all dimensions must be of one size.
-    binary : bool
-        Whether all sizes must be powers of two.
-    """
-
+    # Coordinates of the targets from those of the sources, both of shape (ranks, dimensions), and
+    # the dims; None where everyone sends to everyone
     target: Callable[[Ints, Ints], Ints] | None
-    summary: str
-    equal: bool = False
-    binary: bool = False
+    summary: str  # one line
+    equal: bool = False  # whether all dimensions must be of one size
+    binary: bool = False  # whether all sizes must be powers of two
 
 
 def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Traffic:

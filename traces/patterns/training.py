@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints, Ints32, Table
 from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Folded, Parts, Repeat, folded_of_parts, trace_of_parts
 from hopmap.traces.sources import Source
@@ -58,42 +58,29 @@ MODELS = {
 
 
 class Training(NamedTuple):
-    """A model, and how it is spread over ranks.
+    """A model, and how it is spread over ranks."""
 
-    Attributes
-    ----------
-    tp, pp, dp, ep : int
-        Ranks that share a tensor; stages; replicas; of these, ranks that share experts.
-    layers, hidden, sequence, vocabulary : int
-        l, h, s and V.
-    batch, microbatches : int
-        Sequences in a microbatch, and microbatches of a replica.
-    experts, topk : int
-        Experts of a layer, none where 0; how many of them a token takes.
-    element, gradient : int
-        Bytes of an activation and of a gradient.
-    recompute : int
-        1 where activations are computed anew in the backward pass.
-    flops : float
-        Operations per second of a rank; 0 is no computation.
-    """
-
+    # Ranks that share a tensor; stages; replicas; of these, ranks that share experts
     tp: int = 1
     pp: int = 1
     dp: int = 1
     ep: int = 1
+    # l, h, s and V
     layers: int = 24
     hidden: int = 2304
     sequence: int = 2048
     vocabulary: int = 51200
+    # Sequences in a microbatch, and microbatches of a replica
     batch: int = 1
     microbatches: int = 8
+    # Experts of a layer, none where 0; how many of them a token takes
     experts: int = 0
     topk: int = 2
+    # Bytes of an activation and of a gradient
     element: int = 2
     gradient: int = 4
-    recompute: int = 1
-    flops: float = 4e14
+    recompute: int = 1  # 1 where activations are computed anew in the backward pass
+    flops: float = 4e14  # operations per second of a rank; 0 is no computation
 
     @property
     def ranks(self) -> int:
@@ -202,7 +189,7 @@ class Groups:
     """Communicators of a training: members, and where each rank finds its own."""
 
     def __init__(self, of: Training) -> None:
-        self.communicators: list[NDArray[np.int32]] = []
+        self.communicators: list[Ints32] = []
         grid = np.arange(of.ranks).reshape(of.pp, of.dp // of.ep, of.ep, of.tp)
         everyone = grid.reshape(of.pp, of.dp, of.tp)
         self.tensor = self._listed(everyone.reshape(-1, of.tp))
@@ -213,7 +200,7 @@ class Groups:
         ends = np.stack((everyone[0].ravel(), everyone[-1].ravel()), axis=1)
         self.embedding = self._listed(ends if of.pp > 1 else ends[:, :1])
 
-    def _listed(self, members: NDArray[np.int64]) -> dict[int, int]:
+    def _listed(self, members: Ints) -> dict[int, int]:
         """Return the communicator of each rank, none of groups of one."""
         own: dict[int, int] = {}
         for group in members if members.shape[1] > 1 else ():
@@ -301,7 +288,7 @@ def _pass(of: Training, groups: Groups, rank: int, last: bool, way: int) -> Part
     return [*layers, *ends] if way == FORWARD else [*ends, *layers]
 
 
-def _gradients(of: Training, groups: Groups, rank: int, stage: int) -> Iterator[NDArray[np.void]]:
+def _gradients(of: Training, groups: Groups, rank: int, stage: int) -> Iterator[Table]:
     """Gradients are added up among those that have the same parameters."""
     each = of.layers // of.pp * of.hidden**2 // of.tp * of.gradient
     words = of.hidden * of.vocabulary // of.tp * of.gradient

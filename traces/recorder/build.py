@@ -58,10 +58,7 @@ int PMPI_{name}({parameters}) __attribute__((alias("MPI_{name}")));
 def prototypes(header: str) -> dict[str, list[str]]:
     """Return the functions of MPI that may communicate, with their parameters renamed p1, p2, ...
 
-    Parameters
-    ----------
-    header : str
-        mpi.h as the preprocessor leaves it.
+    `header` is mpi.h as the preprocessor leaves it.
     """
     found = {}
     for name, between in _PROTOTYPE.findall(header):
@@ -115,29 +112,16 @@ class RecorderError(HopmapError):
 
 
 class Built(NamedTuple):
-    """A library that is built.
+    """A library that is built."""
 
-    Attributes
-    ----------
-    path : Path
-        The library.
-    mpi : {"openmpi", "mpich", "other"}
-        Whose mpi.h it is made for; MPICH's has many descendants.
-    """
-
-    path: Path
-    mpi: str
+    path: Path  # the library
+    mpi: str  # whose mpi.h it is made for; MPICH's has many descendants
 
 
 def build(mpicc: str = "mpicc", flags: Sequence[str] = ()) -> Built:
     """Build the library, or take the one that was built from the same sources and mpi.h.
 
-    Parameters
-    ----------
-    mpicc : str
-        Command that compiles C for the MPI of the program.
-    flags : sequence of str
-        More for the compiler.
+    `mpicc` compiles C for the MPI of the program; `flags` are more for it.
     """
     from hopmap.compilation import cache_folder
 

@@ -60,14 +60,8 @@ def with_library(
 ) -> tuple[list[str], dict[str, str]]:
     """Return a command that records, and what is new in its environment.
 
-    Parameters
-    ----------
-    words : sequence of str
-        The user's command.
-    settings : mapping of str to str
-        What the library has to know, by variables' names.
-    environment : mapping of str to str
-        Ours, in which something may be preloaded already: that stays before the recorder.
+    `words` are the user's command, `settings` what the library has to know, by variables' names. In
+    `environment`, ours, something may be preloaded already: that stays before the recorder.
     """
     kind = launcher_of(words)
     if (kind, built.mpi) in (("openmpi", "mpich"), ("hydra", "openmpi")):
@@ -120,10 +114,7 @@ _SAID = {
 def finish(folder: Path, out: Path) -> tuple[str, ...]:
     """Make an archive, or of a profile a file of traffic, from what processes left in a folder.
 
-    Returns
-    -------
-    tuple of str
-        What is not in it, or not as it was, one line each.
+    Returned is what is not in it, or not as it was, one line each.
     """
     processes = read_processes(folder)
     if processes[0].header["profile"]:

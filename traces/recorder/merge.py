@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints, Ints32, Table
 from hopmap.traces.regions import Role, mpi_name, role_of_call
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import (
@@ -27,8 +28,6 @@ from hopmap.traces.trace import (
 )
 
 from .raw import FIRST_USER_REGION, MYSELF_ROOT, PART, Extra, Process
-
-Ints = NDArray[np.int64]
 
 # What a call does as it begins; all else is known at its end.
 _AT_BEGIN = np.zeros(256, dtype=np.bool_)
@@ -46,7 +45,7 @@ class Communicators(NamedTuple):
     """The communicators of one process: by its own numbers, those of the trace."""
 
     number: dict[int, int]
-    partners: dict[int, NDArray[np.int32]]  # world ranks of those that can be written to
+    partners: dict[int, Ints32]  # world ranks of those that can be written to
     windows: dict[int, int]  # the same of windows
     groups: dict[int, int]  # numbers of groups, by what stands for them
 
@@ -60,38 +59,30 @@ class Events(NamedTuple):
     records: Records
 
 
-def whole_calls(records: NDArray[np.void]) -> NDArray[np.void]:
+def whole_calls(records: Table) -> Table:
     """Leave out parts of a call that never ended."""
     closed = np.flatnonzero(closes(records))
     return records[: closed[-1] + 1] if len(closed) else records[:0]
 
 
-def closes(records: NDArray[np.void]) -> NDArray[np.bool_]:
+def closes(records: Table) -> Bools:
     """Which records are not a part of the call whose record follows."""
-    closing: NDArray[np.bool_] = (records["region"] != PART) | _ALONE[records["kind"]]
+    closing: Bools = (records["region"] != PART) | _ALONE[records["kind"]]
     return closing
 
 
-def call_of(records: NDArray[np.void]) -> Ints:
+def call_of(records: Table) -> Ints:
     """Row of the record that ends the call to which each record belongs."""
     closing = closes(records)
     closed = np.flatnonzero(closing)
     return closed[np.cumsum(closing) - closing]
 
 
-def expand(
-    records: NDArray[np.void], region: Ints, communicators: Communicators, rank: int
-) -> Events:
+def expand(records: Table, region: Ints, communicators: Communicators, rank: int) -> Events:
     """Lay the events of a process out, in the order of time.
 
-    Parameters
-    ----------
-    records : ndarray(RECORD)
-        Whole calls.
-    region : ndarray(int64)
-        The trace's number of each region of the process.
-    rank : int
-        Its world rank.
+    `records` are whole calls, `region` the trace's number of each region of the process, `rank` its
+    world rank.
     """
     kind = records["kind"]
     call = call_of(records)
@@ -139,7 +130,7 @@ def expand(
 
 
 def _records(
-    source: NDArray[np.void], kind: NDArray[np.uint8], communicators: Communicators, rank: int
+    source: Table, kind: NDArray[np.uint8], communicators: Communicators, rank: int
 ) -> Records:
     """Columns of what is no bracket, with world ranks and the trace's communicators."""
     begins = (kind == Kind.COLLECTIVE_BEGIN) | (kind == Kind.RMA_COLLECTIVE_BEGIN)
@@ -243,7 +234,7 @@ def hosts_of(processes: Sequence[Process]) -> Ints:
 
 def _communicators(
     processes: Sequence[Process], name: str
-) -> tuple[tuple[NDArray[np.int32], ...], list[Communicators]]:
+) -> tuple[tuple[Ints32, ...], list[Communicators]]:
     """Give communicators their numbers: of the same members, those made as the n-th are one."""
     groups = {key: group for each in processes for key, group in each.names.groups.items()}
     # The first two are the world and MPI_COMM_SELF, which has no members here.
@@ -288,10 +279,10 @@ def _windows(processes: Sequence[Process], known: Sequence[Communicators]) -> tu
 
 def _groups(
     processes: Sequence[Process], known: Sequence[Communicators], name: str
-) -> tuple[NDArray[np.int32], ...]:
+) -> tuple[Ints32, ...]:
     """Give groups that synchronise windows their numbers."""
     named = {key: members for each in processes for key, members in each.names.groups.items()}
-    groups: dict[int, NDArray[np.int32]] = {}
+    groups: dict[int, Ints32] = {}
     for process in processes:
         which = process.records["kind"] == Kind.RMA_GROUP_SYNC
         for digest in np.unique(process.records["size"][which]).tolist():
@@ -321,14 +312,14 @@ def _ahead(processes: Sequence[Process], rank: int) -> Callable[[Ints], Ints]:
     return behind
 
 
-def _off(records: NDArray[np.void]) -> Ints:
+def _off(records: Table) -> Ints:
     """Begin and end of times in which nothing was recorded, one behind the other, in ns."""
     modes = np.isin(records["kind"], (Extra.RECORDING_OFF, Extra.RECORDING_ON))
     times = records["begin"][modes].astype(np.int64)
     return times if len(times) % 2 == 0 else np.append(times, times[-1])
 
 
-def _spans(rank: int, times: NDArray[np.float64]) -> Spans:
+def _spans(rank: int, times: Floats) -> Spans:
     begin, end = times.reshape(-1, 2).T
     kind = np.full(len(begin), Span.OFF, dtype=np.uint8)
     return Spans(np.full(len(begin), rank, dtype=np.int32), begin, end, kind)
@@ -336,9 +327,9 @@ def _spans(rank: int, times: NDArray[np.float64]) -> Spans:
 
 def _pairs(
     process: Process,
-    records: NDArray[np.void],
+    records: Table,
     known: Communicators,
-    communicators: Sequence[NDArray[np.int32]],
+    communicators: Sequence[Ints32],
     rank: int,
 ) -> Ints:
     """Rank, call, peer and bytes of what alltoallv and alltoallw send; see `PairCounts`."""

@@ -14,8 +14,8 @@ from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints32, Table
 from hopmap.traces.trace import Collective, Kind, TraceError
 
 VERSION = 2
@@ -83,24 +83,16 @@ _FILE = re.compile(r"(\d+)\.events")
 
 @dataclass
 class Names:
-    """What a process called things, by their numbers.
+    """What a process called things, by their numbers."""
 
-    Attributes
-    ----------
-    regions : dict of int to str
-        MPI's functions and the program's own regions.
-    groups : dict of str to ndarray(int32)
-        Members of groups whose rank 0 the process was, as world ranks.
-    communicators : dict of int to tuple
-        By number: the names of the group here and, between two groups, of that there; and how many
-        of the same members came before.
-    windows : dict of int to int
-        Communicator of each window of one-sided operations.
-    """
-
+    # MPI's functions and the program's own regions
     regions: dict[int, str] = field(default_factory=dict)
-    groups: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+    # Members of groups whose rank 0 the process was, as world ranks
+    groups: dict[str, Ints32] = field(default_factory=dict)
+    # By number: the names of the group here and, between two groups, of that there; and how many of
+    # the same members came before
     communicators: dict[int, tuple[str, str, int]] = field(default_factory=dict)
+    # Communicator of each window of one-sided operations
     windows: dict[int, int] = field(default_factory=dict)
 
 
@@ -109,7 +101,7 @@ class Process:
     """What one process left: header, records (none of a profile), names."""
 
     header: np.void
-    records: NDArray[np.void]
+    records: Table
     names: Names
 
     @property
@@ -193,7 +185,7 @@ def _names(file: Path) -> Names:
     return names
 
 
-def _members(runs: list[str]) -> NDArray[np.int32]:
+def _members(runs: list[str]) -> Ints32:
     parts = []
     for run in runs:
         first, _, last = run.partition("-")

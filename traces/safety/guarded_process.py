@@ -40,18 +40,10 @@ warnings.filterwarnings("ignore", "This process .* is multi-threaded", Deprecati
 
 @dataclass(frozen=True)
 class Limits:
-    """What the child may take.
+    """What the child may take."""
 
-    Attributes
-    ----------
-    memory : int
-        Bytes of address space beyond what the process has now.
-    patience : int
-        Seconds of a processor between two signs of progress.
-    """
-
-    memory: int
-    patience: int
+    memory: int  # bytes of address space beyond what the process has now
+    patience: int  # seconds of a processor between two signs of progress
 
 
 class Death(Exception):  # noqa: N818 - not an error that users see
@@ -95,21 +87,9 @@ def guarded(
 ) -> T:
     """Return what `work` returns, done in a child of this process.
 
-    Parameters
-    ----------
-    work : callable
-        Takes a `Line` (None where nothing is guarded) and returns something that can be pickled.
-    limits : Limits
-        Of the child.
-    progress : callable, optional
-        Called with what the child says of its progress.
-
-    Raises
-    ------
-    Death
-        The child crashed, or went beyond a limit.
-    Exception
-        Whatever `work` raises.
+    `work` takes a `Line` (None where nothing is guarded) and returns something that can be pickled;
+    what it raises is raised here. `progress` is called with what the child says of its progress.
+    `Death` is raised if the child crashed, or went beyond a limit.
     """
     return guarded_all([work], limits, progress)[0]
 
@@ -119,10 +99,10 @@ def guarded_all(
     limits: Limits,
     progress: Progress | None = None,
 ) -> list[T]:
-    """Return what these return, each done in a child of its own, at the same time.
+    """Return what these return, each done in a child of its own, at the same time; see `guarded`.
 
-    Parameters and errors are those of `guarded`; the limits are of each child, and progress is that
-    of all children together. Of several that fail, the first in this order is told.
+    The limits are of each child, and progress is that of all children together. Of several that
+    fail, the first in this order is told.
     """
     if not hasattr(os, "fork"):
         return [work(None) for work in works]

@@ -14,15 +14,7 @@ class OutOfMemoryError(HopmapError, MemoryError):
 
 
 def require_memory(need: int, what: str, instead: str) -> None:
-    """Check that memory is free for what is about to begin.
-
-    Parameters
-    ----------
-    need : int
-        Bytes that it takes at least.
-    what, instead : str
-        What takes them, and what the user may do.
-    """
+    """Check that `need` bytes are free for what is about to begin, or say what to do `instead`."""
     import psutil
 
     free = psutil.virtual_memory().available

@@ -14,12 +14,13 @@ from hopmap.traces import (
     nas_folded,
     nas_trace,
     nas_traffic,
+    open_source,
     read_trace,
     summarize,
     traffic_of,
     write_trace,
 )
-from hopmap.traces.nas.benchmarks import BENCHMARKS, check_nas_name
+from hopmap.traces.nas.benchmarks import BENCHMARKS
 from support import DATA, about
 
 MINE = ("cg", "mg", "is", "ep")
@@ -179,7 +180,7 @@ def test_wrong_classes_and_rank_counts_are_refused():
         ("ep.F.4", "EP class 'F': expected one of"),
     ]:
         with about(name, message):
-            for generate in (check_nas_name, nas_traffic, nas_trace, nas_folded):
+            for generate in (open_source, nas_traffic, nas_trace, nas_folded):
                 with pytest.raises(TraceError, match=message):
                     generate(name)
 

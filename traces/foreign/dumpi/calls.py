@@ -7,8 +7,8 @@ of them found complete.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.traces.foreign.collectives import Groups
 from hopmap.traces.foreign.messages import Listed, Part
 from hopmap.traces.foreign.trace_builder import Acts, acts
@@ -17,8 +17,6 @@ from hopmap.traces.trace import Collective
 
 from .communicators import WORLD, numbers_of
 from .rank import Rank
-
-Ints = NDArray[np.int64]
 
 
 def _note_requests(rank: Rank, listed: Listed) -> None:

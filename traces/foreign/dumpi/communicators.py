@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.traces.trace import TraceError
 
 from .rank import Rank
-
-Ints = NDArray[np.int64]
 
 
 def made_by(rank: Rank) -> list[Made]:
@@ -99,11 +97,7 @@ def members_of(
 
     And how many communicators have their members in an order that is not told, taken for that of
     the one they come from: MPI may reorder grids and graphs, and groups may be of any making.
-
-    Parameters
-    ----------
-    made : list of list of Made
-        By process, in order.
+    `made` is by process, in order.
     """
     ranks = len(made)
     members = [np.arange(ranks), np.zeros(0, dtype=np.int64)]

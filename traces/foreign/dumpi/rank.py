@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.traces.foreign.text import read_whole
 from hopmap.traces.trace import TraceError
 
@@ -104,8 +104,6 @@ TYPE_SIZES = (
 )
 """Bytes of the types that MPI has by name, where a file does not say."""
 
-
-Ints = NDArray[np.int64]
 
 MARK = b"\xff\xaa\xddDUMPI"
 _PER_BYTE = 8  # bytes of memory that a byte of the file takes at least
@@ -246,7 +244,7 @@ def read_rank(file: Path) -> Rank:
     return Rank(file, calls, values, np.maximum(sizes, 0), biases[1] or biases[0], int(own.sum()))
 
 
-def times(rank: Rank, bias: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def times(rank: Rank, bias: int) -> tuple[Floats, Floats]:
     """Begin and end of each call, in seconds since the earliest bias."""
     turn = 65536 * 10**9
     begin, end = rank.calls[:, 1].copy(), rank.calls[:, 2].copy()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.compilation import njit, subroutine
 
 FINE, CUT, UNKNOWN, TOO_MANY = 0, 1, 2, 3
@@ -35,34 +36,23 @@ def walk(
     data: NDArray[np.uint8],
     at: int,
     layouts: NDArray[np.uint8],
-    roots: NDArray[np.int64],
+    roots: Ints,
     with_tags: bool,
-    calls: NDArray[np.int64],
-    values: NDArray[np.int64],
+    calls: Ints,
+    values: Ints,
 ) -> tuple[int, int, int, int]:
-    """Fill calls and their arguments.
+    """Fill calls and their arguments; with room for none, they are only counted.
 
-    Parameters
-    ----------
-    at : int
-        Where the first call begins.
-    layouts : ndarray(uint8, shape=(functions, length))
-        Letters of each function's arguments, see `rank.py`; 0 behind the last.
-    roots : ndarray(int64, shape=(functions, 2))
-        Which arguments are equal in the root's call.
-    with_tags : bool
-        Whether statuses have a tag.
-    calls : ndarray(int64, shape=(calls, COLUMNS))
-        Function, begin and end in nanoseconds since the bias, first of its values, thread, whether
-        statuses are told.
-    values : ndarray(int64)
-        Numbers; of arrays their length, then their numbers; of statuses their number, then bytes,
-        source, whether cancelled, and tag of each; of texts their length alone.
+    The first call begins at `at`. `layouts` (functions, length) are the letters of each function's
+    arguments, see `rank.py`, 0 behind the last. `roots` (functions, 2) says which arguments are
+    equal in the root's call, `with_tags` whether statuses have a tag.
 
-    Returns
-    -------
-    code, at, calls, values : int
-        How it ended, where, and how much was filled; with room for none, it is only counted.
+    `calls` (calls, COLUMNS): function, begin and end in nanoseconds since the bias, first of its
+    values, thread, whether statuses are told. `values`: numbers; of arrays their length, then their
+    numbers; of statuses their number, then bytes, source, whether cancelled, and tag of each; of
+    texts their length alone.
+
+    Returned are how it ended, where, and how many calls and values there are.
     """
     size, count, used, fill = len(data), 0, 0, len(calls) > 0
     status = np.zeros(4, dtype=np.int64)

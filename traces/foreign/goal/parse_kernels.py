@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.compilation import njit, subroutine
 
 _LETTER, _DIGIT, _BLANK = 1, 2, 3
@@ -112,22 +113,22 @@ class Operations(NamedTuple):
     """
 
     kind: NDArray[np.uint8]
-    rank: NDArray[np.int64]
-    size: NDArray[np.int64]
-    peer: NDArray[np.int64]
-    tag: NDArray[np.int64]
+    rank: Ints
+    size: Ints
+    peer: Ints
+    tag: Ints
     cpu: NDArray[np.uint16]
     nic: NDArray[np.uint16]
-    first: NDArray[np.int64]
-    behind: NDArray[np.int64]
+    first: Ints
+    behind: Ints
 
 
 class Edges(NamedTuple):
     """Columns of the dependencies, with room for more; see `Schedule`."""
 
-    after: NDArray[np.int64]
-    before: NDArray[np.int64]
-    begun: NDArray[np.bool_]
+    after: Ints
+    before: Ints
+    begun: Bools
 
 
 @subroutine
@@ -150,7 +151,7 @@ def _slot(
     mixed: Any,
     number: Any,
     rank: int,
-    table: NDArray[np.int64],
+    table: Ints,
     rows: Operations,
 ) -> Any:
     """Place of a rank's label in the table of labels, or where it would stand.
@@ -193,29 +194,17 @@ def parse(
     text: NDArray[np.uint8],
     rows: Operations,
     edges: Edges,
-    table: NDArray[np.int64],
-    blocks: NDArray[np.int64],
-    told: NDArray[np.int64],
+    table: Ints,
+    blocks: Ints,
+    told: Ints,
 ) -> tuple[int, int, int]:
-    """Fill operations and edges.
+    """Fill operations and edges; both have room for one a line or closing bracket, and one more.
 
-    Parameters
-    ----------
-    rows : Operations
-        Room for one a line or closing bracket, and one more.
-    edges : Edges
-        Likewise.
-    table : ndarray(int64)
-        Of a power of two, filled with -1, for labels.
-    blocks : ndarray(int64)
-        Ranks, in the order in which they stand there.
-    told : ndarray(int64, shape=(5,))
-        Number of ranks that the text says, operations, edges, labels given again, and blocks.
+    `table` is for labels: of a power of two, filled with -1. `blocks` are the ranks in the order in
+    which they stand there. `told` is the number of ranks that the text says, operations, edges,
+    labels given again, and blocks.
 
-    Returns
-    -------
-    code, place, rank : int
-        `FINE`, or what is wrong at which byte, in which rank (-1 outside).
+    Returned are `FINE` or what is wrong, at which byte, and in which rank (-1 outside).
     """
     size = len(text)
     at, rank, count, dependencies = 0, -1, 0, 0

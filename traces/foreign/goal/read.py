@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints, Table
 from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.text import read_whole
 from hopmap.traces.schedule import Schedule, Task
@@ -156,8 +157,6 @@ def _wrong(file: Path, data: bytes, code: int, place: int, rank: int) -> TraceEr
     return TraceError(f"{file}: line {line}{inside} is {text!r}: expected {expected}")
 
 
-Ints = NDArray[np.int64]
-
 COOKIE, USED_UP = 4223, 2342  # what a binary begins with, and one that a run destroyed
 _HEADER = np.dtype([("ranks", "<u4"), ("cpus", "u1"), ("nics", "u1")])
 _FIELDS = [
@@ -261,7 +260,7 @@ def _width(body: memoryview, parts: NDArray[np.uint64]) -> np.dtype[Any]:
 
 def _part(
     file: Path, rank: int, part: memoryview, node: np.dtype[Any]
-) -> tuple[NDArray[np.void], tuple[Ints, Ints, NDArray[np.bool_]]]:
+) -> tuple[Table, tuple[Ints, Ints, Bools]]:
     """Operations of a rank, and its edges."""
     where = f"{file}: rank {rank}"
     if len(part) < 8:

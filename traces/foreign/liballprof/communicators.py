@@ -13,13 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.traces.trace import TraceError
 
 from .lines import SIGNATURES, Lines, Rank, place
 
-Ints = NDArray[np.int64]
 _MPICH_WORLD = 0x44000000
 SELF = 1  # number of MPI_COMM_SELF
 
@@ -84,22 +83,13 @@ Key = tuple[int, int, int]  # handle, own rank and size
 
 
 class Resolved(NamedTuple):
-    """What handles mean.
+    """What handles mean."""
 
-    Attributes
-    ----------
-    members : list of ndarray(int64)
-        World ranks, in the communicator's order; the first is MPI_COMM_WORLD, and the second, which
-        is empty, MPI_COMM_SELF.
-    number : list of mapping
-        By process, the communicator of each handle that was found.
-    copies : bool
-        Whether all processes say that they are rank 0 of the world.
-    """
-
+    # World ranks, in the communicator's order; the first is MPI_COMM_WORLD, and the second, which
+    # is empty, MPI_COMM_SELF
     members: list[Ints]
-    number: list[dict[Key, int]]
-    copies: bool = False
+    number: list[dict[Key, int]]  # by process, the communicator of each handle that was found
+    copies: bool = False  # whether all processes say that they are rank 0 of the world
 
 
 def resolve(
@@ -107,12 +97,8 @@ def resolve(
 ) -> Resolved:
     """Find out who is in which communicator.
 
-    Parameters
-    ----------
-    used : sequence of sequence of (handle, rank, size)
-        By process, communicators in the order in which they first appear.
-    splits : sequence of sequence of (parent, colour, key)
-        By process, calls of MPI_Comm_split in order.
+    `used` are communicators by process, in the order in which they first appear; `splits` the calls
+    of MPI_Comm_split by process, in order: parent, colour, key.
     """
     ranks = len(used)
     found = Resolved([np.arange(ranks), np.zeros(0, dtype=np.int64)], [{} for _ in used])

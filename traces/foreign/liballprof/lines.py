@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.traces.foreign.text import Fields, read_fields
 from hopmap.traces.trace import Collective, TraceError
 
@@ -92,10 +92,7 @@ OPERATIONS: Mapping[str, Collective] = {
 def place(function: str, argument: str, members: int = 0) -> int | None:
     """Fields of a line before an argument's, the function's name and the first time apart.
 
-    Parameters
-    ----------
-    members : int
-        Of the communicator, which counts have one of each.
+    Counts have one of each of the `members` of the communicator.
     """
     at = 0
     for name, kind in SIGNATURES[function]:
@@ -111,8 +108,6 @@ def widths(function: str) -> tuple[int, int]:
     counts = kinds.count(COUNTS)
     return sum(WIDTHS.get(kind, 1) for kind in kinds), counts
 
-
-Ints = NDArray[np.int64]
 
 _LINE = re.compile(rb"MPI_[A-Za-z_]+:(-|\d+(\.\d+)?):")
 
@@ -165,7 +160,7 @@ def read_rank(file: Path) -> Rank:
     return Rank(fields, rows, names, function.reshape(-1))
 
 
-def times(rank: Rank) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def times(rank: Rank) -> tuple[Floats, Floats]:
     """Begin and end of each call in seconds; MPI_Init has no begin, MPI_Finalize no end."""
     fields, rows = rank.fields, rank.rows
     marks = np.frombuffer(fields.text, dtype=np.uint8)

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.traces.foreign.collectives import Groups
 from hopmap.traces.foreign.messages import Listed, Part, settled
 from hopmap.traces.foreign.recognition import Recording
@@ -30,8 +30,6 @@ from hopmap.traces.trace import Collective, Kind, PairCounts, Trace, TraceError
 
 from .communicators import SELF, Key, Resolved, communicators_of, is_of_mpich, numbers_of
 from .lines import OPERATIONS, SIGNATURES, Lines, Rank, calls_of, is_liballprof, read_rank, times
-
-Ints = NDArray[np.int64]
 
 _SENDS = ("Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend")
 _PART = {

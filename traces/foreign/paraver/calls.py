@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.traces.foreign.collectives import collective_bytes
 from hopmap.traces.foreign.text import read_whole
 from hopmap.traces.foreign.trace_builder import Acts, Calls, acts
@@ -19,7 +19,6 @@ from hopmap.traces.trace import Collective, Kind, TraceError
 
 from .records import COMM, LAST_CALL, RECEIVED, ROOT, SENT, THREADS, Events, Head
 
-Ints = NDArray[np.int64]
 _IS_NUMBER = re.compile("[0-9]{1,18}")
 
 # Names of calls by value, where there is no .pcf.
@@ -193,7 +192,7 @@ def collectives_of(
     sent, received = np.maximum(about[SENT], 0), np.maximum(about[RECEIVED], 0)
     root, untold = _roots(sort, comm, rank, about[ROOT], sent, received, groups)
 
-    def of(*operations: Collective) -> NDArray[np.bool_]:
+    def of(*operations: Collective) -> Bools:
         return np.isin(sort, operations)
 
     part, total = sent.copy(), received.copy()

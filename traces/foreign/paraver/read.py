@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.text import Fields, read_fields
 from hopmap.traces.foreign.trace_builder import Calls, acts_of, trace_of
@@ -18,8 +18,6 @@ from hopmap.traces.trace import Trace
 
 from .calls import calls_of, collectives_of, is_nameless, labels_of
 from .records import Head, communicators_of, events_of, head_of, own_lines, tasks_at
-
-Ints = NDArray[np.int64]
 
 
 def messages_of(
@@ -90,7 +88,7 @@ def messages_of(
     return calls, messages, names, len(alone[0]) + len(alone[1]), before
 
 
-def _inside(calls: Calls, rank: Ints, time: NDArray[np.float64]) -> Ints:
+def _inside(calls: Calls, rank: Ints, time: Floats) -> Ints:
     """Call of a rank that a time lies in, or -1."""
     found = np.full(len(rank), -1, dtype=np.int64)
     for r in np.unique(rank).tolist():
@@ -103,9 +101,7 @@ def _inside(calls: Calls, rank: Ints, time: NDArray[np.float64]) -> Ints:
     return found
 
 
-def _ends(
-    calls: Calls, words: list[str], by: Ints, open_: NDArray[np.bool_], received: Ints
-) -> Ints:
+def _ends(calls: Calls, words: list[str], by: Ints, open_: Bools, received: Ints) -> Ints:
     """Call that completes each send: its own, or of a non-blocking one a wait behind it, or -1."""
     done = by.copy()
     waiting = np.flatnonzero(open_)

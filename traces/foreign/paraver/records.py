@@ -6,12 +6,10 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.traces.foreign.text import Fields
 from hopmap.traces.trace import TraceError
-
-Ints = NDArray[np.int64]
 
 FIRST_CALL, LAST_CALL = 50000001, 50000005  # types of events
 
@@ -34,10 +32,7 @@ class Head(NamedTuple):
 def head_of(fields: Fields, number: Ints) -> Head:
     """Read the first line, and find the program among the applications.
 
-    Parameters
-    ----------
-    number : ndarray(int64, shape=(lines,))
-        Kind of the record in each line, or 0.
+    `number` (lines,) is the kind of the record in each line, or 0.
     """
     text = fields.text.split(b"\n", 1)[0].decode("ascii", "replace").strip()
     match = _HEADER.match(text)
@@ -120,7 +115,7 @@ class Events(NamedTuple):
     """MPI's events; a strand is a thread of a task: ``task * THREADS + thread``."""
 
     strand: Ints
-    time: NDArray[np.float64]  # seconds
+    time: Floats  # seconds
     kind: Ints
     value: Ints
     line: Ints

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.traces.foreign.collectives import Groups
 from hopmap.traces.foreign.text import Fields
 from hopmap.traces.foreign.trace_builder import Acts
 from hopmap.traces.matching import Messages
 from hopmap.traces.trace import Collective, TraceError
-
-Ints = NDArray[np.int64]
 
 # Bytes of types by number; what is not listed has none that are known.
 TYPES = (
@@ -63,35 +61,23 @@ LINE = re.compile(rf"\s*\d+\s+({_WORDS})(\s|$)".encode(), re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Actions:
-    """Actions of a rank.
+    """Actions of a rank."""
 
-    Attributes
-    ----------
-    own, ranks : int
-        The rank, and how many there are.
-    fields : Fields
-        Of its file.
-    rows, number : ndarray(int64, shape=(actions,))
-        Line of each action, and how many calls of MPI there are before it.
-    by_word : mapping of str to ndarray(int64)
-        Actions of each kind.
-    width : int
-        Bytes of a number whose type is not named.
-    """
-
+    # The rank, and how many there are
     own: int
     ranks: int
-    fields: Fields
+    fields: Fields  # of its file
+    # (actions,): line of each action, and how many calls of MPI there are before it
     rows: Ints
     number: Ints
-    by_word: Mapping[str, Ints]
-    width: int
+    by_word: Mapping[str, Ints]  # actions of each kind
+    width: int  # bytes of a number whose type is not named
 
     def which(self, word: str) -> Ints:
         """Return the actions of a kind."""
         return self.by_word[word]
 
-    def reals(self, word: str) -> NDArray[np.float64]:
+    def reals(self, word: str) -> Floats:
         """Numbers with points and exponents, the first of each action of a kind."""
         fields, lines = self.fields, self.rows[self.which(word)]
         self._expect(lines, 2, f"a number behind {word}")

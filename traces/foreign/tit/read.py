@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.traces.foreign.collectives import Groups
 from hopmap.traces.foreign.messages import settled
 from hopmap.traces.foreign.recognition import START, Recording
@@ -65,8 +65,6 @@ def _beside(index: Path, name: str) -> Path | None:
             continue
     return None
 
-
-Ints = NDArray[np.int64]
 
 FLOPS = 1e9  # a second, as hopmap writes computation
 _ACTIONS = (*REGIONS, *SILENT)
@@ -175,9 +173,7 @@ def _by_rank(tables: list[tuple[Ints, Fields, Ints]], ranks: int) -> Any:
         yield r, where[r]
 
 
-def _actions(
-    own: int, fields: Fields, rows: Ints, ranks: int
-) -> tuple[Ints, NDArray[np.float64], Actions]:
+def _actions(own: int, fields: Fields, rows: Ints, ranks: int) -> tuple[Ints, Floats, Actions]:
     """Region and time of each call of a rank, and its actions."""
     action = fields.values[fields.lines[rows] + 1]
     _, example, inverse = np.unique(action, return_index=True, return_inverse=True)

@@ -1,6 +1,7 @@
-"""NAS FT: the recorded run call by call, rows and columns of ranks, and what no recording has."""
+"""NAS EP, FT and IS: recorded runs, rows and columns of ranks, batches and sums, keys as drawn."""
 
 from collections import Counter
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -18,10 +19,48 @@ from hopmap.traces import (
     traffic_of,
     write_trace,
 )
-from hopmap.traces.nas.ft import benchmark_of, ft_problem
+from hopmap.traces.nas.ep_ft_is import (
+    FT,
+    MULTIPLIER,
+    SEED,
+    ft_problem,
+    is_problem,
+    keys_received,
+)
 
 
-def test_the_recorded_run(shared, events_of):
+def in_layout(p1, p2):
+    """FT on columns of p1 and rows of p2 ranks, as the file inputft.data may say."""
+    return replace(FT, problem=lambda *asked: ft_problem(*asked)._replace(p1=p1, p2=p2))
+
+
+def test_ranks_share_out_batches_and_the_first_have_one_more():
+    trace = nas_trace("ep.S.5", flops=1.0)  # seconds are random numbers: 256 batches of 2^17
+    spent = trace.time[trace.offsets[1:] - 1]
+    assert np.array_equal(spent / 2**17, [52, 51, 51, 51, 51])
+
+
+def test_nobody_sends_messages_in_ep():
+    for name in ("ep.S.1", "ep.E.4096"):
+        assert nas_traffic(name).pairs == 0
+
+
+def test_three_sums_and_the_largest_time_are_reduced():
+    trace = nas_trace("ep.W.8")
+    counts = summarize(trace).collectives
+    assert counts["ALLREDUCE"] == 4
+    assert counts["BCAST"] == counts["BARRIER"] == 1
+    ends = trace.ref[trace.kind == Kind.COLLECTIVE_END]
+    sizes = trace.records.size[ends[: len(ends) // 8]] // 8
+    assert sizes.tolist() == [0, 4, 0, 8, 8, 80, 8, 0]
+
+
+def test_ep_has_no_time_steps():
+    with pytest.raises(TraceError, match="EP with 3 time steps: it has none"):
+        nas_traffic("ep.S.4", steps=3)
+
+
+def test_the_recorded_run_of_ft(shared, events_of):
     ours, theirs = nas_trace("ft.S.16"), read_trace(shared / "nas" / "ft.S.16")
     assert nas_traffic("ft.S.16").same_as(traffic_of(theirs))
     assert summarize(ours).collectives == summarize(theirs).collectives
@@ -55,7 +94,7 @@ def test_collectives_of_the_recorded_run(operation, expected):
 
 @pytest.mark.parametrize(("layout", "calls", "ends"), [((1, 16), 417, 384), ((4, 4), 545, 512)])
 def test_events_of_runs_with_slabs_and_with_pencils(layout, calls, ends):
-    counted = Counter(benchmark_of(layout).trace("S", 16).kind.tolist())
+    counted = Counter(in_layout(*layout).trace("S", 16).kind.tolist())
     assert counted == {
         **dict.fromkeys((Kind.ENTER, Kind.LEAVE), calls),
         **dict.fromkeys((Kind.COLLECTIVE_BEGIN, Kind.COLLECTIVE_END), ends),
@@ -88,7 +127,7 @@ def test_more_ranks_than_planes_exchange_in_rows_and_columns(name, p1, p2):
     assert r.size[exchanges].sum() == grid * 3 * (1 + (p1 > 1))
 
 
-def test_there_is_no_point_to_point_traffic():
+def test_ft_has_no_point_to_point_traffic():
     traffic = nas_traffic("ft.E.4194304")
     assert (traffic.ranks, traffic.pairs) == (4194304, 0)
     assert traffic.metadata == {"benchmark": "ft", "class": "E"}
@@ -107,7 +146,7 @@ def test_the_compute_model_spends_the_benchmarks_operations_at_the_rate(name):
 
 
 def test_the_generated_archive_reads_as_it_was_written(tmp_path, events_of):
-    trace = benchmark_of((4, 2)).trace("S", 8, steps=2)
+    trace = in_layout(4, 2).trace("S", 8, steps=2)
     write_trace(trace, tmp_path / "ft.otf2")
     again = read_trace(tmp_path / "ft.otf2")
     assert summarize(again).collectives == summarize(trace).collectives
@@ -130,10 +169,64 @@ def test_wrong_names_are_refused(name, message):
             generate(name)
 
 
-def test_wrong_layouts_rates_and_steps_are_refused():
-    with pytest.raises(TraceError, match="layout 4 x 2: expected 16 ranks in it"):
-        benchmark_of((4, 2)).trace("S", 16)
+def test_wrong_rates_and_steps_are_refused():
     with pytest.raises(TraceError, match="FT at inf flop/s: expected 0 or more"):
         nas_trace("ft.S.4", flops=float("inf"))
     with pytest.raises(TraceError, match="FT with 0 time steps: expected at least 1"):
         nas_traffic("ft.S.4", steps=0)
+
+
+def drawn(keys: int, largest: int) -> list[int]:
+    """Keys as NPB defines them: a quarter of the range times the sum of four numbers in (0, 1)."""
+    x, values = SEED, []
+    for _ in range(keys):
+        total = 0.0
+        for _ in range(4):
+            x = MULTIPLIER * x % 2**46
+            total += x / 2**46
+        values.append(int(largest // 4 * total))
+    return values
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 16, 128])
+def test_ranks_get_the_keys_of_whole_buckets(ranks):
+    p = is_problem("S", ranks)
+    keys = drawn(p.keys, p.largest)
+    keys[1], keys[1 + p.steps] = 1, p.largest - 1  # what the first ranking changes
+    counts = np.bincount(np.array(keys) * p.buckets // p.largest, minlength=p.buckets)
+    got, mine, so_far = [], 0, 0
+    for count in counts.tolist():
+        so_far, mine = so_far + count, mine + count
+        if so_far >= (len(got) + 1) * p.own:
+            got.append(mine)
+            mine = 0
+    got += [0] * (ranks - len(got))
+    assert keys_received(p, ranks)[:2].tolist() == [got, got]
+
+
+@pytest.mark.parametrize(("name", "ranks"), [("S", 1), ("S", 64), ("W", 1024), ("A", 32)])
+def test_all_keys_arrive_in_every_ranking(name, ranks):
+    p = is_problem(name, ranks)
+    received = keys_received(p, ranks)
+    assert received.shape == (p.steps + 1, ranks)
+    assert (received.sum(axis=1) == p.keys).all()
+
+
+def test_what_is_sent_is_what_is_received():
+    trace = nas_trace("is.S.32", steps=3)
+    rows = trace.ref[trace.kind == Kind.COLLECTIVE_END]
+    moved = rows[trace.records.operation[rows] == Collective.ALLTOALLV]
+    assert trace.records.size[moved].sum() == trace.records.received[moved].sum() == 4 * 4 * 2**16
+
+
+def test_every_rank_tells_the_next_one_its_largest_key():
+    traffic = nas_traffic("is.C.256")
+    assert np.array_equal(traffic.dst, traffic.src + 1)
+    assert set(traffic.bytes.tolist()) == {4}
+    assert traffic.messages.sum() == 255
+
+
+def test_more_rankings_than_keys_to_change_are_refused():
+    assert is_problem("S", 128, 255).steps == 255
+    with pytest.raises(TraceError, match="with 256 rankings: expected at most 255"):
+        is_problem("S", 128, 256)

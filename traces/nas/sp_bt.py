@@ -1,39 +1,159 @@
-"""The full programs of NAS SP and BT, call by call; see `multipartition` for the layout.
+"""NAS SP and BT (NPB 3.3-MPI): multi-partition, who sends what to whom, and the full programs.
+
+The n^3 grid is cut into p^3 cells for p^2 ranks; rank i + p * j has the p cells
+((i + c) mod p, (j - c) mod p, c), c = 0..p-1, one in every plane of cells across every axis. Cells
+next to each other along an axis so belong to the same two ranks everywhere: each rank has six
+partners, two an axis, which are three for p = 2. A time step copies the faces of all cells to the
+neighbours, then sweeps along x, y and z: eliminates from cell to cell, substitutes backwards.
 
 Messages go over duplicates of a communicator that was split from MPI_COMM_WORLD, none over
 MPI_COMM_WORLD itself: SETUP has the collectives, SOLVE the sweeps, FACES the copies of faces.
 
-Source: NPB 3.3-MPI, SP and BT: setup_mpi.f, sp.f, bt.f, adi.f, copy_faces.f, x_solve.f, y_solve.f,
-z_solve.f, verify.f.
+Source: NPB 3.3-MPI, SP and BT: make_set.f, define.f, setup_mpi.f, sp.f, bt.f, adi.f, copy_faces.f,
+x_solve.f, y_solve.f, z_solve.f, verify.f.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from math import isqrt
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints, Table
 from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.safety.memory import require_memory
+from hopmap.traces.trace import TraceError
 
-from .multipartition import (
-    FACE_BYTES,
-    Layout,
-    Solver,
-    Work,
-    messages_to_a_partner,
-    multipartition,
-    pairs,
-    partners,
-)
-from .skeleton import Benchmark, Ints, after, bcast, everyone, reduce
+from .skeleton import Benchmark, after, bcast, everyone, parameters_of, reduce, steps_of
 
-Floats = NDArray[np.float64]
-Table = NDArray[np.void]
+FACE_BYTES = 80  # of a grid point on a face: two layers of 5 doubles
+
+
+class Work(NamedTuple):
+    """Operations on a grid point in a time step, by part; sweeps have their own along each axis."""
+
+    rhs: float  # right-hand side, after the faces have come
+    # In the first half of a sweep: before and after a cell needs what its predecessor sends
+    prepare: tuple[float, float, float]
+    eliminate: tuple[float, float, float]
+    # In the second half: after a cell has what its successor sends; and when it is through, while
+    # the next cell's message is on its way
+    substitute: tuple[float, float, float]
+    finish: tuple[float, float, float]
+
+    def total(self) -> float:
+        """Operations of a whole time step on a grid point."""
+        return self.rhs + sum(map(sum, self[1:]))
+
+
+class Solver(NamedTuple):
+    """What SP and BT do not have in common."""
+
+    name: str  # "sp" or "bt"
+    classes: Mapping[str, tuple[int, int]]  # grid edge n and time steps (niter) of each class
+    bcasts: tuple[int, ...]  # bytes of the start-up broadcasts
+    # Bytes that a sweep sends for a point between two cells, forwards and backwards
+    eliminate: int
+    substitute: int
+    # Sweeps send whole buffers, of the largest cell's face and one row more where p divides n;
+    # otherwise the points inside the grid's border
+    padded: bool
+    tagged: bool  # messages of sweeps are tagged by direction and cell, otherwise with 0
+    # Sweeps wait for a message and the one before it at once, otherwise one after the other
+    waitall: bool
+    # Floating-point operations of a time step, NPB's own count ("mflops"): of n^3, n^2, n and 1
+    operations: tuple[float, float, float, float]
+    work: Work  # how the model shares these out
+
+
+class Layout(NamedTuple):
+    """A class on a number of ranks."""
+
+    # Grid edge, time steps, cells in each dimension
+    n: int
+    steps: int
+    p: int
+    points: Ints  # (p,): grid points of a cell in one dimension, by its coordinate there
+    # (p,): those of them that messages of sweeps cover, if they run across this dimension
+    swept: Ints
+
+
+def multipartition(solver: Solver, nas_class: str, ranks: int, steps: int | None = None) -> Layout:
+    """Lay a class out on a square number of ranks, in cells of at least three points an edge."""
+    name = solver.name.upper()
+    n, niter = parameters_of(name, solver.classes, nas_class)
+    p = isqrt(max(ranks, 0))
+    if ranks < 1 or p * p != ranks:
+        below, above = max(p, 1) ** 2, (max(p, 1) + 1) ** 2
+        raise TraceError(
+            f"{name} on {ranks} ranks: expected a square number, like {below} or {above}"
+        )
+    if n // p < 3:
+        raise TraceError(
+            f"{name} class {nas_class} on {ranks} ranks: cells of {n // p} of {n} points an edge: "
+            f"expected at least 3, so at most {(n // 3) ** 2} ranks"
+        )
+    cell = np.arange(p)
+    points = (n // p + (cell < n % p)).astype(np.int64)
+    inside = points - (cell == 0) - (cell == p - 1)
+    swept = np.full(p, n // p + 1, dtype=np.int64) if solver.padded else inside
+    return Layout(n, steps_of(name, steps, niter), p, points, swept)
+
+
+def partners(p: int, i: Any, j: Any) -> tuple[list[Any], list[Any]]:
+    """Successors and predecessors of ranks (i, j) along x, y and z."""
+    after_i, before_i, after_j, before_j = (i + 1) % p, (i - 1) % p, (j + 1) % p, (j - 1) % p
+    return (
+        [after_i + p * j, i + p * after_j, before_i + p * after_j],
+        [before_i + p * j, i + p * before_j, after_i + p * before_j],
+    )
+
+
+def messages_to_a_partner(layout: Layout, steps: int) -> int:
+    """Of a rank to each of its six partners."""
+    # A step before the clock starts, and faces once more for the verification.
+    return steps + 2 + (steps + 1) * (layout.p - 1) if layout.p > 1 else 0
+
+
+def pairs(solver: Solver, layout: Layout, ranks: int) -> list[Ints]:
+    """Traffic of a whole run; time and memory linear in ranks."""
+    p, steps = layout.p, layout.steps
+    j, i = np.divmod(np.arange(ranks, dtype=np.int64), p)
+    messages = np.full(ranks, messages_to_a_partner(layout, steps))
+    rows: list[tuple[Ints, ...]] = []
+    for ends, partner, unit in zip(
+        (p - 1, 0), partners(p, i, j), (solver.eliminate, solver.substitute), strict=True
+    ):
+        for axis in range(3):
+            faces = _between(layout.points, i, j, axis, ends)
+            swept = _between(layout.swept, i, j, axis, ends)
+            volume = (steps + 2) * FACE_BYTES * faces + (steps + 1) * unit * swept
+            rows.append((i + p * j, partner[axis], messages, volume))
+    return [np.concatenate(column) for column in zip(*rows, strict=True)]
+
+
+def _between(extent: Ints, i: Ints, j: Ints, axis: int, end: int) -> Ints:
+    """Area across an axis of each rank's cells in all, but for the one at this end of the axis.
+
+    A cell's extents in the two other dimensions are ``extent`` at its coordinates there.
+    """
+    p = len(extent)
+    t, c = np.ogrid[:p, :p]
+    line: Ints  # cells in all, for a sum or difference of a rank's coordinates
+    if axis == 1:
+        line, at = (extent[(t + c) % p] * extent[c]).sum(axis=1), i
+    else:
+        line, at = (extent[(t - c) % p] * extent[c]).sum(axis=1), j if axis == 0 else (i + j) % p
+    last = ((end - i) % p, (j - end) % p, np.full_like(i, end))[axis]
+    across = [extent[(i + last) % p], extent[(j - last) % p], extent[last]]
+    del across[axis]
+    area: Ints = line[at] - across[0] * across[1]
+    return area
+
 
 SETUP, SOLVE, FACES = 1, 2, 3  # communicators besides MPI_COMM_WORLD
 
@@ -49,7 +169,7 @@ IN_TURN = (Call.ISEND, Call.IRECV, Call.WAIT_SENT, Call.WAIT)
 BYTES_PER_MESSAGE = 280
 
 
-def benchmark_of(solver: Solver, about: str | None) -> Benchmark[Layout]:
+def _benchmark_of(solver: Solver, about: str | None) -> Benchmark[Layout]:
     """Put a solver's benchmark together; `about` describes it.
 
     Its folded trace takes 12 kB times p a rank, whatever the number of steps.
@@ -66,41 +186,25 @@ def benchmark_of(solver: Solver, about: str | None) -> Benchmark[Layout]:
 
 
 class Cells(NamedTuple):
-    """The cells of a rank.
+    """The cells of a rank."""
 
-    Attributes
-    ----------
-    at : ndarray(int64, shape=(3, p))
-        Coordinates.
-    seconds : ndarray(float64, shape=(p,))
-        Time of one operation on all points of the cell.
-    to, from_ : list of int
-        Successors and predecessors of the rank along x, y, z.
-    """
-
-    at: Ints
-    seconds: Floats
+    at: Ints  # (3, p): coordinates
+    seconds: Floats  # (p,): time of one operation on all points of the cell
+    # Successors and predecessors of the rank along x, y, z
     to: list[int]
     from_: list[int]
 
 
 class Sweep(NamedTuple):
-    """One sweep of a rank, half of the solution along an axis.
+    """One sweep of a rank, half of the solution along an axis."""
 
-    Attributes
-    ----------
-    to, from_ : int
-        Partners.
-    tag, size : ndarray(int64, shape=(p,))
-        Of the message that each cell sends on, and of the one that it takes; in their order.
-    ahead, work : ndarray(float64, shape=(p,))
-        Seconds of computation on each cell before and after it waits.
-    """
-
+    # Partners
     to: int
     from_: int
+    # (p,): of the message that each cell sends on, and of the one that it takes; in their order
     tag: Ints
     size: Ints
+    # (p,): seconds of computation on each cell before and after it waits
     ahead: Floats
     work: Floats
 
@@ -115,7 +219,8 @@ def _programs(solver: Solver, layout: Layout, ranks: int, operation: float) -> I
         "take fewer ranks",
     )
     p, c = layout.p, np.arange(layout.p)
-    per_point = solver.operations(layout.n) / layout.n**3 / solver.work.total()
+    operations = sum(f * layout.n**k for f, k in zip(solver.operations, (3, 2, 1, 0), strict=True))
+    per_point = operations / layout.n**3 / solver.work.total()
     for rank in range(ranks):
         j, i = divmod(rank, p)
         at = np.stack([(i + c) % p, (j - c) % p, c])
@@ -251,20 +356,16 @@ def _sweep_calls(form: tuple[Call, ...], sweep: Sweep, rest: float) -> tuple[Tab
     return table, float(before[-1])
 
 
-SP_ABOUT = """NAS SP (NPB 3.3-MPI): who sends what to whom, in closed form and as the full program.
+SP_ABOUT = """\
+NAS SP (NPB 3.3-MPI): who sends what to whom, in closed form and as the full program.
 
-ADI on an n^3 grid, with scalar pentadiagonal systems along each axis; see `multipartition` for
-the layout. A sweep sends 22 doubles for each point between two cells when it eliminates, 10 when it
-substitutes. Checked message for message against recorded runs.
+ADI on an n^3 grid, with scalar pentadiagonal systems along each axis. A sweep sends 22 doubles for
+each point between two cells when it eliminates, 10 when it substitutes. Checked message for message
+against recorded runs.
 
 Source: NPB 3.3-MPI, SP: sp.f, setup_mpi.f, make_set.f, adi.f, copy_faces.f, x_solve.f to z_solve.f,
 verify.f.
 """
-
-
-def sp_operations(n: int) -> float:
-    """Floating-point operations of a time step, NPB's own count (sp.f, "mflops")."""
-    return 881.174 * n**3 - 4683.91 * n**2 + 11484.5 * n - 19272.4
 
 
 SP = Solver(
@@ -284,7 +385,7 @@ SP = Solver(
     padded=False,
     tagged=False,
     waitall=True,
-    operations=sp_operations,
+    operations=(881.174, -4683.91, 11484.5, -19272.4),
     # Counted in the loops of rhs.f, txinvr.f and add.f; lhsx.f; x_solve.f; ninvr.f, pinvr.f and
     # tzetar.f: 874 in all, against 881 in the formula.
     work=Work(
@@ -296,23 +397,18 @@ SP = Solver(
     ),
 )
 
-SP_BENCHMARK = benchmark_of(SP, SP_ABOUT)
+SP_BENCHMARK = _benchmark_of(SP, SP_ABOUT)
 
-BT_ABOUT = """NAS BT (NPB 3.3-MPI): who sends what to whom, in closed form and as the full program.
+BT_ABOUT = """\
+NAS BT (NPB 3.3-MPI): who sends what to whom, in closed form and as the full program.
 
-ADI on an n^3 grid, with systems of 5x5 blocks along each axis; see `multipartition` for the
-layout. A sweep sends a block and a vector for each point between two cells when it eliminates, a
-vector when it substitutes, always in buffers for n div p + 1 points an edge. Checked message for
-message against recorded runs.
+ADI on an n^3 grid, with systems of 5x5 blocks along each axis. A sweep sends a block and a vector
+for each point between two cells when it eliminates, a vector when it substitutes, always in buffers
+for n div p + 1 points an edge. Checked message for message against recorded runs.
 
 Source: NPB 3.3-MPI, BT: bt.f, setup_mpi.f, make_set.f, adi.f, copy_faces.f, x_solve.f to z_solve.f,
 verify.f.
 """
-
-
-def bt_operations(n: int) -> float:
-    """Floating-point operations of a time step, NPB's own count (bt.f, "mflops")."""
-    return 3478.8 * n**3 - 17655.7 * n**2 + 28023.7 * n
 
 
 BT = Solver(
@@ -332,7 +428,7 @@ BT = Solver(
     padded=True,
     tagged=True,
     waitall=False,
-    operations=bt_operations,
+    operations=(3478.8, -17655.7, 28023.7, 0.0),
     # Counted in the loops of rhs.f and add.f; x_solve.f and solve_subs.f: 3,565 in all, against
     # 3,479 in the formula.
     work=Work(
@@ -344,4 +440,4 @@ BT = Solver(
     ),
 )
 
-BT_BENCHMARK = benchmark_of(BT, BT_ABOUT)
+BT_BENCHMARK = _benchmark_of(BT, BT_ABOUT)
