@@ -93,7 +93,7 @@ class NasSource(Source):
 
 def open_benchmark(text: str, _: Path | None) -> NasSource:
     """Return the source that a benchmark's name is."""
-    benchmark, _, ranks = text.split(".")
+    benchmark, ranks = text.split(".")[::2]
     if benchmark.lower() not in BENCHMARKS:
         raise TraceError(
             f"{text}: {benchmark} cannot be generated: expected one of "
