@@ -54,9 +54,9 @@ from .orders.node_orders import rcm as rcm
 from .orders.node_orders import sweep as sweep
 from .partitions.hierarchical import bottomup as bottomup
 from .partitions.hierarchical import topdown as topdown
+from .partitions.hierarchical import treematch as treematch
 from .partitions.integrated import integrated as integrated
 from .partitions.pacmap import pacmap as pacmap
-from .partitions.treematch import treematch as treematch
 from .pipeline import Stage as Stage
 from .pipeline import map_ranks as map_ranks
 from .pipeline import parse_pipeline as parse_pipeline

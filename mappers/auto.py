@@ -8,16 +8,22 @@
 3. Rounds of annealing: from a start, hot; then from the best so far, warm; and so on. How many
    rounds and how hot follows from how many proposals a rank the budget allows: with few a single
    cool one, for a hot round that is cut short is worse than its start. On hierarchies the ranks
-   of some subsystems are split anew, level by level (see `ruin_recreate`), and then annealed cold.
+   of some subsystems are split anew, level by level (see `ruin_and_recreate`), and then annealed
+   cold.
 4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
 5. On at most `FEW` slots, of dense traffic `FEW_IF_DENSE`, most of each round is for iterated tabu
    search from the best, which looks at every exchange in every step (see `tabu`).
 
 Where the objective is no sum over pairs, all this for hop-bytes is the first part of another
-portfolio, see `auto_objectives`.
+portfolio. `max_link_load`: the mappings that the portfolio for hop-bytes meets, and rounds of
+`congestion` from those with the least load. Any function of the mapping: that portfolio spends part
+of the budget on candidates, the function is asked about some of them, and the best is where
+`descend` begins. Where a function has an `estimate`, a cheaper function that sorts mappings much as
+it does, another part is for descending by that, and it says which candidates the function is asked
+about.
 
-It stops where the cost reaches a lower bound (see `bounds`), at the end of its budget, and without
-any budget after a round that gains less than `STALE`. `Portfolio.stopped` says which.
+It stops where the cost reaches a lower bound, at the end of its budget, and without any budget
+after a round that gains less than `STALE`. `Portfolio.stopped` says which.
 
 Nothing is ever lost: the best mapping met is what is returned, also at the end of the time or on
 Ctrl-C. `portfolio` says what every step reached; `auto` logs the same lines (logger
@@ -30,28 +36,29 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.mappers.bisections.multilevel import exchange_blocks
-from hopmap.mappers.bisections.recursive_bisection import bisected
-from hopmap.mappers.bisections.ruin_recreate import ruin_and_recreate, spans_of
+from hopmap.mappers.bisections.recursive_bisection import bisected, ruin_and_recreate, spans_of
 from hopmap.mappers.cartesian.fold import best_fold
 from hopmap.mappers.cartesian.grid import Grid, known_grid
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
+from hopmap.mappers.exchanges.hill_climbing import EVALUATIONS, Valued, best_of, climb, function_of
 from hopmap.mappers.exchanges.tabu import iterated_tabu
+from hopmap.mappers.loads.congestion import congestion, load_bound
 from hopmap.mappers.orders.curves import gray, hilbert, peano, scan
 from hopmap.mappers.orders.node_orders import sweep
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .auto_objectives import Portfolio, Step, portfolio_of_function, portfolio_of_loads
-from .bounds import lower_bound
 from .mapper import MapperFunction, mapper
-from .objectives import LOAD, LoadName, ObjectiveName, with_free_slots
-from .stop import Budget, Reason, Watch, keeping
+from .objectives import LOAD, Function, LoadName, ObjectiveName, lower_bound, with_free_slots
+from .stop import Budget, Interrupted, Reason, Watch, keeping
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +83,35 @@ FEW, FEW_IF_DENSE = 64, 128  # slots for which a step that looks at every exchan
 DENSE = 0.25  # mean peers of a rank, as a part of the slots
 TABU, TABU_IF_DENSE = 0.7, 0.9  # part of a round that is for such steps
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
+
+PER_RANK_OF_LOADS = 4_000  # proposals for link loads without any budget
+SUMS = 0.25  # part of the budget for hop-bytes
+ROUNDS_OF_LOADS = 2  # of `congestion`: the least load met, then the best of all
+CANDIDATES = 0.3  # part of the time before a function is asked
+ASKED = 12  # candidates
+ESTIMATED = 0.2  # part of the time, or evaluations as often, that is for an estimate
+PER_EVALUATION = 4
+
+
+class Step(NamedTuple):
+    """What a member of the portfolio reached."""
+
+    member: str
+    value: float  # of the objective, after this step
+    best: float  # best value so far
+    moves: int  # proposals made so far; where mappings are evaluated one by one, evaluations
+    seconds: float  # since the beginning
+
+
+class Portfolio(NamedTuple):
+    """The best mapping, and what led to it."""
+
+    mapping: Mapping  # shape (ranks,)
+    steps: list[Step]
+    met: list[Mapping]  # the mapping after each step
+    # why it stopped: a lower bound is reached, a round gained next to nothing, or all that was to
+    # be spent is
+    stopped: Reason = "budget"
 
 
 @mapper("auto", source="this project")
@@ -116,21 +152,15 @@ def portfolio(
     stop: Budget,
 ) -> Portfolio:
     """See `auto`; with the steps."""
-    if callable(objective) or objective == LOAD:
-
-        def hop_bytes(start: Mapping, part: Budget) -> Portfolio:
-            return portfolio(traffic, topology, rng=rng, initial=start, stop=part)
-
-        start = sweep(traffic, topology) if initial is None else initial
-        if not callable(objective):
-            return portfolio_of_loads(traffic, topology, start, hop_bytes, stop, rng)
-        return portfolio_of_function(objective, traffic, topology, start, hop_bytes, stop, rng)
+    order = sweep(traffic, topology)
+    start = order if initial is None else initial
+    if callable(objective):
+        return _portfolio_of_function(objective, traffic, topology, start, stop, rng)
+    if objective == LOAD:
+        return _portfolio_of_loads(traffic, topology, start, stop, rng)
     watch, moves = stop.watch(), stop.moves
     watch.total = moves
-    order = sweep(traffic, topology)
-    search = AnnealingSearch(
-        traffic, topology, order if initial is None else initial, objective, rng, watch
-    )
+    search = AnnealingSearch(traffic, topology, start, objective, rng, watch)
     grid = known_grid(traffic)
     search.bound = lower_bound(search.model, topology, grid and grid.coords)
     steps: list[Step] = []
@@ -286,3 +316,85 @@ def _hot(per_rank: float, fresh: bool) -> float:
     if per_rank < ROUND or not fresh:
         return 0.2
     return 0.35
+
+
+def _portfolio_of_loads(
+    traffic: Traffic, topology: Topology, start: Mapping, stop: Budget, rng: np.random.Generator
+) -> Portfolio:
+    """Lower the load of the busiest link."""
+    watch, value = stop.watch(), function_of(LOAD, traffic, topology)
+    valued = Valued(value, None, Watch())
+    stop = replace(stop, moves=stop.moves_or(PER_RANK_OF_LOADS * traffic.ranks))
+    steps: list[Step] = []
+    met: list[Mapping] = []
+
+    def note(member: str, node_of: Mapping) -> None:
+        met.append(node_of)
+        _note(steps, member, valued(node_of), valued, watch)
+
+    try:
+        note("given order", start)
+        sums = portfolio(traffic, topology, rng=rng, initial=start, stop=stop.part(SUMS))
+        for step, node_of in zip(sums.steps[1:], sums.met[1:], strict=True):
+            note(step.member, node_of)
+        note("best hop-bytes", sums.mapping)
+        starts = sorted(met, key=valued.function)[: ROUNDS_OF_LOADS - 1]
+        bound = load_bound(traffic, topology)
+        for k in range(ROUNDS_OF_LOADS if valued.best_value > bound else 0):
+            left = watch.left()
+            round_ = stop.part((1 - SUMS) / ROUNDS_OF_LOADS)
+            if left is not None:
+                round_ = replace(round_, seconds=left / (ROUNDS_OF_LOADS - k))
+            first = starts[k] if k < len(starts) else best_of(valued, start)
+            made = congestion(traffic, topology, rng=rng, initial=first, stop=round_)
+            note("congestion", made)
+    except KeyboardInterrupt as end:
+        if isinstance(end, Interrupted):
+            valued(end.mapping)
+        raise Interrupted(best_of(valued, start)) from None
+    reason: Reason = "optimal" if valued.best_value <= bound else "budget"
+    return Portfolio(best_of(valued, start), steps, met, reason)
+
+
+def _portfolio_of_function(
+    function: Function,
+    traffic: Traffic,
+    topology: Topology,
+    start: Mapping,
+    stop: Budget,
+    rng: np.random.Generator,
+) -> Portfolio:
+    """Lower any function of the mapping, in so many evaluations."""
+    watch, evaluations = stop.watch(), stop.evaluations_or(EVALUATIONS)
+    valued = Valued(function, evaluations, watch)
+    steps: list[Step] = []
+    met: list[Mapping] = []
+    with keeping(lambda: best_of(valued, start)):
+        if valued.over():
+            return Portfolio(start, steps, met)
+        _note(steps, "given order", valued(start), valued, watch)
+        met.append(start)
+        found = _portfolio_of_loads(traffic, topology, start, stop.part(CANDIDATES), rng)
+        candidates = list(zip([step.member for step in found.steps], found.met, strict=True))
+        # The last are the most refined: of link loads, then of hop-bytes, then the orders.
+        if hasattr(function, "estimate"):
+            calls = None if evaluations is None else PER_EVALUATION * evaluations
+            cheap = Valued(function.estimate, calls, stop.part(ESTIMATED).watch())
+            of = {id(node_of): cheap(node_of) for _, node_of in candidates}
+            climb(cheap, traffic, topology, best_of(cheap, start), cheap.best_value, rng)
+            candidates[1:] = sorted(candidates[1:], key=lambda each: -of[id(each[1])])
+            candidates.append(("descend by estimate", best_of(cheap, start)))
+        for member, node_of in candidates[:0:-1][:ASKED]:
+            if valued.over():
+                break
+            met.append(node_of)
+            _note(steps, member, valued(node_of), valued, watch)
+        climb(valued, traffic, topology, best_of(valued, start), valued.best_value, rng)
+        met.append(best_of(valued, start))
+        _note(steps, "descend", valued.best_value, valued, watch)
+    return Portfolio(best_of(valued, start), steps, met)
+
+
+def _note(steps: list[Step], member: str, value: float, valued: Valued, watch: Watch) -> None:
+    steps.append(Step(member, value, valued.best_value, valued.calls, watch.now() - watch.begin))
+    log.info("%s: %.6g, best %.6g, %d evaluations, %.2f s", *steps[-1])

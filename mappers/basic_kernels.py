@@ -1,4 +1,4 @@
-"""Compiled sorting, grouping, parts of graphs, random numbers and a power.
+"""Compiled sorting, grouping, graphs and parts of them, random numbers and a power.
 
 numba's own sorts take a second to compile. Random numbers have a state of their own, a uint64 that
 is never zero: xorshift64*. Source: Vigna, An experimental exploration of Marsaglia's xorshift
@@ -7,13 +7,23 @@ generators, scrambled, ACM TOMS 42 (2016).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.arrays import Ints
 from hopmap.compilation import njit, subroutine
+
+
+class Graph(NamedTuple):
+    """Undirected weighted graph, every edge listed at both ends."""
+
+    # shape (vertices + 1,): neighbours of vertex v are ``peer[indptr[v]:indptr[v + 1]]``
+    indptr: Ints
+    # peer, weight: shape (2 * edges,): the neighbours and the weights of the edges; no loops
+    peer: Ints
+    weight: NDArray[Any]
 
 
 @subroutine
@@ -60,7 +70,7 @@ def grouped(block: NDArray[Any], blocks: int) -> tuple[Ints, Ints]:
 @njit
 def contract(
     indptr: Ints, peer: Ints, weight: NDArray[Any], group: NDArray[Any], groups: int
-) -> tuple[Ints, Ints, NDArray[Any]]:
+) -> Graph:
     """Graph of the groups: pairs of the same two groups added up, those within left out."""
     starts, members = grouped(group, groups)
     new_indptr = np.zeros(groups + 1, dtype=np.int64)
@@ -84,13 +94,11 @@ def contract(
                 else:
                     new_weight[slot[h]] += weight[i]
         new_indptr[g + 1] = count
-    return new_indptr, new_peer[:count], new_weight[:count]
+    return Graph(new_indptr, new_peer[:count], new_weight[:count])
 
 
-@subroutine
-def within(
-    indptr: Ints, peer: Ints, weight: NDArray[Any], here: Ints, local: Ints
-) -> tuple[Ints, Ints, NDArray[Any]]:
+@njit
+def within(indptr: Ints, peer: Ints, weight: NDArray[Any], here: Ints, local: Ints) -> Graph:
     """Graph of some vertices, numbered as they come; `local` is scratch, -1 everywhere."""
     entries = 0
     for k in range(len(here)):
@@ -109,7 +117,7 @@ def within(
         sub_indptr[k + 1] = used
     for u in here:
         local[u] = -1
-    return sub_indptr, sub_peer[:used], sub_weight[:used]
+    return Graph(sub_indptr, sub_peer[:used], sub_weight[:used])
 
 
 @subroutine

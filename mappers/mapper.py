@@ -194,10 +194,9 @@ DEFINED_IN = {
     "loads.congestion": "congestion relieve",
     "orders.curves": "gray hilbert peano scan",
     "orders.node_orders": "identity random random_sampling rcm sweep",
-    "partitions.hierarchical": "bottomup topdown",
+    "partitions.hierarchical": "bottomup topdown treematch",
     "partitions.integrated": "integrated",
     "partitions.pacmap": "pacmap",
-    "partitions.treematch": "treematch",
 }
 """Module of hopmap's own mappers: each is imported only when one of them is asked for.
 

@@ -111,7 +111,7 @@ KERNELS = [
 
 def test_compiled_modules_import_from_where_things_are_defined():
     """From a package that hands names on, a change would not be seen."""
-    assert len(KERNELS) > 40
+    assert len(KERNELS) > 30
     for file in KERNELS:
         known = sources_of(file)
         for node in ast.parse(file.read_text(encoding="utf-8")).body:

@@ -13,7 +13,7 @@ from hopmap.mappers import map_ranks
 from hopmap.scenarios.results.query import query
 from hopmap.scenarios.sweep.workers import Workers, share
 from hopmap.topologies import topology_from_spec
-from hopmap.topologies.readers.slurm_files import from_slurm_yaml
+from hopmap.topologies.readers.slurm import from_slurm_yaml
 from hopmap.traces import hypergraph_of, nas_traffic, partition_hypergraph, pattern_of
 from hopmap.traces.patterns.spmv import _mtkahypar
 from support import DATA, ROOT

@@ -252,8 +252,8 @@ def rerouted(topology: Topology, down: NDArray[np.bool_], where: str) -> Topolog
 
     Messages begin with `where`: of a node that is cut off, or too many nodes.
     """
-    from .failure_kernels import routes_met, ways_round
     from .graph_kernels import DetourRouter
+    from .routing import routes_met, ways_round
 
     nodes = topology.nodes
     if nodes > MOST:

@@ -95,7 +95,7 @@ def place_by_levels(
 
     Moves and seconds are shared by the levels, half of what is left to each coarser one.
     """
-    from . import multilevel_kernels
+    from . import block_moves_kernels
 
     nodes, layers = slot_layers(search.model, search.topology)
     slots = search.topology.slots
@@ -109,7 +109,7 @@ def place_by_levels(
         if place is None:
             place = rng.permutation(groups).astype(np.int64)
         if groups <= MOST and not search.watch.over():
-            hops = multilevel_kernels.group_hops(
+            hops = block_moves_kernels.group_hops(
                 search.model.router, slot_nodes, level.starts, 4, scale
             )
             model = CostModel(table_router(hops), HOPS, level.indptr, level.peer, level.weight)
@@ -161,7 +161,7 @@ def slot_layers(model: CostModel, topology: Topology) -> tuple[Ints, list[Ints]]
 
 def exchange_blocks(search: AnnealingSearch, proposals: int) -> None:
     """Let whole blocks of nodes exchange their ranks, large ones first, where that gains."""
-    from . import multilevel_kernels
+    from . import block_moves_kernels
 
     if not len(search.assignment.active) or search.done():
         return
@@ -175,7 +175,7 @@ def exchange_blocks(search: AnnealingSearch, proposals: int) -> None:
         tries = max(1, proposals // len(layers) * (len(starts) - 1) // len(order))
         while tries > 0 and not search.done():
             some = min(tries, max(1, (len(starts) - 1) * 10))
-            saved = multilevel_kernels.move_blocks(
+            saved = block_moves_kernels.move_blocks(
                 search.model, search.assignment, order, starts, 0.0, some
             )
             tries -= some

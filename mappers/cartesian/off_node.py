@@ -5,7 +5,7 @@ sum, and what leaves the worst node. Each direction counts by itself, as in ``ev
 
 `refine` lowers them in rounds. Every other round starts from the best so far, those between from
 the given mappings, best first. A round throws the ranks of a few nodes together and splits them
-anew (`ruin_recreate_kernels`), again and again: that lowers the sum far more than exchanges do in
+anew (`block_moves_kernels`), again and again: that lowers the sum far more than exchanges do in
 the same time, and knows no worst node. Then it anneals by exchanges (`off_node_kernels`), which
 know both: nearly cold where the sum comes first, longer and hotter where the worst node does.
 Temperatures of exchanges are in units of the mean increase that is proposed at the start. With few
@@ -153,7 +153,7 @@ def ruin_and_recreate(
     rng: np.random.Generator,
 ) -> None:
     """Split the ranks of a few nodes anew, ever colder, for so long; `places` change in place."""
-    from hopmap.mappers.bisections.ruin_recreate_kernels import recreate
+    from hopmap.mappers.bisections.block_moves_kernels import recreate
 
     weight = (peers.sent + peers.got).astype(np.float64)
     if nodes < 2 or not len(weight):

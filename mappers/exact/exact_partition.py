@@ -4,8 +4,8 @@ Ranks join nodes row by row, a row being what lies across the longest dimension.
 cost depends on the nodes of those ranks alone that have peers to come (the border), on how full
 every node is and, for the worst node, on what leaves each so far; nodes of one size are alike. Of
 all partial partitions that agree in that the cheapest are kept, none that cannot become better than
-the mapping to begin with (`exact_bounds`). What is left at the end is the optimum, or else that
-mapping was. Nothing is assumed of the shapes of parts, which may fall apart.
+the mapping to begin with (`Ahead`). What is left at the end is the optimum, or else that mapping
+was. Nothing is assumed of the shapes of parts, which may fall apart.
 
 Time and memory grow exponentially with the border, and what is too large is refused. All grids up
 to 6 x 6 with 5 points on 2 to 6 nodes take a second at most each, so does 8 x 8 on 4. Borders are
@@ -17,6 +17,7 @@ bounds are ours.
 
 from __future__ import annotations
 
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,15 +32,15 @@ from hopmap.mappers.stop import Moves
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .exact_partition_bounds import Ahead, Row, row_of
-
 if TYPE_CHECKING:
     from hopmap.mappers.cartesian.off_node_kernels import Peers
+
 
 MOST_RANKS = 64
 MOST_NODES = 127  # numbers of an int8
 MOST = 4_000_000  # partial partitions
 LEADERS = 8  # partial partitions that another one is compared with
+NEVER = 2**40  # there is no room for its ranks
 
 
 class Limits(NamedTuple):
@@ -230,3 +231,106 @@ def _too_large(what: str) -> MappingError:
         f"mapper exact_partition: {what}: expected a small grid, like 6x6 on six nodes, or on "
         "three if it is periodic both ways or 4x3x3"
     )
+
+
+class Row(NamedTuple):
+    """Ranks of a row, and the least that a step between rows, or within one, costs."""
+
+    length: int
+    # down, along: of both directions in sum, and of one: for steps to the next row and within a row
+    down: tuple[int, int]
+    along: tuple[int, int]
+
+
+def row_of(peers: Peers, order: Ints, length: int, *, flat: bool) -> Row:
+    """Row of ranks that are placed in that order; steps within it count in flat grids only."""
+
+    def least(pairs: list[tuple[int, int]]) -> tuple[int, int]:
+        costs = []
+        for one, other in pairs:
+            at = slice(peers.indptr[one], peers.indptr[one + 1])
+            is_it = peers.peer[at] == other
+            sent, got = int(peers.sent[at][is_it].sum()), int(peers.got[at][is_it].sum())
+            costs.append((sent + got, min(sent, got)))
+        return min((c[0] for c in costs), default=0), min((c[1] for c in costs), default=0)
+
+    rows = order.reshape(-1, length)
+    down = list(zip(rows[:-1].ravel().tolist(), rows[1:].ravel().tolist(), strict=True))
+    along = list(zip(rows[:, :-1].ravel().tolist(), rows[:, 1:].ravel().tolist(), strict=True))
+    return Row(length, least(down), least(along) if flat else (0, 0))
+
+
+class Ahead:
+    """What a partial partition will cost yet, at least: after so many ranks are placed, of so many.
+
+    `slots` fit on each node. The part of a node that is still to be placed lies in some R rows and
+    C columns, with R * C at least its ranks. A row or a column with m nodes is cut m - 1 times; so
+    over all nodes the rows that are not full are cut sum(R) - rows times, and the columns alike, a
+    node also counting in the columns that have reached it, where they go on. With all nodes at
+    their least R + C that is a bound of the sum. A node by itself is left at least once in each of
+    its rows and columns that it does not take to the end.
+    """
+
+    def __init__(self, row: Row, placed: int, slots: Ints, ranks: int) -> None:
+        self.row, self.placed, self.slots = row, placed, slots
+        self.spare = int(slots.sum()) - ranks
+        self.rows = -(-(ranks - placed) // row.length)  # with ranks to come
+        self.begun = placed % row.length > 0
+        room = range(int(slots.max()) + 1)
+        columns = range(row.length + 1)
+        self._sum = np.array([
+            [[self._least_sum(r, c, last) for last in (0, 1)] for c in columns] for r in room
+        ])  # fmt: skip
+        self._each = np.array([[self._least_each(r, c) for c in columns] for r in room])
+
+    def _shapes(self, room: int) -> list[tuple[int, int]]:
+        """Rows and columns of the ranks that a node has yet to get; all but the spare ones."""
+        need = max(room - self.spare, 0)
+        if need == 0:
+            return [(0, 0)]
+        every = product(range(1, self.rows + 1), range(1, self.row.length + 1))
+        return [(r, c) for r, c in every if r * c >= need]
+
+    def _least_sum(self, room: int, columns: int, last: int) -> int:
+        down, along = self.row.down[0], self.row.along[0]
+        return min(
+            (along * max(r, last) + down * max(c, columns) for r, c in self._shapes(room)),
+            default=NEVER,
+        )
+
+    def _least_each(self, room: int, columns: int) -> int:
+        down, along = self.row.down[1], self.row.along[1]
+        rest = self.rows - self.begun  # ranks to come in the shortest column
+        costs = []
+        for r, c in self._shapes(room):
+            # In the first row, columns that nobody has reached may become its own altogether.
+            through = columns if self.placed >= self.row.length else max(c, columns)
+            if rest > 0:
+                through = min(through, room // rest)
+            whole = room // self.row.length if c == self.row.length else 0
+            sides = max(r - self.begun - whole, 0)
+            costs.append(along * sides + down * (max(c, columns) - through))
+        return min(costs, default=NEVER)
+
+    def _reached(self, node: Ints8, used: Ints) -> Ints:
+        """Columns that have reached each node."""
+        columns = np.zeros_like(used)
+        every = np.arange(len(used))
+        for t in range(max(self.placed - self.row.length, 0), self.placed):
+            columns[every, node[:, t]] += 1
+        return columns
+
+    def sum(self, node: Ints8, used: Ints) -> Ints:
+        """Least that will leave all nodes, shape (rows,)."""
+        last = np.zeros_like(used)
+        if self.begun:
+            last[np.arange(len(used)), node[:, self.placed - 1]] = 1
+        found: Ints = self._sum[self.slots - used, self._reached(node, used), last].sum(axis=1)
+        there = self.row.along[0] * self.rows + self.row.down[0] * self.row.length
+        more: Ints = np.maximum(found - there, 0)
+        return more
+
+    def each(self, node: Ints8, used: Ints) -> Ints:
+        """Least that will leave each node, shape (rows, nodes)."""
+        found: Ints = self._each[self.slots - used, self._reached(node, used)]
+        return found

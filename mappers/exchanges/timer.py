@@ -36,7 +36,7 @@ In hierarchies (`tree:S@D`) a digit counts with the cost of its link, so that Co
 from __future__ import annotations
 
 import warnings
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -47,15 +47,11 @@ from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots
 from hopmap.mappers.options import Count
 from hopmap.mappers.stop import Stop, keeping
-from hopmap.topologies import (
-    Mapping,
-    MappingError,
-    PartialCube,
-    Topology,
-    TopologyError,
-    partial_cube,
-)
+from hopmap.topologies import Mapping, MappingError, Topology, TopologyError
 from hopmap.traces import Traffic
+
+if TYPE_CHECKING:
+    from hopmap.topologies import PartialCube
 
 LARGEST = 2**31  # digits of all labels together, 256 MiB
 
@@ -96,6 +92,8 @@ def timer(
     objective : {"hop_bytes", "hop_messages"}
         Weights of Coco.
     """
+    from hopmap.topologies import partial_cube
+
     from .timer_kernels import swapped, values
 
     try:

@@ -17,7 +17,6 @@ rank. Memory is linear.
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -27,13 +26,12 @@ from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.options import CountOrZero
-from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .minmd import centre
+from .minmd import announce_quadratic, centre, first_node
 
 Weight: TypeAlias = Literal["bytes", "messages"]
-MANY = 2**15  # ranks from which on quadratic time is worth a warning
 
 
 @mapper("greedy", source="Hoefler, Snir 2011")
@@ -220,32 +218,10 @@ def topo_aware(
     return node_of
 
 
-def first_node(name: str, topology: Topology, start: int | None) -> int:
-    """Return the given node, or the middle of the machine; raise where there is no such node."""
-    if start is None:
-        return centre(topology)
-    if start >= topology.nodes:
-        raise MappingError(
-            f"mapper {name}: start={start}: expected a node of {topology.spec}, "
-            f"0 to {topology.nodes - 1}"
-        )
-    return start
-
-
 def _heaviest_first(model: CostModel, ranks: int) -> Ints:
     """Ranks by their traffic, the most first, equal ones in order."""
     before = np.concatenate(([0], np.cumsum(model.weight)))
     return np.argsort(-np.diff(before[model.indptr[: ranks + 1]]), kind="stable")
-
-
-def announce_quadratic(name: str, ranks: int) -> None:
-    """Warn where a construction whose time grows with the square of the ranks has very many."""
-    if ranks > MANY:
-        warnings.warn(
-            f"mapper {name}: time grows with the square of the ranks, and {ranks} are more than "
-            f"{MANY}: topdown takes far less",
-            stacklevel=3,
-        )
 
 
 def _most_connected_first(

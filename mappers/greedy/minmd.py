@@ -34,6 +34,7 @@ It fills the slots of a node at once; O(ranks * (ranks + nodes * peers)).
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal
 
 import numpy as np
@@ -47,6 +48,7 @@ from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.traces import Traffic
 
 ALIKE = 1.5
+MANY = 2**15  # ranks from which on quadratic time is worth a warning
 
 
 @mapper(
@@ -73,7 +75,7 @@ def minmd(
     order : {"printed", "maplib"}
         Of pairs and of the search for a free node: as printed, or as the authors' code has it.
     """
-    from . import minmd_kernels
+    from . import greedy_kernels, most_connected_kernels
 
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     if rule == "connected":
@@ -81,7 +83,7 @@ def minmd(
             raise MappingError("mapper minmd: order=maplib: expected it without rule=connected")
         model = cost_model(traffic, topology, f"hop_{weight}", few=True)
         model = model._replace(weight=alike(model.weight))
-        minmd_kernels.place_connected(model, topology.slots, node_of)
+        most_connected_kernels.place_connected(model, topology.slots, node_of)
         return node_of
     last_first = order == "maplib"
     if last_first:
@@ -95,7 +97,7 @@ def minmd(
         links = np.argsort(topology.link_from, kind="stable")
     vertices = max(topology.nodes, int(topology.link_to.max(initial=-1)) + 1)
     indptr = np.searchsorted(topology.link_from[links], np.arange(vertices + 1)).astype(np.int64)
-    minmd_kernels.place_pairs(
+    greedy_kernels.place_pairs(
         indptr, topology.link_to[links], topology.slots, centre(topology), last_first, ends, node_of
     )
     return node_of
@@ -126,6 +128,28 @@ def centre(topology: Topology) -> int:
     return candidates[int(np.argmin(sums))]
 
 
+def first_node(name: str, topology: Topology, start: int | None) -> int:
+    """Return the given node, or the middle of the machine; raise where there is no such node."""
+    if start is None:
+        return centre(topology)
+    if start >= topology.nodes:
+        raise MappingError(
+            f"mapper {name}: start={start}: expected a node of {topology.spec}, "
+            f"0 to {topology.nodes - 1}"
+        )
+    return start
+
+
+def announce_quadratic(name: str, ranks: int) -> None:
+    """Warn where a construction whose time grows with the square of the ranks has very many."""
+    if ranks > MANY:
+        warnings.warn(
+            f"mapper {name}: time grows with the square of the ranks, and {ranks} are more than "
+            f"{MANY}: topdown takes far less",
+            stacklevel=3,
+        )
+
+
 def pairs_as_popped(traffic: Traffic, weight: Ints) -> Ints:
     """Ranks of every pair that talks, shape (pairs, 2), in the order in which MapLib places them.
 
@@ -135,7 +159,7 @@ def pairs_as_popped(traffic: Traffic, weight: Ints) -> Ints:
         Of the directed pairs of `traffic`; a pair's two directions are added, as MapLib does. Pairs
         without weight and messages to oneself are no pairs.
     """
-    from .minmd_kernels import list_partners, listed_by_hash
+    from .greedy_kernels import list_partners, listed_by_hash
 
     talks = weight > 0
     src, dst = traffic.src[talks].astype(np.int64), traffic.dst[talks].astype(np.int64)

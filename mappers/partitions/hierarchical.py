@@ -1,4 +1,4 @@
-"""Traffic split along the hierarchy of the machine: `topdown`, and `bottomup`.
+"""Traffic along the hierarchy of the machine: `topdown`, `bottomup`, and `treematch`.
 
 Source: Schulz, Traeff and von Kirchbach, Better process mapping and sparse quadratic assignment,
 section 3.1. Top-down, the ranks are partitioned into one block for each of the largest subsystems,
@@ -18,18 +18,43 @@ number neighbours close together, and partitioners number their blocks so (in_or
 
 On trees, fat trees, clusters and dragonflies; a dragonfly's groups count as equally far apart.
 Partitioning takes nearly all of the time; memory is linear in ranks and pairs.
+
+TreeMatch goes from the bottom up, too. Sources: Jeannot, Mercier and Tessier, Process placement in
+multicore clusters: algorithmic issues and practical techniques (TPDS 2014), algorithms 1 and 2, and
+what Open MPI 5 makes of them (`3rd-party/treematch`). Where the number of vertices is no multiple
+of the arity k, silent ones are added; the vertices are split into groups of k that talk little to
+the outside; groups become the vertices of the next level. The tree of groups is then laid on the
+machine from left to right. How a level is grouped, as in Open MPI:
+
+| groups to choose from | k | grouping |
+|---|---|---|
+| up to 30,000 | any | all are listed, and independent ones picked in four orders |
+| more | 2 | the heaviest pairs first |
+| more | 3 to 5 | group after group, the best of the first ten or more sets of the vertices left |
+| more | above 5 | the best of ten partitions, each grown from random vertices, one a group |
+
+The four orders: as they come (with a credit of 0.1 %), cheapest first, dearest last, and by the
+cost of the groups they exclude over their own. The fourth row alone is random.
+
+With divide=true an arity is split into factors 3 and 2 first, as Open MPI's tm_optimize_topology
+does before it maps.
+
+Ties are those of a merge sort that takes the later of two equals first, as glibc's qsort did with
+TreeMatch's comparison. Open MPI's time limits of 0.1 s are left out: a seed gives one result. Costs
+of levels play no part. Memory is linear but for the 30,000 groups; time nearly so beyond them,
+quadratic in them before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import prod
+from math import comb, log2, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopmap.arrays import Ints
+from hopmap.arrays import Floats, Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.mappers.options import Count
@@ -39,9 +64,11 @@ from hopmap.traces import Traffic
 from .partition import Preset, partition, split
 
 if TYPE_CHECKING:
-    from .partition_kernels import Graph
+    from hopmap.mappers.basic_kernels import Graph
 
-STRONG = 4096
+STRONG = 4096  # ranks up to which KaHIP's strong configuration is taken
+LISTED = 30_000
+TRIALS = 10
 
 
 def nested(name: str, _: Traffic, topology: Topology) -> None:
@@ -73,7 +100,7 @@ def topdown(
     objective : str
         Whose weights are cut.
     """
-    from .partition_kernels import induced
+    from hopmap.mappers.basic_kernels import within
 
     sizes = levels_for("topdown", topology)
     cut = _cutting(traffic, rng, preset, tries, in_order)
@@ -88,7 +115,7 @@ def topdown(
         for ranks, first in parts:
             starts = first + span * np.arange(sizes[level] + 1)
             capacity = np.diff(filled[starts])
-            block = cut(induced(graph, ranks, number), capacity)
+            block = cut(within(*graph, ranks, number), capacity)
             members_of = split(block, sizes[level])
             for start, members in zip(starts[:-1].tolist(), members_of, strict=True):
                 if len(members):
@@ -117,7 +144,7 @@ def bottomup(
     preset, tries, in_order, objective
         As for `topdown`.
     """
-    from .partition_kernels import contracted
+    from hopmap.mappers.basic_kernels import contract
 
     sizes = levels_for("bottomup", topology)
     cut = _cutting(traffic, rng, preset, tries, in_order)
@@ -131,7 +158,7 @@ def bottomup(
         blocks = -(-units // size)
         block = cut(graph, np.full(blocks, size))
         stages.append((size, block))
-        graph = contracted(graph, block, blocks)
+        graph = contract(*graph, block, blocks)
         units = blocks
     slot = np.zeros(1, dtype=np.int64)
     for size, block in reversed(stages):
@@ -160,7 +187,7 @@ def levels_for(name: str, topology: Topology) -> tuple[int, ...]:
 
 def graph_for(traffic: Traffic, topology: Topology, objective: str) -> Graph:
     """Ranks and the weights of their pairs."""
-    from .partition_kernels import Graph
+    from hopmap.mappers.basic_kernels import Graph
 
     model = cost_model(traffic, topology, objective, few=True)
     return Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)
@@ -173,3 +200,118 @@ def _position(block: Ints) -> Ints:
     first = np.searchsorted(block[order], block[order])
     position[order] = np.arange(len(block)) - first
     return position
+
+
+def alike(name: str, _: Traffic, topology: Topology) -> tuple[int, ...]:
+    """Return the sizes of nested subsystems of equal nodes, or raise `MappingError`."""
+    sizes = levels_for(name, topology)
+    if (topology.slots != topology.slots[0]).any():
+        raise MappingError(
+            f"mapper {name}: {topology.spec}: nodes have {topology.slots.min()} to "
+            f"{topology.slots.max()} slots: expected as many on every node"
+        )
+    return sizes
+
+
+@mapper("treematch", source="Jeannot, Mercier, Tessier 2014", needs=alike)
+def treematch(
+    traffic: Traffic,
+    topology: Topology,
+    *,
+    rng: np.random.Generator,
+    divide: bool = False,
+    objective: ObjectiveName = "hop_bytes",
+) -> Mapping:
+    """Group ranks level by level along a hierarchy, the smallest subsystems first (TreeMatch).
+
+    Parameters
+    ----------
+    divide : bool
+        Whether to split arities into factors 3 and 2.
+    objective : str
+        Whose weights are traffic.
+    """
+    from hopmap.mappers.basic_kernels import contract
+
+    sizes = alike("treematch", traffic, topology)
+    slots = int(topology.slots[0])
+    levels = [arity for size in (slots, *sizes) for arity in (factors(size) if divide else (size,))]
+    graph = graph_for(traffic, topology, objective)
+    units = traffic.ranks
+    stages = []
+    for arity in levels:
+        groups = grouped(padded(graph, arity), arity, rng)
+        block, place = np.empty((2, groups.size), dtype=np.int64)
+        block[groups] = np.arange(len(groups))[:, None]
+        place[groups] = np.arange(arity)
+        stages.append((arity, block[:units], place[:units]))
+        graph = contract(*padded(graph, arity), block, len(groups))
+        units = len(groups)
+    slot = np.zeros(1, dtype=np.int64)
+    for arity, block, place in reversed(stages):
+        slot = slot[block] * arity + place
+    return slot // slots
+
+
+def factors(arity: int) -> list[int]:
+    """Split an arity as tm_optimize_topology does, innermost first: the rest, 2s, then 3s."""
+    outside = []
+    for factor in (3, 2):
+        while arity % factor == 0 and arity > factor:
+            outside.append(factor)
+            arity //= factor
+    return [arity, *reversed(outside)]
+
+
+def padded(graph: Graph, arity: int) -> Graph:
+    """Add silent vertices up to a multiple of the arity."""
+    short = -(len(graph.indptr) - 1) % arity
+    return graph._replace(indptr=np.append(graph.indptr, np.repeat(graph.indptr[-1], short)))
+
+
+def grouped(graph: Graph, arity: int, rng: np.random.Generator) -> Ints:
+    """Vertices of every group, shape (groups, arity), in the order the groups are placed."""
+    from . import partition_kernels
+
+    vertices = len(graph.indptr) - 1
+    count = vertices // arity
+    if arity in (1, vertices):
+        return np.arange(vertices).reshape(count, arity)
+    sets = comb(vertices, arity)
+    if sets <= LISTED:
+        return _listed(graph, arity, sets)
+    if arity == 2:
+        source = np.repeat(np.arange(vertices), np.diff(graph.indptr))
+        once = source < graph.peer
+        pairs = np.stack((source[once], graph.peer[once]), axis=1)
+        heaviest = np.lexsort((-pairs[:, 1], -pairs[:, 0], -graph.weight[once]))
+        return partition_kernels.matched(pairs[heaviest], vertices)
+    if arity <= 5:
+        return partition_kernels.fast(graph, arity, max(10, int(50 - log2(sets)) - count // 10))
+    first = np.stack([rng.choice(vertices, count, replace=False) for _ in range(TRIALS)])
+    block = partition_kernels.grown(graph, arity, first)
+    return np.argsort(block, kind="stable").reshape(count, arity)
+
+
+def _listed(graph: Graph, arity: int, sets: int) -> Ints:
+    """Independent groups among all there are, the best of the four orders."""
+    from . import partition_kernels
+
+    groups = partition_kernels.all_groups(len(graph.indptr) - 1, arity, sets)
+    cost = partition_kernels.costs(graph, groups)
+    chosen = np.empty(len(graph.indptr) // arity, dtype=np.int64)
+    order = np.arange(sets)
+    least = partition_kernels.pick(groups, cost, order, 1, np.inf, chosen) / 1.001
+    order = _sorted(cost, order)
+    least = partition_kernels.pick(groups, cost, order, 10, least, chosen)
+    order = _sorted(-cost, order)
+    least = partition_kernels.pick_late(groups, cost, order, 10, least, chosen)
+    order = _sorted(-partition_kernels.conflicts(groups, cost, len(graph.indptr) - 1), order)
+    partition_kernels.pick(groups, cost, order, 10, least, chosen)
+    return groups[np.sort(chosen)]
+
+
+def _sorted(key: Floats, order: Ints) -> Ints:
+    """Sort by the key, ascending; of equals the one that came later first."""
+    back = order[::-1]
+    return back[np.argsort(key[back], kind="stable")]

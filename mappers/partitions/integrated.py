@@ -20,17 +20,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopmap.arrays import Ints32, Words
-from hopmap.mappers.bisections.recursive_bisection import halves
-from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.mappers.options import Count, CountOrZero
 from hopmap.mappers.stop import Interrupted, Stop
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
-
-from .vcycles import Machine, Vertices, between, fronts_of, vcycle
 
 MOST = 2048
 CYCLES = 2  # turns of step 2 without a time budget
@@ -73,11 +68,12 @@ def integrated(
         whatever it takes.
     """
     from .blocks_kernels import block_cost
+    from .vcycles import descend, first_level, machine_of, other_start, vcycle, vertices_of
 
     few_nodes("integrated", traffic, topology)
     watch = stop.watch()
     model = cost_model(traffic, topology, objective, few=True)
-    graph, machine = _vertices(model, traffic.ranks), machine_of(model, topology)
+    graph, machine = vertices_of(model, traffic.ranks), machine_of(model, topology)
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     number = np.full(topology.nodes, -1, dtype=np.int32)
     number[machine.nodes] = np.arange(len(machine.nodes))
@@ -87,12 +83,12 @@ def integrated(
     done = 0
     try:
         if best is None:
-            best = _descend(graph, machine, _first(graph, machine, starts, random), random)
+            best = descend(graph, machine, first_level(graph, machine, starts, random), random)
         cost = block_cost(*graph[:3], best, machine.far)
         while (most is None or done < most) and not watch.over():
             watch.report(done, most, f"{objective} {cost:.0f}")
             if done % 2 == 0 and last > 1:
-                made = _other_start(graph, machine, best, random)
+                made = other_start(graph, machine, best, random)
             else:
                 made = vcycle(graph, best, machine, last, last, random)
             value = block_cost(*graph[:3], made, machine.far)
@@ -104,56 +100,3 @@ def integrated(
             raise
         raise Interrupted(machine.nodes[best]) from None
     return machine.nodes[best]
-
-
-def _first(graph: Vertices, machine: Machine, starts: int, random: Words) -> Ints32:
-    """Place all vertices on the first level: the best of so many partitions."""
-    nowhere = np.zeros(len(graph.size), dtype=np.int32)
-    if len(machine.fronts) == 1:
-        return nowhere
-    some = [vcycle(graph, nowhere, machine, 0, 1, random) for _ in range(starts)]
-    return min(some, key=lambda split: _first_cost(graph, machine, split))
-
-
-def _first_cost(graph: Vertices, machine: Machine, split: Ints32) -> float:
-    """Cost of the first level, all else apart."""
-    from .blocks_kernels import block_cost
-
-    return block_cost(*graph[:3], split, between(machine, machine.fronts[1]))
-
-
-def _descend(graph: Vertices, machine: Machine, block: Ints32, random: Words) -> Ints32:
-    """Place vertices of the first level on those below."""
-    for level in range(1, len(machine.fronts) - 1):
-        block = vcycle(graph, block, machine, level, level + 1, random)
-    return block
-
-
-def _other_start(graph: Vertices, machine: Machine, best: Ints32, random: Words) -> Ints32:
-    """Return what comes of another first level where that is better, else the mapping given."""
-    lows = machine.domains[machine.fronts[1], 0]
-    now = (np.searchsorted(lows, best, side="right") - 1).astype(np.int32)
-    made = _first(graph, machine, 1, random)
-    if _first_cost(graph, machine, made) >= _first_cost(graph, machine, now):
-        return best
-    return _descend(graph, machine, made, random)
-
-
-def _vertices(model: CostModel, ranks: int) -> Vertices:
-    """Graph of the ranks, without the pairs that weigh nothing."""
-    keep = model.weight > 0
-    starts = np.concatenate(([0], np.cumsum(keep)))[model.indptr[: ranks + 1]]
-    weight = model.weight[keep].astype(np.float64)
-    return Vertices(starts, model.peer[keep], weight, np.ones(ranks, dtype=np.int64))
-
-
-def machine_of(model: CostModel, topology: Topology) -> Machine:
-    """Halve the network, and measure it."""
-    nodes, domains = halves(model, topology)
-    hops = np.array([topology.distance(node, nodes) for node in nodes])
-    near = np.where(hops <= 1, -1, 0)
-    far = (near if model.kind == NEAR else hops).astype(np.float64)
-    sums = np.zeros((len(nodes) + 1, len(nodes) + 1))
-    sums[1:, 1:] = far.cumsum(axis=0).cumsum(axis=1)
-    rooms = np.concatenate(([0], np.cumsum(topology.slots[nodes])))
-    return Machine(nodes, domains, fronts_of(topology, nodes, domains), rooms, far, sums)

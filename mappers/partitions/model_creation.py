@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.mappers.partitions.partition import Preset, kaffpa, partition, split
 from hopmap.topologies import MappingError
 from hopmap.traces import Traffic
 
+from .partition import Preset, kaffpa, partition, split
+
 if TYPE_CHECKING:
-    from hopmap.mappers.partitions.partition_kernels import Graph
+    from hopmap.mappers.basic_kernels import Graph
 
 IMBALANCE = 0.03  # of bisection, as in KaHIP
 
@@ -66,7 +67,7 @@ def multisection_model(
     epsilon : float
         How far above the mean a part may be, at every level; 0 is not at all.
     """
-    from hopmap.mappers.partitions.partition_kernels import induced
+    from hopmap.mappers.basic_kernels import within
 
     ranks = prod(sizes)
     whole = _graph(graph, ranks)
@@ -81,7 +82,7 @@ def multisection_model(
             part[inside]
             for part, sums in zip(parts, room, strict=True)
             for inside in split(
-                _cut(induced(whole, part, number), sums, rng, preset, epsilon), sizes[level]
+                _cut(within(*whole, part, number), sums, rng, preset, epsilon), sizes[level]
             )
         ]
     block = np.empty(graph.ranks, dtype=np.int64)
@@ -127,7 +128,7 @@ def _cut(
 
 
 def _graph(traffic: Traffic, ranks: int) -> Graph:
-    from hopmap.mappers.partitions.partition_kernels import Graph
+    from hopmap.mappers.basic_kernels import Graph
 
     if not 1 <= ranks <= traffic.ranks:
         raise MappingError(
@@ -142,9 +143,9 @@ def _graph(traffic: Traffic, ranks: int) -> Graph:
 
 
 def _model(graph: Graph, block: Ints, ranks: int) -> Model:
-    from hopmap.mappers.partitions.partition_kernels import contracted
+    from hopmap.mappers.basic_kernels import contract
 
-    small = contracted(graph, block, ranks)
+    small = contract(*graph, block, ranks)
     src = np.repeat(np.arange(ranks), np.diff(small.indptr))
     once = src < small.peer
     ones = np.ones(int(once.sum()), dtype=np.int64)

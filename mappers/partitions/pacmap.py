@@ -23,7 +23,7 @@ from typing import Literal
 
 import numpy as np
 
-from hopmap.mappers.greedy.constructions import announce_quadratic, first_node
+from hopmap.mappers.greedy.minmd import announce_quadratic, first_node
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.options import CountOrZero
@@ -53,8 +53,8 @@ def pacmap(
     start : int, optional
         The centre node; the middle of the machine by default.
     """
-    from .pacmap_kernels import centre_rank, expand
-    from .partition_kernels import Graph, contracted
+    from hopmap.mappers.basic_kernels import Graph, contract
+    from hopmap.mappers.greedy.most_connected_kernels import centre_rank, expand
 
     announce_quadratic("pacmap", traffic.ranks)
     model = cost_model(traffic, topology, f"hop_{weight}", few=True)
@@ -65,7 +65,7 @@ def pacmap(
     if several > 1 and (slots == several).all():
         units = -(-units // several)
         group = partition(graph, np.full(units, several), rng)
-        graph = contracted(graph, group, units)
+        graph = contract(*graph, group, units)
         slots = np.ones_like(slots)
     node_of = np.full(units, -1, dtype=np.int64)
     first = centre_rank(graph, CENTRES)

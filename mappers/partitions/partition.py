@@ -30,7 +30,7 @@ from hopmap.arrays import Ints
 from hopmap.extras import needs
 
 if TYPE_CHECKING:
-    from .partition_kernels import Graph
+    from hopmap.mappers.basic_kernels import Graph
 
 Preset: TypeAlias = Literal["fast", "eco", "strong"]
 
@@ -68,7 +68,7 @@ def partition(
     in_order : bool
         Try consecutive vertices as well, and keep them where their cut is no larger.
     """
-    from .partition_kernels import induced
+    from hopmap.mappers.basic_kernels import within
 
     vertices = len(graph.indptr) - 1
     largest = np.argsort(-capacity, kind="stable")
@@ -89,7 +89,7 @@ def partition(
     block = np.empty(vertices, dtype=np.int64)
     number = np.full(vertices, -1, dtype=np.int64)
     for blocks, part in zip(members, split(group, groups), strict=True):
-        inside = induced(graph, part, number)
+        inside = within(*graph, part, number)
         block[part] = blocks[
             partition(inside, room[blocks], rng, preset=preset, tries=tries, in_order=in_order)
         ]

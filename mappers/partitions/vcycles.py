@@ -5,6 +5,12 @@ every vertex from its range to one of a finer front, the last of which are singl
 on one front. What blocks cost each other are mean distances of their nodes. On every level single
 vertices move first (`blocks_kernels`), then pairs of blocks are cut anew (`corridor_kernels`).
 Into few blocks a coarse graph is split several times, and the best of these goes on.
+
+A graph is split by dual bisection, compiled at the end of this file. Sources: as
+`bisections.bisection_kernels`, which places ranks of size 1 exactly; here vertices have sizes, and
+a half gets what is proportional to its room, give or take the slack that is left to it. The slack
+of a step is that of Schulz and Woydt, SharedMap, ACDA 2025 (adaptive imbalance): the root of what
+is left over, of as many steps as there are below.
 """
 
 from __future__ import annotations
@@ -14,8 +20,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Floats, Ints, Ints32, Words
-from hopmap.topologies import Topology, hierarchy
+from hopmap.arrays import Bools, Floats, Ints, Ints8, Ints32, Words
+from hopmap.compilation import njit, subroutine
+from hopmap.mappers.basic_kernels import below, contract, following, grouped
+from hopmap.mappers.bisections.fm_kernels import cut_cost, grow, refine
+from hopmap.mappers.bisections.halving_kernels import COARSE, match
+from hopmap.mappers.bisections.recursive_bisection import halves
+from hopmap.mappers.cost_model import NEAR, CostModel
+from hopmap.topologies.families.hierarchy import hierarchy
+from hopmap.topologies.topology import Topology
+
+from .blocks_kernels import block_cost, fit, improve
+from .corridor_kernels import recut
 
 COARSEST = 128  # vertices a block where coarsening stops
 SMALLEST = 24  # vertices a block that there are at least
@@ -53,6 +69,26 @@ class Machine(NamedTuple):
     sums: Floats
 
 
+def vertices_of(model: CostModel, ranks: int) -> Vertices:
+    """Graph of the ranks, without the pairs that weigh nothing."""
+    keep = model.weight > 0
+    starts = np.concatenate(([0], np.cumsum(keep)))[model.indptr[: ranks + 1]]
+    weight = model.weight[keep].astype(np.float64)
+    return Vertices(starts, model.peer[keep], weight, np.ones(ranks, dtype=np.int64))
+
+
+def machine_of(model: CostModel, topology: Topology) -> Machine:
+    """Halve the network, and measure it."""
+    nodes, domains = halves(model, topology)
+    hops = np.array([topology.distance(node, nodes) for node in nodes])
+    near = np.where(hops <= 1, -1, 0)
+    far = (near if model.kind == NEAR else hops).astype(np.float64)
+    sums = np.zeros((len(nodes) + 1, len(nodes) + 1))
+    sums[1:, 1:] = far.cumsum(axis=0).cumsum(axis=1)
+    rooms = np.concatenate(([0], np.cumsum(topology.slots[nodes])))
+    return Machine(nodes, domains, fronts_of(topology, nodes, domains), rooms, far, sums)
+
+
 def fronts_of(topology: Topology, nodes: Ints, domains: Ints) -> tuple[Ints, ...]:
     """Whole network, then its subsystems level by level; without levels, by depth."""
     sizes = hierarchy(topology)
@@ -82,12 +118,6 @@ def vcycle(
 
     `block` is the domain of every vertex, by its number on front `begin`.
     """
-    from hopmap.mappers.basic_kernels import contract
-    from hopmap.mappers.bisections.halving_kernels import match
-
-    from .blocks_kernels import block_cost, fit, improve
-    from .corridor_kernels import recut
-
     front, blocks = machine.fronts[end], len(machine.fronts[end])
     levels, groups = [graph], []
     largest = max(len(graph.size) // (SMALLEST * blocks), 1)
@@ -109,7 +139,7 @@ def vcycle(
     few, splits = blocks <= FEW, begin != end
     rounds = QUICK if splits and not few else ROUNDS
 
-    def refine(block: Ints32, k: int) -> None:
+    def smooth(block: Ints32, k: int) -> None:
         search = (levels[k], block, room, far, rounds, PATIENCE if few else SHORT, random)
         improve(*search)
         deep, turns = int(DEEP * WIDER**k), TURNS if few else 1
@@ -120,11 +150,11 @@ def vcycle(
     for _ in range(RUNNERS if splits and few else 1):
         split = _split(levels[-1], block, machine, begin, end, random) if splits else block.copy()
         k = len(levels) - 1
-        refine(split, k)
+        smooth(split, k)
         while k and splits and few and len(levels[k - 1].size) <= RACE:
             k -= 1
             split = split[groups[k]]
-            refine(split, k)
+            smooth(split, k)
         load = np.bincount(split, weights=levels[k].size, minlength=blocks)
         above = float(np.maximum(load - room, 0).sum())
         runs.append((above, block_cost(*levels[k][:3], split, far), len(runs), split))
@@ -132,10 +162,10 @@ def vcycle(
     while k:
         k -= 1
         block = block[groups[k]]
-        refine(block, k)
+        smooth(block, k)
     if (np.bincount(block, minlength=blocks) > room).any():
         fit(*graph[:3], block, room, far)
-        refine(block, 0)
+        smooth(block, 0)
     return block
 
 
@@ -150,8 +180,6 @@ def _split(
     graph: Vertices, block: Ints32, machine: Machine, begin: int, end: int, random: Words
 ) -> Ints32:
     """Block of the finer front for every vertex, by dual bisection."""
-    from .dual_bisection_kernels import split_domains
-
     domain_of = machine.fronts[begin][block].astype(np.int32)
     number = np.full(len(machine.domains), -1, dtype=np.int32)
     number[machine.fronts[end]] = np.arange(len(machine.fronts[end]))
@@ -188,3 +216,182 @@ def _room(machine: Machine, front: Ints, vertices: int) -> Ints:
     share = -(-room * vertices // rooms[-1])
     clipped: Ints = np.clip((room * slack).astype(np.int64), share, room)
     return clipped
+
+
+def first_level(graph: Vertices, machine: Machine, starts: int, random: Words) -> Ints32:
+    """Place all vertices on the first level: the best of so many partitions."""
+    nowhere = np.zeros(len(graph.size), dtype=np.int32)
+    if len(machine.fronts) == 1:
+        return nowhere
+    some = [vcycle(graph, nowhere, machine, 0, 1, random) for _ in range(starts)]
+    return min(some, key=lambda split: _first_cost(graph, machine, split))
+
+
+def _first_cost(graph: Vertices, machine: Machine, split: Ints32) -> float:
+    """Cost of the first level, all else apart."""
+    return block_cost(*graph[:3], split, between(machine, machine.fronts[1]))
+
+
+def descend(graph: Vertices, machine: Machine, block: Ints32, random: Words) -> Ints32:
+    """Place vertices of the first level on those below."""
+    for level in range(1, len(machine.fronts) - 1):
+        block = vcycle(graph, block, machine, level, level + 1, random)
+    return block
+
+
+def other_start(graph: Vertices, machine: Machine, best: Ints32, random: Words) -> Ints32:
+    """Return what comes of another first level where that is better, else the mapping given."""
+    lows = machine.domains[machine.fronts[1], 0]
+    now = (np.searchsorted(lows, best, side="right") - 1).astype(np.int32)
+    made = first_level(graph, machine, 1, random)
+    if _first_cost(graph, machine, made) >= _first_cost(graph, machine, now):
+        return best
+    return descend(graph, machine, made, random)
+
+
+@njit
+def split_domains(
+    graph: Vertices,
+    domain_of: Ints32,
+    domains: Ints,
+    split: Bools,
+    rooms: Ints,
+    sums: Floats,
+    tries: int,
+    random: Words,
+) -> None:
+    """Send the vertices of some domains to their halves, and these to theirs, in place.
+
+    `domain_of` is the domain of every vertex. `domains`, shape (2 * blocks - 1, 4), are those of
+    `bisection_kernels.halve_nodes`, of blocks in the order of the halves, and `split` says which
+    are split. `rooms` is the size that the first so many blocks can take, and `sums`, shape (blocks
+    + 1, blocks + 1), the sum of the distances of the first so many to the first so many. At every
+    step the best of `tries` bisections is taken.
+    """
+    indptr, peer, weight, size = graph
+    local = np.full(len(size), -1, dtype=np.int64)
+    members = [np.empty(0, dtype=np.int64) for _ in domains]
+    starts, order = grouped(domain_of, len(domains))
+    for d in range(len(domains)):
+        members[d] = order[starts[d] : starts[d + 1]]
+    for d in range(len(domains)):
+        if not split[d]:
+            continue
+        lo, mid, hi, first = domains[d, 0], domains[d, 1], domains[d, 2], domains[d, 3]
+        here = members[d]
+        entries, total = 0, 0
+        for i in range(len(here)):
+            local[here[i]] = i
+            entries += indptr[here[i] + 1] - indptr[here[i]]
+            total += size[here[i]]
+        within = _mean(sums, lo, mid, lo, mid) + _mean(sums, mid, hi, mid, hi)
+        apart = max(_mean(sums, lo, mid, mid, hi) - within / 2, 0.1)
+        sub_indptr = np.zeros(len(here) + 1, dtype=np.int64)
+        sub_peer, sub_weight = np.empty(entries, dtype=np.int64), np.empty(entries)
+        bias = np.zeros(len(here))
+        count = 0
+        for i in range(len(here)):
+            u = here[i]
+            for k in range(indptr[u], indptr[u + 1]):
+                v = peer[k]
+                if local[v] >= 0:
+                    sub_peer[count] = local[v]
+                    sub_weight[count] = weight[k] * apart
+                    count += 1
+                else:
+                    start, stop = domains[domain_of[v], 0], domains[domain_of[v], 2]
+                    pull = _mean(sums, mid, hi, start, stop) - _mean(sums, lo, mid, start, stop)
+                    bias[i] += weight[k] * pull
+            sub_indptr[i + 1] = count
+        whole = rooms[hi] - rooms[lo]
+        target = int(total * ((rooms[mid] - rooms[lo]) / whole) + 0.5)
+        steps = np.ceil(np.log2(hi - lo))
+        spare = (whole / max(total, 1)) ** (1 / steps) - 1 if whole > total else 0.0
+        slack = int(min(target, total - target) * spare)
+        side = _two_sides(
+            sub_indptr, sub_peer[:count], sub_weight[:count], size[here], bias, target, slack,
+            tries, random,
+        )  # fmt: skip
+        for i in range(len(here)):
+            local[here[i]] = -1
+            domain_of[here[i]] = first + side[i]
+        members[first], members[first + 1] = here[side == 0], here[side == 1]
+
+
+@subroutine
+def _mean(sums: Floats, lo: int, hi: int, start: int, stop: int) -> float:
+    """Mean distance between two ranges of blocks."""
+    total = sums[hi, stop] - sums[lo, stop] - sums[hi, start] + sums[lo, start]
+    return float(total / ((hi - lo) * (stop - start)))
+
+
+@subroutine
+def _two_sides(
+    indptr: Ints,
+    peer: Ints,
+    weight: Floats,
+    size: Ints,
+    bias: Floats,
+    target: int,
+    slack: int,
+    tries: int,
+    random: Words,
+) -> Ints8:
+    """Best of so many multilevel bisections, and as many more V-cycles of it."""
+    best, best_cost = np.zeros(len(size), dtype=np.int8), np.inf
+    for attempt in range(2 * tries):
+        side = _cycle(
+            indptr, peer, weight, size, bias, best, attempt >= tries, target, slack, random
+        )
+        cost = cut_cost(indptr, peer, weight, bias, side)
+        if cost < best_cost:
+            best, best_cost = side, cost
+    return best
+
+
+@subroutine
+def _cycle(
+    indptr: Ints,
+    peer: Ints,
+    weight: Floats,
+    size: Ints,
+    bias: Floats,
+    side: Ints8,
+    given: bool,
+    target: int,
+    slack: int,
+    random: Words,
+) -> Ints8:
+    """Coarsen, within the sides if they are given, else grow them; refine on every level."""
+    label = side
+    levels = [(indptr, peer, weight, size, bias, np.empty(0, dtype=np.int32))]
+    largest = max(int(size.sum()) // 16, 1)
+    while len(levels[-1][3]) > COARSE:
+        ip, pe, we, sz, bi, _ = levels[-1]
+        group, groups = match(ip, pe, we, sz, largest, label, random)
+        if groups > 0.95 * len(sz):
+            break
+        coarse = contract(ip, pe, we, group, groups)
+        sizes, biases = np.zeros(groups, dtype=np.int64), np.zeros(groups)
+        labels = np.empty(groups, dtype=np.int8)
+        for v in range(len(sz)):
+            sizes[group[v]] += sz[v]
+            biases[group[v]] += bi[v]
+            labels[group[v]] = label[v]
+        levels.append((coarse[0], coarse[1], coarse[2], sizes, biases, group))
+        label = labels
+    for k in range(len(levels) - 1, -1, -1):
+        ip, pe, we, sz, bi, _ = levels[k]
+        if k < len(levels) - 1:
+            group = levels[k + 1][5]
+            fine = np.empty(len(sz), dtype=np.int8)
+            for v in range(len(sz)):
+                fine[v] = label[group[v]]
+            label = fine
+        elif not given and len(sz) > 0:
+            label = np.ones(len(sz), dtype=np.int8)
+            random[0] = following(random[0])
+            grow(ip, pe, we, sz, bi, label, target, below(random[0], len(sz)))
+        most = int(sz.max()) if len(sz) > 0 else 0
+        refine(ip, pe, we, sz, bi, label, target, max(slack, most), False)
+    return label

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers.bounds import lower_bound
 from hopmap.mappers.cartesian.grid import known_grid
 from hopmap.mappers.cost_kernels import total_costs
-from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.objectives import cost_model, lower_bound
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from support.traffic import grid_traffic

@@ -15,6 +15,9 @@ on all. Two kinds of networks are labelled without a search: boxes, where a mesh
 cuts and an even ring d / 2, and trees, with a cut for every link. A fat tree takes the labels of
 the tree that it thickens: the hops are the same, though switches that share two neighbours above
 and two below (K_2,3 and more) are no partial cube.
+
+In compiled code a graph is given by rows: the neighbours of vertex v are
+``ends[starts[v]:starts[v + 1]]``.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.compilation import njit, subroutine
 from hopmap.topologies.box_kernels import GRID, BoxRouter
 from hopmap.topologies.topology import Topology, TopologyError
 from hopmap.topologies.tree_kernels import TreeRouter
@@ -55,8 +59,6 @@ class PartialCube:
 
     def hops(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
         """Hamming distance of each pair of nodes, shape (pairs,)."""
-        from .partial_cube_kernels import hammings
-
         u, v = np.broadcast_arrays(
             np.atleast_1d(np.asarray(source, dtype=np.int64)),
             np.atleast_1d(np.asarray(target, dtype=np.int64)),
@@ -90,8 +92,6 @@ def recognised(topology: Topology) -> PartialCube:
 
     O(vertices * (edges + vertices)).
     """
-    from .partial_cube_kernels import cut_of, odd_edge, unlike
-
     starts, ends = _neighbours(topology)
     u, v = odd_edge(starts, ends)
     if u >= 0:
@@ -219,3 +219,126 @@ def _refused(topology: Topology, reason: str) -> TopologyError:
         f"{topology.spec} is no partial cube, {reason}: expected a mesh, a torus of even sizes, a "
         "hypercube, a tree, a fat tree, or another network whose hops are Hamming distances"
     )
+
+
+@subroutine
+def bits_set(word: np.uint64) -> int:
+    """Count the ones of a machine word (Warren, Hacker's Delight, section 5-1)."""
+    x = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@subroutine
+def hamming(labels: NDArray[np.uint64], u: int, v: int) -> int:
+    """Digits in which two labels differ."""
+    count = 0
+    for word in range(labels.shape[1]):
+        count += bits_set(labels[u, word] ^ labels[v, word])
+    return count
+
+
+@njit
+def hammings(
+    labels: NDArray[np.uint64], u: NDArray[np.int64], v: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """`hamming` of each pair."""
+    counts = np.empty(len(u), dtype=np.int64)
+    for i in range(len(u)):
+        counts[i] = hamming(labels, u[i], v[i])
+    return counts
+
+
+@subroutine
+def hops_from(
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    source: int,
+    hops: NDArray[np.int64],
+    queue: NDArray[np.int64],
+) -> None:
+    """Fill ``hops[vertex]``, all of which can be reached; `queue` is scratch of the same size."""
+    hops[:] = -1
+    hops[source] = 0
+    queue[0] = source
+    head, tail = 0, 1
+    while head < tail:
+        here = queue[head]
+        head += 1
+        for i in range(starts[here], starts[here + 1]):
+            if hops[ends[i]] < 0:
+                hops[ends[i]] = hops[here] + 1
+                queue[tail] = ends[i]
+                tail += 1
+
+
+@njit
+def odd_edge(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the ends of an edge equally far from vertex 0; (-1, -1) in a bipartite graph."""
+    vertices = len(starts) - 1
+    hops, queue = np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.int64)
+    hops_from(starts, ends, 0, hops, queue)
+    for u in range(vertices):
+        for i in range(starts[u], starts[u + 1]):
+            if hops[u] == hops[ends[i]]:
+                return u, ends[i]
+    return -1, -1
+
+
+@njit
+def cut_of(
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    x: int,
+    y: int,
+    class_of: NDArray[np.int64],
+    number: int,
+    side: NDArray[np.bool_],
+) -> int:
+    """Enter the edges that are Djokovic related to {x, y}, and the sides of the vertices.
+
+    Parameters
+    ----------
+    class_of : ndarray(int64, shape=(2 * edges,))
+        Class of each entry of `ends`, -1 for none; those of this class are set to `number`.
+    side : ndarray(bool, shape=(vertices,))
+        Set to whether a vertex is nearer to y (W_yx) than to x (W_xy).
+
+    Returns
+    -------
+    int
+        An entry that is of another class already; -1 if there is none.
+    """
+    vertices = len(starts) - 1
+    from_x, from_y = np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.int64)
+    queue = np.empty(vertices, dtype=np.int64)
+    hops_from(starts, ends, x, from_x, queue)
+    hops_from(starts, ends, y, from_y, queue)
+    for v in range(vertices):
+        side[v] = from_y[v] < from_x[v]
+    for u in range(vertices):
+        for i in range(starts[u], starts[u + 1]):
+            if side[u] != side[ends[i]]:
+                if class_of[i] >= 0:
+                    return i
+                class_of[i] = number
+    return -1
+
+
+@njit
+def unlike(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], labels: NDArray[np.uint64]
+) -> tuple[int, int, int]:
+    """First two vertices whose hops are not the Hamming distance, and their hops; else -1, -1, 0.
+
+    O(vertices * (edges + vertices * words)).
+    """
+    vertices = len(starts) - 1
+    hops, queue = np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.int64)
+    for u in range(vertices):
+        hops_from(starts, ends, u, hops, queue)
+        for v in range(u):
+            if hops[v] != hamming(labels, u, v):
+                return v, u, hops[v]
+    return -1, -1, 0

@@ -56,8 +56,8 @@ def from_file(path: str) -> Topology:
     # Imported here: what they import takes a tenth of a second, and few commands name a file.
     from hopmap.topologies.families.graph import from_graphml
 
-    from .simgrid_platform import from_platform
-    from .slurm_files import from_slurm_conf, from_slurm_yaml, is_slurm_conf, is_slurm_yaml
+    from .simgrid import from_platform
+    from .slurm import from_slurm_conf, from_slurm_yaml, is_slurm_conf, is_slurm_yaml
 
     of_xml = {"graphml": from_graphml, "topology": from_hwloc, "platform": from_platform}
     spec = f"file:{path}"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.bisections import multilevel
+from hopmap.mappers.bisections.block_moves_kernels import group_hops
 from hopmap.mappers.bisections.multilevel import (
     SCALE,
     _grouped,
@@ -17,7 +18,6 @@ from hopmap.mappers.bisections.multilevel import (
     slot_layers,
     table_scale,
 )
-from hopmap.mappers.bisections.multilevel_kernels import group_hops
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.objectives import MOST, cost_model
 from hopmap.mappers.stop import Watch

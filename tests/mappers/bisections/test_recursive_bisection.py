@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.basic_kernels import contract, grouped
 from hopmap.mappers.bisections import halving_kernels, recursive_bisection
+from hopmap.mappers.bisections.block_moves_kernels import choose, divide, recreate
 from hopmap.mappers.bisections.fm_kernels import cut_cost
 from hopmap.mappers.bisections.halving_kernels import FEW, TRIES, bisect, evolve
 from hopmap.mappers.bisections.recursive_bisection import bisected, clustered, halves
-from hopmap.mappers.bisections.ruin_recreate_kernels import choose, divide, recreate
 from hopmap.mappers.cost_kernels import total_cost
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import hierarchy, topology_from_spec

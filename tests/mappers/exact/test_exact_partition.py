@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
 from hopmap.mappers.cartesian.off_node import leaving, peers_of
-from hopmap.mappers.exact.exact_partition import Limits, within
-from hopmap.mappers.exact.exact_partition_bounds import Ahead, row_of
+from hopmap.mappers.exact.exact_partition import Ahead, Limits, row_of, within
 from hopmap.topologies import MappingError, check_mapping, cluster, topology_from_spec
 from hopmap.traces import stencil_traffic
 from support.slow import examples

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks
+from hopmap.mappers.greedy.greedy_kernels import listed_by_hash
 from hopmap.mappers.greedy.minmd import links_as_visited, pairs_as_popped
-from hopmap.mappers.greedy.minmd_kernels import listed_by_hash
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, nas_traffic
 from support.traffic import published_hops

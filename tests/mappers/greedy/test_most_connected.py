@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.greedy import constructions
+from hopmap.mappers.greedy import minmd
 from hopmap.mappers.greedy.minmd import centre
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.graph_kernels import GraphRouter
@@ -109,7 +109,7 @@ def test_a_path_of_falling_weights_is_laid_out_along_a_ring():
 
 @pytest.mark.parametrize("name", [*RULES, "topo_aware", "fhgreedy", "pacmap"])
 def test_quadratic_time_is_announced(name, monkeypatch):
-    monkeypatch.setattr(constructions, "MANY", 7)
+    monkeypatch.setattr(minmd, "MANY", 7)
     traffic = Traffic.from_pairs(8, [0], [1], [1], [1])
     with pytest.warns(UserWarning, match=f"mapper {name}: time grows with the square"):
         map_ranks(traffic, topology_from_spec("torus:8"), name)

@@ -8,10 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.loads import link_loads
-from hopmap.mappers.loads.congestion_kernels import anneal_loads, highest
-from hopmap.mappers.loads.link_loads import load_bound, loads_and_assignment
-from hopmap.mappers.loads.link_loads_kernels import crossing, forget, reroute, settle
+from hopmap.mappers.loads import congestion
+from hopmap.mappers.loads.congestion import load_bound, loads_and_assignment
+from hopmap.mappers.loads.link_loads_kernels import (
+    anneal_loads,
+    crossing,
+    forget,
+    highest,
+    reroute,
+    settle,
+)
 from hopmap.simulator import evaluate as measure
 from hopmap.topologies import from_networkx, topology_from_spec
 from hopmap.traces import Traffic
@@ -57,13 +63,13 @@ def loads_of(topology, traffic, places) -> np.ndarray:
 @given(
     seed=st.integers(0, 99),
     free=st.integers(0, 3),
-    listed=st.sampled_from([0, link_loads.LISTED]),
+    listed=st.sampled_from([0, congestion.LISTED]),
     data=st.data(),
 )
 def test_loads_after_any_exchanges_are_those_of_a_full_count(spec, seed, free, listed, data):
     """With routes that are listed, and with those of the network."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(link_loads, "LISTED", listed)
+        patch.setattr(congestion, "LISTED", listed)
         topology, traffic, loads, assignment = laid_out(spec, free, seed)
     assert (loads.router is topology.router) == (listed == 0)
     places = assignment.places

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
+from hopmap.mappers.basic_kernels import Graph
 from hopmap.mappers.greedy.minmd import centre
-from hopmap.mappers.partitions.pacmap_kernels import centre_rank
-from hopmap.mappers.partitions.partition_kernels import Graph
+from hopmap.mappers.greedy.most_connected_kernels import centre_rank
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value, treematch
-from hopmap.mappers.partitions.partition_kernels import Graph
-from hopmap.mappers.partitions.treematch import factors
-from hopmap.mappers.partitions.treematch_kernels import conflicts, costs, fast, grown, matched
+from hopmap.mappers.basic_kernels import Graph
+from hopmap.mappers.partitions.hierarchical import factors
+from hopmap.mappers.partitions.partition_kernels import conflicts, costs, fast, grown, matched
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 

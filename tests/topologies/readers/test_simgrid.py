@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from hopmap.topologies import TopologyError, topology_from_spec
-from hopmap.topologies.readers.simgrid_platform import from_platform
+from hopmap.topologies.readers.simgrid import from_platform
 
 
 def read(inside: str):

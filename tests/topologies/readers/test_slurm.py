@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.topologies import TopologyError, hierarchy, topology_from_spec
-from hopmap.topologies.readers.slurm_files import from_slurm_conf, from_slurm_yaml
+from hopmap.topologies.readers.slurm import from_slurm_conf, from_slurm_yaml
 
 TREE = """
 # Slurm's network topology
