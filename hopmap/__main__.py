@@ -1,5 +1,5 @@
 """``python -m hopmap`` is the command ``hopmap``."""
 
-from hopmap.scenarios.cli.app import main
+from hopmap.cli.app import main
 
 main()

@@ -10,5 +10,5 @@ class Shown:
 
     def _repr_html_(self) -> str:
         # Drawing stands above what is drawn, and is loaded only where something is shown.
-        html: str = import_module("hopmap.scenarios.notebook").html_of(self)
+        html: str = import_module("hopmap.report.notebook").html_of(self)
         return html

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hopmap.scenarios.figures.bars import SeedSpread, ienpc_bars, runtime_bars
-from hopmap.scenarios.figures.mapping import mapping_view
-from hopmap.scenarios.figures.network import link_loads
-from hopmap.scenarios.figures.spy import spy_plot
-from hopmap.scenarios.input_kinds import MappingLike
-from hopmap.scenarios.machine import Machine, MachineLike, nodes_of_ranks
-from hopmap.scenarios.workload import Workload, WorkloadLike
+from hopmap.api.input_kinds import MappingLike
+from hopmap.api.machine import Machine, MachineLike, nodes_of_ranks
+from hopmap.api.workload import Workload, WorkloadLike
+from hopmap.figures.bars import SeedSpread, ienpc_bars, runtime_bars
+from hopmap.figures.mapping import mapping_view
+from hopmap.figures.network import link_loads
+from hopmap.figures.spy import spy_plot
 from hopmap.simulator import evaluate
 
 if TYPE_CHECKING:

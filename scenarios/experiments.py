@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tomli_w
 
+from hopmap.api.machine import Machine, MachineLike
+from hopmap.api.workload import Workload, WorkloadLike
 from hopmap.progress import Progress
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.spec import FILE
@@ -19,14 +21,12 @@ from hopmap.traces import Traffic, save_traffic
 from hopmap.traces.safety.atomic_files import replacing
 from hopmap.traces.sources import FileSource, Source
 
-from .machine import Machine, MachineLike
 from .results.store import load_runs
 from .sweep import ScenarioError
 from .sweep.run import SweepOutcome
 from .sweep.run import run_scenario as run
 from .sweep.scenario_files import load_scenario, scenario_path
 from .sweep.workers import Workers
-from .workload import Workload, WorkloadLike
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from hopmap.cli.app import COMMANDS
 from hopmap.mappers import MAPPERS
-from hopmap.scenarios.cli.app import COMMANDS
 from hopmap.scenarios.sweep.scenario import Scenario
 from support import ROOT
 from support.archives import archives_read_here

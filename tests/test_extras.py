@@ -63,7 +63,7 @@ def test_the_main_job_needs_no_extra(tmp_path):
     )
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({list(LIBRARIES.values())}));"
-        "from hopmap.scenarios.cli.app import main; main()"
+        "from hopmap.cli.app import main; main()"
     )
     command = [sys.executable, "-c", code, "run", str(file), "--out", str(tmp_path / "out")]
     done = subprocess.run([*command, "--json"], capture_output=True, text=True)

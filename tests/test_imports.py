@@ -32,7 +32,7 @@ told["changed"] = [
 
 import hopmap.simulator
 told["simulator"] = sorted(sys.modules)
-import hopmap.scenarios.figures.network, hopmap.scenarios.report.report
+import hopmap.figures.network, hopmap.report.report
 told["report"] = sorted(sys.modules)
 
 import elsewhere

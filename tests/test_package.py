@@ -111,8 +111,8 @@ def test_the_wheel_works_on_its_own(wheel, tmp_path):
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); sys.meta_path[:] = "
         "[f for f in sys.meta_path if 'editable' not in getattr(f, '__module__', '')];"
-        "import hopmap.scenarios.cli, hopmap.traces, hopmap.mappers, hopmap.simulator;"
-        "from hopmap.scenarios.cli.listing import CATALOGUE;"
+        "import hopmap.cli, hopmap.traces, hopmap.mappers, hopmap.simulator;"
+        "from hopmap.cli.listing import CATALOGUE;"
         "print(hopmap.traces.__file__); print(len(CATALOGUE['scenarios']()))"
     )
     done = subprocess.run(

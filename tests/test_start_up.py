@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from hopmap.scenarios.cli.listing import CATALOGUE
+from hopmap.cli.listing import CATALOGUE
 from hopmap.traces import load_traffic, save_traffic
 
 RUN = """
 import json, sys
 from typer.testing import CliRunner
-from hopmap.scenarios.cli.app import app
+from hopmap.cli.app import app
 for words in json.loads(sys.argv[1]):
     assert CliRunner().invoke(app, words).exit_code == 0, words
 heavy = "numba", "scipy", "pandas", "matplotlib", "pyarrow", "networkx", "simpy"

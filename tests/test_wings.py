@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
+from hopmap.cli.app import COMMANDS
 from hopmap.mappers import MAPPERS
 from hopmap.plugins import Table, is_installed
-from hopmap.scenarios.cli.app import COMMANDS
-from hopmap.scenarios.report.sections import SECTIONS
+from hopmap.report.sections import SECTIONS
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
 from hopmap.simulator.export import EXPORTS
 from hopmap.traces.sources import BENCHMARK, BY_CONTENT, KINDS
@@ -40,14 +40,14 @@ WINGS = {
         ("traces/test_sources.py", "traces/patterns"),
     ),
     "the recorder": Wing(
-        ("traces/recorder", "scenarios/cli/mpi/record.py"),
-        ("traces/recorder", "scenarios/cli/test_record.py"),
-        ("traces/test_sources.py", "scenarios/cli/test_app.py"),
+        ("traces/recorder", "hopmap/cli/mpi/record.py"),
+        ("traces/recorder", "cli/test_record.py"),
+        ("traces/test_sources.py", "cli/test_app.py"),
     ),
     "mappers of large graphs": Wing(
-        ("mappers/partitions", "scenarios/cli/model.py"),
+        ("mappers/partitions", "hopmap/cli/model.py"),
         (
-            *("mappers/partitions", "scenarios/cli/test_model.py", "benchmarks/test_viem.py"),
+            *("mappers/partitions", "cli/test_model.py", "benchmarks/test_viem.py"),
             *("benchmarks/test_timer.py", "benchmarks/test_timer_readings.py"),
         ),
         ("mappers/test_mapper.py", "mappers/exchanges/test_timer.py"),
@@ -56,7 +56,7 @@ WINGS = {
         ("mappers/exact",), ("mappers/exact",), ("mappers/test_mapper.py", "mappers/orders")
     ),
     "the library for C": Wing(
-        ("mappers/cartesian/mpi", "scenarios/cli/mpi/header.py"),
+        ("mappers/cartesian/mpi", "hopmap/cli/mpi/header.py"),
         tuple(
             f"mappers/cartesian/test_{name}.py"
             for name in ("cart_communicators", "hopmap_cart", "mpi_programs")
@@ -65,13 +65,12 @@ WINGS = {
     ),
     "measured times and Bine's collectives": Wing(
         (
-            *("simulator/measured", "simulator/collectives/bine", "scenarios/measured"),
-            *("scenarios/cli/measured", "scenarios/figures/measured.py"),
-            "scenarios/report/validation.py",
+            *("simulator/measured", "simulator/collectives/bine", "hopmap/validation"),
+            "hopmap/cli/measured",
         ),
         (
-            *("simulator/measured", "simulator/collectives/bine", "scenarios/cli/measured"),
-            *("scenarios/test_stencil_calls.py", "scenarios/figures/test_nothing_is_cut.py"),
+            *("simulator/measured", "simulator/collectives/bine", "cli/measured"),
+            *("validation", "figures/test_nothing_is_cut.py"),
             "simulator/collectives/test_temporaries.py",
         ),
         ("simulator/collectives/test_algorithms.py", "simulator/collectives/test_volumes.py"),
@@ -81,7 +80,7 @@ WINGS = {
         (
             *("simulator/export/test_goal.py", "simulator/export/test_simgrid.py"),
             *("simulator/programs/test_from_schedule.py", "traces/foreign/tit/test_read.py"),
-            "scenarios/launchers/test_launchers_run.py",
+            "launchers/test_launchers_run.py",
         ),
         ("simulator/export",),
     ),
@@ -89,9 +88,9 @@ WINGS = {
         ("scenarios/studies",),
         (
             *("scenarios/studies", "benchmarks/test_orders.py", "benchmarks/test_stencils.py"),
-            "scenarios/cli/test_published_tables.py",
+            "cli/test_published_tables.py",
         ),
-        ("scenarios/report", "scenarios/results"),
+        ("report", "scenarios/results"),
     ),
 }
 

@@ -62,7 +62,7 @@ def run(command: str, folder: str, cache: str) -> None:
         [
             sys.executable,
             "-c",
-            "from hopmap.scenarios.cli.app import main; main()",
+            "from hopmap.cli.app import main; main()",
             *command.split(),
         ],
         check=True,

@@ -67,7 +67,7 @@ def compile_costs(words: list[str]) -> tuple[Counter[str], dict[str, Counter[str
             if inside:
                 seconds[inside[-1]][phase] += spent
 
-    from hopmap.scenarios.cli.app import main as command
+    from hopmap.cli.app import main as command
 
     sys.argv = ["hopmap", *words]
     with (

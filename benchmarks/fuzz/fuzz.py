@@ -94,7 +94,7 @@ def work(scratch: Path, answers: int) -> None:
     os.environ |= {"TMPDIR": str(scratch / "tmp"), "COLUMNS": "100"}
     from typer.main import get_command
 
-    from hopmap.scenarios.cli.app import app
+    from hopmap.cli.app import app
     from hopmap.scenarios.sweep import run  # noqa: F401 - imported once, for all forks
     from hopmap.traces.otf2 import read_kernels
 
@@ -131,7 +131,7 @@ def _line() -> bytes:
 
 def _run(command: Any, words: list[str], scratch: Path, answers: int) -> bool:
     """Run one case and answer; return whether something stays behind in the process."""
-    from hopmap.scenarios.cli.errors import answer
+    from hopmap.cli.errors import answer
 
     os.chdir(scratch / "case")
     before = listing(scratch / "case") | listing(scratch / "tmp")

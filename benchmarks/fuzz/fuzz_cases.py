@@ -298,7 +298,7 @@ GIVEN = ("openmpi", "slurm", "cray", "intel", "fugaku", "bluegene", "simgrid", "
 
 
 def seeds_of_others(folder: Path) -> None:
-    from hopmap.scenarios.launchers.formats import export_mapping
+    from hopmap.launchers.formats import export_mapping
     from hopmap.simulator import Parameters
     from hopmap.simulator.export.simgrid import platform_xml
     from hopmap.topologies import topology_from_spec

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from hopmap.scenarios.launchers.mapping_files import read_mapping
+from hopmap.launchers.mapping_files import read_mapping
 from hopmap.simulator import evaluate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import load_traffic

@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 
 import hopmap as hm
+from hopmap.api.job import Job
+from hopmap.api.jobs.run import simulate_jobs
 from hopmap.errors import HopmapError
-from hopmap.scenarios.job import Job
-from hopmap.scenarios.jobs.run import simulate_jobs
 from hopmap.simulator import Program, program_of
 from hopmap.topologies.readers.hosts import lists_in, nodes_of, read_hosts
 

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from hopmap.scenarios.figures.style import (
+from hopmap.figures.style import (
     BLUE,
     GREEN,
     GREY,

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hopmap.launchers.mapping_files import read_mapping
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic, nas_traffic
 

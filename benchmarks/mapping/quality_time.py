@@ -22,8 +22,8 @@ import pandas as pd
 from mapping_peers import shuffled, spec_of
 from quality_time_figure import NAMES, draw
 
+from hopmap.figures.style import svg_text
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.scenarios.figures.style import svg_text
 from hopmap.topologies import topology_from_spec
 
 BUDGETS = (0.03, 0.1, 0.3, 1.0, 5.0)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MultipleLocator, NullLocator
 
-from hopmap.scenarios.figures.style import (
+from hopmap.figures.style import (
     BLUE,
     GREEN,
     GREY,

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from hopmap.api.workload import Workload
 from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.studies.correlation import distinct, kendall_tau
 from hopmap.scenarios.sweep import SHIPPED
-from hopmap.scenarios.workload import Workload
 from hopmap.simulator import MakespanBound, Program
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec

@@ -19,7 +19,7 @@ import numpy as np
 from open_loop import Load, channel_load, open_loop
 from saturation_figure import latency_throughput
 
-from hopmap.scenarios.figures.style import svg_text
+from hopmap.figures.style import svg_text
 from hopmap.topologies import both_ways, topology_from_spec
 from hopmap.traces import PATTERNS, synthetic_traffic
 

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 from open_loop import Load
 
-from hopmap.scenarios.figures.style import (
+from hopmap.figures.style import (
     CYCLE,
     GREY,
     INK,

@@ -17,7 +17,7 @@ from hopmap.scenarios.sweep.scenario_files import load_scenario
 
 RUNS = 300
 DATA = Path(__file__).parents[2] / "tests" / "data"
-COMMAND = [sys.executable, "-c", "from hopmap.scenarios.cli.app import main; main()"]
+COMMAND = [sys.executable, "-c", "from hopmap.cli.app import main; main()"]
 AIMS = (  # what it is, words, seconds that a user should not wait beyond
     ("hopmap --help", ("--help",), 0.5),
     ("hopmap list mappers", ("list", "mappers"), 2.0),

@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from hopmap.scenarios.robust.choose import choose, halving
+from hopmap.api.robust.choose import choose, halving
 from hopmap.simulator.uncertainty import least_regret, regrets, standings
 
 CASES = (

@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 from routers import SATURATED, Point, read
 
-from hopmap.scenarios.figures.style import CYCLE, GREY, SMALL, WIDTH, new_figure, style, svg_text
+from hopmap.figures.style import CYCLE, GREY, SMALL, WIDTH, new_figure, style, svg_text
 
 COLOURS = dict(zip(dict.fromkeys(GRID + GROUPS), [*CYCLE, GREY], strict=False))
 BELOW = 0.8  # of saturation, where latencies are compared

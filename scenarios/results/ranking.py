@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hopmap.scenarios.quantities import change, percent, runtime
+from hopmap.api.quantities import change, percent, runtime
 from hopmap.simulator.uncertainty import Interval, faster, least_repeats, ratio
 
 from .study import DEFAULTS, Case, Entry

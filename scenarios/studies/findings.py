@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hopmap.scenarios.quantities import MISSING, change, percent
+from hopmap.api.quantities import MISSING, change, percent
 from hopmap.scenarios.results.ranking import LITTLE
 from hopmap.scenarios.results.study import AS_FAST, Case
 

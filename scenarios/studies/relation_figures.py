@@ -11,7 +11,8 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from hopmap.scenarios.figures.style import (
+from hopmap.api.quantities import MISSING, compact, time_unit
+from hopmap.figures.style import (
     BLUE,
     INK,
     ORANGE,
@@ -23,8 +24,7 @@ from hopmap.scenarios.figures.style import (
     plain_title,
     style,
 )
-from hopmap.scenarios.figures.variation import height_of_legend, legend_of_mappers, shared
-from hopmap.scenarios.quantities import MISSING, compact, time_unit
+from hopmap.figures.variation import height_of_legend, legend_of_mappers, shared
 from hopmap.units import show_bytes
 
 from .correlation import METRICS, OUTCOMES, Relation, Tau

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from hopmap.scenarios.quantities import MISSING, change, count, percent
-from hopmap.scenarios.report.sections import Section
-from hopmap.scenarios.report.tables import Cell, whole
+from hopmap.api.quantities import MISSING, change, count, percent
+from hopmap.report.sections import Section
+from hopmap.report.tables import Cell, whole
 from hopmap.scenarios.results.study import PARTS, Case, Study
 
 from .correlation import METRICS, Relation, Tau, relations

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from hopmap.scenarios.figures.style import label, legend, mark, new_figure, plain_title, style
-from hopmap.scenarios.quantities import compact, time_unit
+from hopmap.api.quantities import compact, time_unit
+from hopmap.figures.style import label, legend, mark, new_figure, plain_title, style
 from hopmap.units import show_seconds
 
 

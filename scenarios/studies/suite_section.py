@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hopmap.scenarios.quantities import MISSING, count, data, percent
-from hopmap.scenarios.report.figures import SUM, WORST, case_grids
-from hopmap.scenarios.report.sections import Section
-from hopmap.scenarios.report.tables import Cell
+from hopmap.api.quantities import MISSING, count, data, percent
+from hopmap.report.figures import SUM, WORST, case_grids
+from hopmap.report.sections import Section
+from hopmap.report.tables import Cell
 from hopmap.scenarios.results.study import Case, Study
 from hopmap.traces import Traffic
 from hopmap.units import parse_quantity

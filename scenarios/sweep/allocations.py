@@ -14,11 +14,11 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
+from hopmap.api.named_files import absolute_in, change_paths
 from hopmap.topologies import TopologyError, topology_from_spec
 from hopmap.topologies.readers.hosts import lists_in, nodes_of, read_hosts
 
 from . import ScenarioError
-from .named_files import absolute_in, change_paths
 from .scenario import Scenario
 from .scenario_tables import Jobs
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from hopmap.api.named_files import initial_mapping, split_mapper
 from hopmap.mappers.pipeline import expect_applicable, parse_pipeline
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.stored_runs import finished
@@ -25,7 +26,6 @@ from hopmap.traces import Traffic
 
 from .inputs import planned_network
 from .measure import usable_network
-from .named_files import initial_mapping, split_mapper
 from .plan import Run
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
-from hopmap.scenarios.workload import Sent, Workload
+from hopmap.api.workload import Sent, Workload
 from hopmap.simulator import Program
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.job import OVER, split

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from hopmap.api.jobs.co_running import exclude_used_nodes, place_jobs, simulate_beside
+from hopmap.api.jobs.job_spec import jobs_digest, read_jobs
+from hopmap.api.machine import Machine
+from hopmap.api.named_files import initial_mapping, mapping_digest, split_mapper
 from hopmap.mappers.pipeline import time_mapping
-from hopmap.scenarios.jobs.co_running import exclude_used_nodes, place_jobs, simulate_beside
-from hopmap.scenarios.jobs.job_spec import jobs_digest, read_jobs
-from hopmap.scenarios.machine import Machine
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
 from hopmap.simulator import Metrics, MetricsError, Program, Result, Steady, evaluate, simulate
@@ -26,7 +27,6 @@ from hopmap.traces.omissions import LeftOut
 
 from . import ScenarioError
 from .inputs import planned_network, planned_program, unchanged
-from .named_files import initial_mapping, mapping_digest, split_mapper
 from .plan import Run
 
 _IDEAL: dict[tuple[Any, ...], float] = {}

@@ -15,9 +15,17 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
+from hopmap.api.jobs.job_spec import jobs_digest
+from hopmap.api.named_files import (
+    change_mapper_path,
+    change_paths,
+    is_random,
+    mapping_digest,
+    relative_to,
+    split_mapper,
+)
 from hopmap.mappers import parse_pipeline
 from hopmap.plugins import source_file
-from hopmap.scenarios.jobs.job_spec import jobs_digest
 from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, normalised
 from hopmap.source_files import PACKAGE, digest_of, sources_of
@@ -26,14 +34,6 @@ from hopmap.traces.sources import Source
 
 from . import ScenarioError
 from .inputs import counts_collectives, network_digest
-from .named_files import (
-    change_mapper_path,
-    change_paths,
-    is_random,
-    mapping_digest,
-    relative_to,
-    split_mapper,
-)
 from .scenario import Scenario
 from .scenario_tables import Replay
 

@@ -18,8 +18,8 @@ from pydantic import (
     model_validator,
 )
 
+from hopmap.api.jobs.job_spec import jobs_digest
 from hopmap.plugins import add_plugin, load_named
-from hopmap.scenarios.jobs.job_spec import jobs_digest
 from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, check_settings, known_keys
 from hopmap.topologies import Topology, topology_from_spec

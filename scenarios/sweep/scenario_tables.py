@@ -24,14 +24,13 @@ from pydantic import (
     model_validator,
 )
 
+from hopmap.api.named_files import absolute_in, canonical_mapper, change_mapper_path, change_paths
 from hopmap.mappers.mapper import all_mappers
 from hopmap.simulator import DEFAULT_ENGINE, ENGINES
 from hopmap.simulator.parameters.settings import Settings, Value, known_keys
 from hopmap.simulator.uncertainty import LEAST
 from hopmap.topologies import Topology, did_you_mean, topology_from_spec
 from hopmap.traces.sources import open_source
-
-from .named_files import absolute_in, canonical_mapper, change_mapper_path, change_paths
 
 if TYPE_CHECKING:
     from .scenario import Scenario

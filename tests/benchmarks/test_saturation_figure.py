@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 from open_loop import Load
 from saturation_figure import latency_throughput
 
-from hopmap.scenarios.figures.style import svg_text
+from hopmap.figures.style import svg_text
 
 
 def test_latency_throughput_has_a_panel_a_network_and_one_for_what_is_accepted() -> None:

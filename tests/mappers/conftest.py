@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hopmap.scenarios.launchers.mapping_files import read_mapping
+from hopmap.launchers.mapping_files import read_mapping
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 

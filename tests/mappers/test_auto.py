@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hopmap.launchers.mapping_files import read_mapping
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import _scale, portfolio
 from hopmap.mappers.bisections.multilevel import _grouped, slot_layers
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.stop import Budget, Watch
-from hopmap.scenarios.launchers.mapping_files import read_mapping
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, load_traffic, nas_traffic
 from hopmap.traces.patterns.stencils import stencil_traffic

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hopmap.scenarios.figures.link_use import link_use_plot
-from hopmap.scenarios.figures.style import svg_text
+from hopmap.figures.link_use import link_use_plot
+from hopmap.figures.style import svg_text
 from hopmap.simulator import LinkUse, ParameterError, Parameters, Record, program_of, simulate
 from hopmap.simulator.link_use import FINEST, Bins, write_link_use
 from hopmap.topologies import mesh, topology_from_spec, torus

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hopmap.scenarios.report.summary import summary
-from hopmap.scenarios.report.tables import best_table, main_table
+from hopmap.report.summary import summary
+from hopmap.report.tables import best_table, main_table
 from hopmap.scenarios.results.ranking import leading, standing
 from hopmap.scenarios.results.study import Study, by_median, cases_of
 

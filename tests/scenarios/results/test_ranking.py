@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.scenarios.report.tables import best_table
+from hopmap.report.tables import best_table
 from hopmap.scenarios.results.ranking import (
     alike,
     matters,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from hopmap.scenarios.report.report import write_report
+from hopmap.report.report import write_report
 from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.studies.sections import published_tables
 
-from ..report.studies import make_study, page_of
+from ...report.studies import make_study, page_of
 
 
 def test_published_numbers_are_marked_where_they_are_the_same(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hopmap.scenarios.report import figures as report_figures
-from hopmap.scenarios.report.report import write_report
+from hopmap.report import figures as report_figures
+from hopmap.report.report import write_report
 from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.studies.sections import case_findings, relation_section
 from hopmap.scenarios.sweep.run import run_scenario

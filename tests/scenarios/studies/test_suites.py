@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks
-from hopmap.scenarios.report.report import write_report
+from hopmap.report.report import write_report
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.studies.suite_section import PATH, SUM, WORST, finding, suite_section

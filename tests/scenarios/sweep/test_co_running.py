@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import hopmap as hm
-from hopmap.scenarios.job import Job, JobsError
-from hopmap.scenarios.jobs.co_running import place_jobs
-from hopmap.scenarios.jobs.job_spec import jobs_digest, read_jobs
-from hopmap.scenarios.jobs.run import simulate_jobs
-from hopmap.scenarios.report.report import write_report
+from hopmap.api.job import Job, JobsError
+from hopmap.api.jobs.co_running import place_jobs
+from hopmap.api.jobs.job_spec import jobs_digest, read_jobs
+from hopmap.api.jobs.run import simulate_jobs
+from hopmap.report.report import write_report
 from hopmap.scenarios.results import store
 from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep.plan import plan

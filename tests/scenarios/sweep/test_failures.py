@@ -87,7 +87,7 @@ def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, wo
     slow = [f"random_sampling(samples={count})" for count in range(30_000, 30_012)]
     file = write(tmp_path, slow, "[replay]\nengine = false")
     results = tmp_path / "out"
-    code = "from hopmap.scenarios.cli.app import main; main()"
+    code = "from hopmap.cli.app import main; main()"
     command = [sys.executable, "-c", code, "run", file, "--out", results, "--no-report"]
     process = subprocess.Popen(
         [*command, "--workers", str(workers)],

@@ -10,6 +10,7 @@ import networkx as nx
 import pytest
 
 from hopmap import source_files
+from hopmap.api.workload import COLLECTIVES, Workload
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.plan_file import read_plan
@@ -20,7 +21,6 @@ from hopmap.scenarios.sweep.prepare import save_inputs
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.scenarios.sweep.workers import LIST, share_of
-from hopmap.scenarios.workload import COLLECTIVES, Workload
 from hopmap.simulator import program_of_traffic, simulate
 from hopmap.topologies import mesh
 from hopmap.traces import Traffic, load_traffic, save_traffic

@@ -10,7 +10,7 @@ import pytest
 from fingerprint import fingerprint
 
 from hopmap.mappers import map_ranks
-from hopmap.scenarios.report.report import write_report
+from hopmap.report.report import write_report
 from hopmap.scenarios.results import store, tables
 from hopmap.scenarios.results.plan_file import read_plan
 from hopmap.scenarios.results.stored_runs import part_files

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hopmap.scenarios.cli.listing import CATALOGUE
+from hopmap.cli.listing import CATALOGUE
 from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path

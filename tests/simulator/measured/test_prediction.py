@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hopmap.scenarios.workload import Workload
+from hopmap.api.workload import Workload
 from hopmap.simulator import ALGORITHMS, Op, Parameters, simulate
 from hopmap.simulator.collectives.schedules import AlgorithmError
 from hopmap.simulator.measured import prediction

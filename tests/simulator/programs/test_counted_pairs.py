@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.scenarios.workload import Workload
+from hopmap.api.workload import Workload
 from hopmap.simulator import lower
 from hopmap.simulator.programs.from_collectives import (
     BYTES_MADE_UP,

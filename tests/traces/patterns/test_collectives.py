@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hopmap.scenarios.workload import Workload
+from hopmap.api.workload import Workload
 from hopmap.simulator import ParameterError
 from hopmap.traces import TraceError
 from hopmap.traces.sources import open_source

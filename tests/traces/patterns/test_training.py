@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.scenarios.workload import Workload
+from hopmap.api.workload import Workload
 from hopmap.simulator import lower, simulate
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.topologies import topology_from_spec

@@ -1,0 +1,248 @@
+"""Several jobs on one machine at once: each beside its run alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hopmap.api.job import Background, Job, JobsError, quantity
+from hopmap.api.machine import Machine, MachineLike
+from hopmap.api.outputs import Outputs
+from hopmap.api.provenance import assumed_parameters
+from hopmap.api.simulation import check_engine
+from hopmap.notebook import Shown
+from hopmap.progress import Progress, silent
+from hopmap.simulator import DEFAULT_ENGINE, Parameters, Program, Record, Result
+from hopmap.simulator import simulate as replay
+from hopmap.simulator.jobs.background import background as others_send
+from hopmap.simulator.jobs.by_job import JobResult, SharedLinks, by_job, loads_by_job, shared_links
+from hopmap.simulator.jobs.merge_programs import merge_programs, numbered_names
+from hopmap.simulator.run_plan import server_name
+from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.units import show_seconds
+
+from .job_allocation import allocate_jobs, expect_room, free_nodes, nodes_named
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TRIES = 4  # times that background traffic is made longer than the jobs took beside it
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JobsRun(Shown):
+    """A run of several jobs; times in seconds.
+
+    Attributes
+    ----------
+    result : Result
+        Of all ranks, job after job, then those that send background traffic.
+    jobs : list of JobResult
+        Each job's part of it, and that of background traffic.
+    alone : list of float or None
+        What each job takes alone on the machine, where it was replayed so.
+    shared : list of SharedLinks
+        Links that two of them share.
+    nodes : list of ndarray(int64)
+        Node of every rank of each.
+    program : Program
+        All of them as one; `explain` takes it.
+    """
+
+    result: Result
+    jobs: list[JobResult]
+    alone: list[float | None]
+    shared: list[SharedLinks]
+    nodes: list[Mapping]
+    program: Program
+
+    @property
+    def makespan(self) -> float:
+        """When the last job has finished; background traffic does not count."""
+        return max(job.finish for job in self.jobs if not job.background)
+
+    @property
+    def slowdowns(self) -> list[float | None]:
+        """How many times as long each job takes as alone."""
+        return [
+            job.makespan / alone if alone else None
+            for job, alone in zip(self.jobs, self.alone, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"<JobsRun of {len(self.jobs)} jobs on {self.result.topology}, engine "
+            f"{self.result.engine}: {show_seconds(self.makespan)}>"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each job."""
+        import pandas as pd
+
+        return pd.DataFrame([self._row(k) for k in range(len(self.jobs))]).set_index("name")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``simulate --job ... --json`` prints."""
+        network = self.result.network
+        assert network is not None
+        shared = [
+            each._asdict() | {"link": server_name(network, each.link).place} for each in self.shared
+        ]
+        jobs = [self._row(k) | {"node_of": nodes.tolist()} for k, nodes in enumerate(self.nodes)]
+        return self.result.to_dict() | {
+            "makespan": self.makespan,
+            "jobs": jobs,
+            "shared": shared,
+        }
+
+    def _row(self, k: int) -> dict[str, Any]:
+        more = {"makespan": self.jobs[k].makespan, "alone": self.alone[k]}
+        return self.jobs[k]._asdict() | more | {"slowdown": self.slowdowns[k]}
+
+
+def simulate_jobs(
+    jobs: Sequence[Job],
+    machine: MachineLike,
+    *,
+    background: Sequence[Background] = (),
+    engine: str = DEFAULT_ENGINE,
+    alone: bool = True,
+    outputs: Outputs | None = None,
+    progress: Progress | None = None,
+) -> JobsRun:
+    """Replay several jobs at once on one machine, and each of them alone.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    machine : Machine, str or Topology
+    background : sequence of Background
+        What others send meanwhile.
+    engine, outputs : see `hopmap.simulate`
+    alone : bool
+        Whether to replay each job alone, too, for its slow-down.
+
+    Examples
+    --------
+    >>> ring = Job("collective:allreduce=ring,8,1MiB")
+    >>> beside = Job("collective:alltoall=pairwise,8,1MiB", mapping="random nodes", start="10 us")
+    >>> run = simulate_jobs([ring, beside], "torus:4x4")
+    >>> [round(each, 2) for each in run.slowdowns]
+    [1.51, 1.0]
+    """
+    check_engine(engine)
+    if not jobs:
+        raise JobsError("jobs: expected at least one")
+    report, outputs = progress or silent, outputs or Outputs()
+    machine = Machine.of(machine)
+    machine.expect_alone("simulate_jobs, which takes all as `jobs`,")
+    network, parameters = machine.network, machine.parameters
+    workloads = [job.workload for job in jobs]
+    lowered = [each.program(parameters.algorithms) for each in workloads]
+    # What collectives become is decided by now, and may be different things in different jobs.
+    parameters = replace(parameters, algorithms={})
+    names = numbered_names([job.name or job.workload.name for job in jobs])
+    starts, repeats = [job.begins for job in jobs], [job.repeat for job in jobs]
+    # One by one first, so that what is wrong with one is said of it.
+    ready = [
+        merge_programs([program], [start], [times], [name])
+        for program, start, times, name in zip(lowered, starts, repeats, names, strict=True)
+    ]
+    nodes = allocate_jobs(jobs, names, [program.ranks for program in ready], network)
+    programs = [replace(program, jobs=()) for program in ready]
+    loads = _senders(background, nodes, network)
+    for each, sit in zip(background, loads, strict=True):  # said before jobs are replayed alone
+        _traffic(each, len(sit), 0.0, parameters)
+    took: list[float | None] = [None] * len(jobs)
+    steps = len(jobs) * alone + 1
+    for k in range(len(jobs) * alone):
+        report(k, steps, f"{names[k]} alone")
+        took[k] = replay(
+            programs[k], network, nodes[k], parameters=parameters, engine=engine
+        ).makespan
+    report(steps - 1, steps, "all at once")
+
+    ends = max(start + (one or 0.0) for start, one in zip(starts, took, strict=True))
+
+    def run(seconds: float) -> tuple[Program, Result]:
+        sending = [
+            _traffic(each, len(sit), seconds, parameters)
+            for each, sit in zip(background, loads, strict=True)
+        ]
+        program = merge_programs(
+            [*programs, *sending],
+            [*starts, *(0.0 for _ in sending)],
+            names=numbered_names([*names, *(each.name for each in sending)]),
+            background=[False] * len(programs) + [True] * len(sending),
+        )
+        outputs.check_size(program)
+        return program, replay(
+            program,
+            network,
+            np.concatenate([*nodes, *loads]),
+            parameters=parameters,
+            engine=engine,
+            record=Record(operations=outputs.operations, bins=outputs.bins if outputs.links else 0),
+        )
+
+    seconds = 2 * ends if ends > 0 else 1e-3
+    program, result = run(seconds)
+    own = sum(each.ranks for each in programs)
+    for _ in range(TRIES):
+        last = float(result.finish[:own].max(initial=0.0))
+        if last <= seconds or all(each.duration is not None for each in background):
+            break
+        seconds = 1.5 * last
+        program, result = run(seconds)
+    else:
+        raise JobsError(
+            f"background: the jobs had not ended after {seconds:g} s of it: expected a lower rate, "
+            "or a duration"
+        )
+    everywhere = np.concatenate([*nodes, *loads])
+    generated = any(each.generated for each in workloads)
+    assumed = assumed_parameters(result, network, machine.settings, generated=generated)
+    result = replace(result, assumed=assumed)
+    outputs.write(result, f"{program.name} on {network.spec}, engine {engine}")
+    parts = by_job(result, program)
+    shares = shared_links([job.name for job in parts], loads_by_job(program, network, everywhere))
+    return JobsRun(
+        result, parts, [*took, *(None for _ in loads)], shares, [*nodes, *loads], program
+    )
+
+
+def _senders(
+    background: Sequence[Background], nodes: Sequence[Mapping], network: Topology
+) -> list[Mapping]:
+    """Return the nodes that send background traffic, a rank on each."""
+    found: list[Mapping] = []
+    for each in background:
+        if each.hosts or each.nodelist:
+            sit = nodes_named(each, network)
+        else:
+            sit = np.flatnonzero(free_nodes([*nodes, *found], network)).astype(np.int64)
+        if len(sit) < 2:
+            raise MappingError(
+                f"background {each.pattern}: {len(sit)} nodes for it: expected at least 2 that no "
+                "job has"
+            )
+        found.append(sit)
+    names = [f"job {k}" for k in range(len(nodes))] + [each.pattern for each in background]
+    expect_room([*nodes, *found], names, network)
+    return found
+
+
+def _traffic(asked: Background, ranks: int, seconds: float, parameters: Parameters) -> Program:
+    duration = asked.duration
+    return others_send(
+        asked.pattern,
+        ranks,
+        rate=quantity(asked.rate, "bytes/s", "rate"),
+        size=int(quantity(asked.size, "bytes", "size")),
+        seconds=seconds if duration is None else quantity(duration, "s", "duration"),
+        seed=asked.seed,
+        parameters=parameters,
+    )

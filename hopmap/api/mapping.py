@@ -1,0 +1,352 @@
+"""Where ranks should sit: `map_ranks`, and the placement that it returns."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hopmap.errors import HopmapWarning
+from hopmap.launchers.mapping_files import MappingFile
+from hopmap.mappers import LOAD, OBJECTIVES, Function, parse_pipeline
+from hopmap.mappers import map_ranks as place
+from hopmap.mappers.objectives import objective_value, unknown_objective
+from hopmap.mappers.pipeline import expect_applicable, time_mapping
+from hopmap.notebook import Shown
+from hopmap.plugins import NotInstalledError
+from hopmap.progress import Progress
+from hopmap.topologies import Mapping, MappingError, Topology, check_mapping
+from hopmap.units import show_seconds
+
+from .input_kinds import MappingLike
+from .machine import Machine, MachineLike, nodes_of_ranks
+from .simulated_objective import (
+    BOUND,
+    SIMULATED,
+    Others,
+    Replayed,
+    Simulated,
+    bound_of,
+    simulated,
+)
+from .workload import Workload, WorkloadLike
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hopmap.simulator import Metrics
+    from hopmap.traces import Traffic
+
+Objective: TypeAlias = str | Replayed | Function | None
+
+DEFAULT_ORDER = "identity"
+"""The mapper that places ranks as launchers do when nobody asks."""
+
+MANY, VERTICES, LOOSE = "integrated", 2**14, 0.01
+"""What `auto` stands for from so many vertices and such an imbalance on: it moves single ones."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Placement(Shown):
+    """Ranks on nodes; stands wherever an array ``node_of[rank]`` does.
+
+    Attributes
+    ----------
+    workload : Workload
+        What was placed.
+    machine : Machine
+        Where.
+    node_of : ndarray(int64, shape=(ranks,))
+        Node of each rank.
+    traffic : Traffic
+        What the ranks were placed by.
+    topology : Topology
+        The network; its slots are those that were free.
+    mapper : str
+        The pipeline, with its parameters.
+    seconds : float
+        What mapping took, the compiler apart.
+    objective : tuple of (str, float, float), optional
+        The objective that was asked for, its value before and after.
+    replays : int
+        For an objective that takes them.
+    launched : ndarray(int64, shape=(ranks,)), optional
+        The default order: rank after rank on node after node.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
+    stopped : {"optimal", "stagnated", "budget"}, optional
+        Why the search ended, where its mapper says so: no mapping is better, a round of it gained
+        next to nothing, or its time or moves were spent.
+    """
+
+    workload: Workload
+    machine: Machine
+    node_of: Mapping
+    traffic: Traffic
+    topology: Topology
+    mapper: str
+    seconds: float = 0.0
+    objective: tuple[str, float, float] | None = None
+    replays: int = 0
+    launched: Mapping | None = None
+    interrupted: bool = False
+    stopped: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What reports call the workload."""
+        return self.workload.name
+
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> NDArray[np.generic]:
+        """Return `node_of`."""
+        return np.array(self.node_of, dtype=dtype) if copy else np.asarray(self.node_of, dtype)
+
+    def __len__(self) -> int:
+        return len(self.node_of)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Placement of {self.name}: {len(self)} ranks on {self.topology.spec} by "
+            f"{self.mapper}, in {show_seconds(self.seconds)}>"
+        )
+
+    def metrics(self) -> Metrics:
+        """Measure it; see `evaluate`."""
+        from hopmap.simulator import evaluate
+
+        return evaluate(self.traffic, self.topology, self.node_of)
+
+    def metrics_as_launched(self) -> Metrics | None:
+        """Measure the default order."""
+        from hopmap.simulator import evaluate
+
+        if self.launched is None:
+            return None
+        return evaluate(self.traffic, self.topology, self.launched)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each rank: ``node``, and ``name`` where the network names its nodes."""
+        import pandas as pd
+
+        frame = pd.DataFrame({"node": self.node_of})
+        frame.index.name = "rank"
+        names = self.topology.names
+        return frame.assign(name=[names[node] for node in self.node_of]) if names else frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``map --json`` prints."""
+        metrics = self.metrics()
+        found = {
+            "mapper": self.mapper,
+            "topology": self.topology.spec,
+            "ranks": len(self),
+            "seconds": self.seconds,
+            "hop_bytes": metrics.bytes.dilation.sum,
+            "hop_messages": metrics.messages.dilation.sum,
+            "node_of": self.node_of.tolist(),
+            "nodes": int((self.topology.slots > 0).sum()),
+            **_figures(metrics),
+        }
+        if (launched := self.metrics_as_launched()) is not None:
+            found["launched"] = _figures(launched)
+        if self.interrupted:
+            found["interrupted"] = True
+        if self.stopped is not None:
+            found["stopped"] = self.stopped
+        if self.objective is not None:
+            found["objective"] = dict(zip(("name", "before", "after"), self.objective, strict=True))
+        return found
+
+
+def _figures(metrics: Metrics) -> dict[str, Any]:
+    """Return how far messages and bytes go, and what the busiest link has; as `evaluate` does."""
+    whole = metrics.to_dict()
+    return {
+        side: {name: whole[side][name] for name in ("dilation", "congestion")}
+        for side in ("messages", "bytes")
+    }
+
+
+def map_ranks(
+    workload: WorkloadLike,
+    machine: MachineLike,
+    mapper: str = "auto",
+    *,
+    objective: Objective = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    initial: MappingLike | None = None,
+    keep_interrupted: bool = False,
+    progress: Progress | None = None,
+) -> Placement:
+    """Place ranks on nodes.
+
+    Parameters
+    ----------
+    workload : Workload, or what it takes
+        Who talks to whom: a trace, a benchmark, traffic.
+    machine : Machine, str or Topology
+        Where, on which nodes, beside which jobs. Beside other jobs the objective of "auto" is
+        "max_link_load", unless another is asked for.
+    mapper : str
+        A pipeline, like "minmd | bokhari(jumps=8)"; see ``hopmap list mappers``. On a machine with
+        an imbalance, "auto" is "integrated" from 16,384 vertices and 1 % on, up to 2,048 nodes.
+    objective : str, Replayed or callable, optional
+        "hop_bytes", "hop_messages", "cardinality", "max_link_load"; "makespan" or "energy", which
+        replay every mapping that is looked at, or a `Replayed` that names the engine as well;
+        "makespan_bound", see `MakespanBound`; or a function of the mapping. When left out, each
+        mapper's own.
+    seconds : float, optional
+        Time budget of searches.
+    seed : int
+        The same seed gives the same mapping.
+    initial : mapping, optional
+        What the first mapper starts from.
+    keep_interrupted : bool
+        Whether Ctrl-C in a search ends it with the best mapping so far, and not with
+        KeyboardInterrupt; `Placement.interrupted` says so.
+
+    Raises
+    ------
+    MappingError, TraceError, TopologyError, SettingError, ParameterError
+        Something makes no sense, or does not fit.
+
+    Examples
+    --------
+    >>> placement = map_ranks("lu.S.16", "torus:4x4", "minmd")
+    >>> len(placement)
+    16
+    """
+    from hopmap.mappers.stop import Interrupted
+
+    workload, machine = Workload.of(workload), Machine.of(machine)
+    stages = parse_pipeline(mapper)
+    if initial is not None and stages[0].info.initial == "ignored":
+        raise MappingError(f"initial: {stages[0].info.name} starts from no mapping")
+    if isinstance(initial, str | Path):
+        initial = MappingFile(initial)
+    if initial is not None and machine.imbalance is None:
+        machine.mapping(initial)  # before anything takes long
+    others: Others | None = None
+    if machine.co_running:
+        from .jobs.co_running import exclude_used_nodes, place_jobs
+
+        others = place_jobs(machine.co_running, machine)
+        takes_any = len(stages) == 1 and stages[0].info.name == "auto"
+        objective = _beside(objective, takes_any and "objective" not in stages[0].parameters)
+    goal = _goal(objective, workload, machine, others)
+    traffic = workload.traffic(machine.algorithms)
+    network = machine.free(traffic.ranks)
+    network = network if others is None else exclude_used_nodes(others, network)
+    room = network.evenly(traffic.ranks) if machine.balanced else network
+    if machine.imbalance is not None and _is_large(mapper, goal, traffic, network, machine):
+        stages = parse_pipeline(MANY)
+    start = None if initial is None else nodes_of_ranks(initial, network, traffic.ranks)
+    interrupted, begin = False, time.perf_counter()
+    reasons: list[str] = []
+    try:
+        node_of, took = time_mapping(
+            traffic,
+            room,
+            stages,
+            seed=seed,
+            seconds=seconds,
+            initial=start,
+            objective=goal,
+            progress=progress,
+            stopped=reasons.append,
+        )
+    except Interrupted as stop:
+        if not keep_interrupted:
+            raise
+        interrupted, took = True, time.perf_counter() - begin
+        node_of = check_mapping(stop.mapping, room, traffic.ranks)
+    replays = goal.replays if isinstance(goal, Simulated) else 0
+    if isinstance(goal, Simulated) and seconds is not None and replays < 2 and not interrupted:
+        warnings.warn(
+            f"--seconds {seconds:g} was over after {replays or 'no'} replay, so that no other "
+            "mapping was tried: expected a longer budget, fewer --steps or a faster --engine",
+            HopmapWarning,
+            stacklevel=2,
+        )
+    valued = None
+    if goal is not None:
+        first = place(traffic, room, "sweep") if start is None else start
+        before, after = (_value(goal, traffic, network, each) for each in (first, node_of))
+        valued = (_name(objective), before, after)
+    return Placement(
+        *(workload, machine, node_of, traffic, network, " | ".join(map(str, stages))),
+        seconds=took,
+        objective=valued,
+        replays=replays,
+        launched=place(traffic, room, DEFAULT_ORDER),
+        interrupted=interrupted,
+        stopped=reasons[-1] if reasons else None,
+    )
+
+
+def _goal(
+    objective: Objective, workload: Workload, machine: Machine, others: Others | None
+) -> str | Function | None:
+    """Return the objective as mappers take it."""
+    if isinstance(objective, str) and objective in SIMULATED:
+        objective = Replayed(objective)
+    if isinstance(objective, Replayed):
+        return simulated(objective, workload, machine, others)
+    if objective == BOUND:
+        return bound_of(workload, machine)
+    if isinstance(objective, str) and objective not in (known := (*OBJECTIVES, LOAD)):
+        raise unknown_objective(objective, (*known, *SIMULATED, BOUND))
+    return objective
+
+
+def _name(objective: Objective) -> str:
+    if isinstance(objective, Replayed):
+        return objective.quantity
+    return objective if isinstance(objective, str) else "function"
+
+
+def _beside(objective: Objective, free: bool) -> Objective:
+    """Return the objective of a job beside others, and say what it does not count of them.
+
+    `free` is whether the mapper takes any and names none.
+    """
+    if objective is None and free:
+        return LOAD
+    counts = isinstance(objective, Replayed) or objective in (LOAD, *SIMULATED)
+    if not counts and not callable(objective):
+        warnings.warn(
+            f"objective {objective or 'of each mapper'}: it counts nothing of the jobs beside but "
+            f"the nodes that they have ({LOAD} and makespan do)",
+            HopmapWarning,
+            stacklevel=3,
+        )
+    return objective
+
+
+def _is_large(
+    mapper: str, goal: str | Function | None, traffic: Traffic, network: Topology, machine: Machine
+) -> bool:
+    """Whether `auto` leaves a graph of many vertices a node to the mapper of such graphs."""
+    assert machine.imbalance is not None
+    if mapper.strip() != "auto" or traffic.ranks < VERTICES or machine.imbalance < LOOSE:
+        return False
+    try:
+        stages = parse_pipeline(MANY)
+        expect_applicable(stages, traffic, network)
+    except (MappingError, NotInstalledError):  # too many nodes, or taken out
+        return False
+    return stages[0].info.takes("objective", goal or "hop_bytes")
+
+
+def _value(goal: str | Function, traffic: Traffic, network: Topology, node_of: Mapping) -> float:
+    if callable(goal):
+        return goal(node_of)
+    return objective_value(traffic, network, node_of, goal)

@@ -1,0 +1,360 @@
+"""Which mapping holds whatever the machine is: candidates replayed under models from ranges.
+
+The mapping of least worst regret is chosen, see `regret`. Sequential halving gives good candidates
+the replays: in each of ceil(log2 n) rounds all candidates that are left are replayed under the same
+further models, as many as an equal share of the budget pays for; then the half with the larger
+worst regret so far is dropped. What is left over goes to those that were dropped last, so that a
+budget for everything is the exhaustive search.
+
+Sources: Karnin, Koren, Somekh, Almost optimal exploration in multi-armed bandits, ICML 2013
+(Algorithm 1; there rewards are means, and a round forgets the rounds before it); Jamieson,
+Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, AISTATS 2016, who
+keep them. Regret needs all candidates under the same models (common random numbers). For a maximum
+it counts which models come first: see `ranges.spread_out`. Cost: the replays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, log2
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopmap.api.input_kinds import MappingLike
+from hopmap.api.machine import Machine, MachineLike, nodes_of_ranks
+from hopmap.api.mapping import Placement
+from hopmap.api.named_files import (
+    canonical_mapper,
+    initial_mapping,
+    split_mapper,
+)
+from hopmap.api.simulation import check_engine
+from hopmap.api.workload import Workload, WorkloadLike
+from hopmap.mappers.pipeline import time_mapping
+from hopmap.progress import Progress, silent
+from hopmap.simulator import DEFAULT_ENGINE, DeadlockError, ParameterError, Steady, simulate
+from hopmap.simulator.parameters.settings import SettingError, configure
+from hopmap.simulator.uncertainty import Standing, least_regret, regrets, sentence, standings
+from hopmap.topologies.spec import FILE
+
+from .ranges import GivenRanges, Settings, draw_models, ranges_given
+
+Floats: TypeAlias = NDArray[np.float64]
+Candidate: TypeAlias = "MappingLike"
+
+CANDIDATES = ("identity", "rcm", "recursive_bisection", "auto", "auto(objective=max_link_load)")
+SECONDS, DRAWS = 10.0, 100
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Models to draw, and how many replays they may take.
+
+    Attributes
+    ----------
+    draws : int
+        Models.
+    replays : int, optional
+        How many at most, one of each candidate at least. When left out, so many that the last two
+        candidates have every model; candidates times draws replay everything.
+    ranges : path or mapping, optional
+        A TOML file with a table [ranges], or its contents: ``{"network.buffer": [0, 1, 4],
+        "link.*.bandwidth": {"factor": [0.5, 2]}}``; see `hopmap/api/robust/ranges.py`.
+
+    Raises
+    ------
+    SettingError
+        No draws.
+    """
+
+    draws: int = DRAWS
+    replays: int | None = None
+    ranges: GivenRanges = None
+
+    def __post_init__(self) -> None:
+        if self.draws < 1:
+            raise SettingError(f"draws {self.draws}: expected at least 1")
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Candidates over models, and the one to take.
+
+    Attributes
+    ----------
+    name : str
+        Of the trace.
+    placements : tuple of Placement
+        The candidates; several mappers that find the same mapping are one, "rcm = auto".
+    models : tuple of dict
+        What each model sets, by key.
+    times : ndarray(float64, shape=(candidates, models))
+        Makespans, NaN where nothing was replayed.
+    replays : int
+        Made in all.
+    refused : tuple of str
+        Why models were left out that cannot be replayed, one text a model.
+    """
+
+    name: str
+    placements: tuple[Placement, ...]
+    models: tuple[Settings, ...]
+    times: Floats
+    replays: int
+    refused: tuple[str, ...] = ()
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        """How every candidate fares; its regrets are against those replayed under the model."""
+        return standings(self.times)
+
+    @property
+    def best(self) -> Placement:
+        """The mapping whose worst regret is the least."""
+        return self.placements[least_regret(self.standings)]
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        return sentence([each.mapper for each in self.placements], self.standings)
+
+    @property
+    def order(self) -> list[int]:
+        """Candidates, the one to take first, those that were dropped early last."""
+        found = self.standings
+        return sorted(
+            range(len(found)), key=lambda k: (-found[k].models, found[k].worst, found[k].mean, k)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``choose --json`` prints."""
+        rows = []
+        behind = regrets(self.times)
+        for place in self.order:
+            placement, standing = self.placements[place], self.standings[place]
+            rows.append(
+                {
+                    "mapper": placement.mapper,
+                    **standing._asdict(),
+                    "worst_model": int(np.nanargmax(behind[place])),
+                    "seconds": placement.seconds,
+                    "node_of": placement.node_of.tolist(),
+                }
+            )
+        return {
+            "name": self.name,
+            "topology": self.best.topology.spec,
+            "ranks": len(self.best),
+            "verdict": self.verdict,
+            "replays": self.replays,
+            "refused": list(self.refused),
+            "candidates": rows,
+            "models": [dict(model) for model in self.models],
+        }
+
+
+def choose(
+    workload: WorkloadLike,
+    machine: MachineLike,
+    candidates: Sequence[Candidate] = CANDIDATES,
+    *,
+    sampling: Sampling | None = None,
+    seed: int = 0,
+    seconds: float = SECONDS,
+    engine: str = DEFAULT_ENGINE,
+    progress: Progress = silent,
+) -> Choice:
+    """Choose the mapping that is never far behind the best, whatever the model.
+
+    Candidates are replayed under models that are drawn from ranges of parameters, all of them with
+    the same noise; those that fall behind are dropped, so that good ones get the replays.
+
+    Parameters
+    ----------
+    workload, machine
+        See `simulate` and `map_ranks`. What is set stays as it is set; factors are drawn of it.
+    candidates : sequence
+        Pipelines, files ("file:today.csv", or a path), or mappings.
+    sampling : Sampling, optional
+        Models to draw, and how many replays they may take.
+    seed : int
+        Of mappers and models.
+    seconds : float
+        Time budget of all searches together.
+    engine : str
+        Of the replays.
+
+    Examples
+    --------
+    >>> few = Sampling(draws=8)
+    >>> grid = "stencil:4x4,5pt,bytes=1e5"
+    >>> found = choose(grid, "torus:4x4", ["identity", "random"], sampling=few)
+    >>> found.best.mapper
+    'identity'
+    """
+    sampling = sampling or Sampling()
+    draws, replays = sampling.draws, sampling.replays
+    check_engine(engine)
+    asked = [_canonical(each) for each in candidates]
+    if len(asked) < 2:
+        raise SettingError(f"candidates: {len(asked)}: expected two or more to choose from")
+    workload, machine = Workload.of(workload), Machine.of(machine)
+    machine.expect_alone("choose")
+    network, settings = machine.network, machine.settings
+    workload.program(machine.parameters.algorithms)  # read before anything takes long
+    found = draw_models(ranges_given(sampling.ranges), network, settings, draws, seed)
+    placements = _placements(workload, machine, asked, seed, seconds, progress)
+    if replays is None:
+        replays = budget(len(placements), draws)
+    if replays < len(placements):
+        raise SettingError(f"replays {replays}: expected {len(placements)}, one of each mapping")
+    made, refused = 0, list[str]()
+
+    def replay(candidate: int, model: int) -> float:
+        nonlocal made
+        changed = {**settings, **found[model]}
+        progress(made, replays, f"{made} of {replays} replays")
+        made += 1
+        try:
+            here, parameters = configure(network, tuple(changed.items()))
+            return simulate(
+                workload.program(parameters.algorithms),
+                here,
+                placements[candidate].node_of,
+                parameters=parameters,
+                engine=engine,
+                steady=Steady(),
+            ).makespan
+        except (ParameterError, DeadlockError) as error:
+            refused.append(f"{error}")
+            return np.nan
+
+    times = halving(len(placements), draws, replay, replays)
+    if np.isnan(times).all():
+        raise ParameterError(f"ranges: no model can be replayed: {refused[0]}")
+    return Choice(workload.name, placements, tuple(found), times, made, tuple(refused))
+
+
+def _canonical(candidate: Candidate) -> Candidate:
+    """Return a candidate as it is always written: files as "file:PATH"."""
+    if isinstance(candidate, Path) or (isinstance(candidate, str) and Path(candidate).is_file()):
+        candidate = f"{FILE}{candidate}"
+    return canonical_mapper(candidate) if isinstance(candidate, str) else candidate
+
+
+def _placements(
+    workload: Workload,
+    machine: Machine,
+    candidates: Sequence[Candidate],
+    seed: int,
+    seconds: float,
+    progress: Progress,
+) -> tuple[Placement, ...]:
+    """Make the mappings; those that are equal become one of several names."""
+    program, network = workload.program(machine.parameters.algorithms), machine.network
+    ranks, traffic = program.ranks, program.traffic()
+    room = machine.usable(ranks)
+    found: dict[bytes, Placement] = {}
+    for done, each in enumerate(candidates):
+        name = each if isinstance(each, str) else getattr(each, "mapper", f"mapping {done + 1}")
+        progress(done, len(candidates), name)
+        took, start = 0.0, None
+        if isinstance(each, str):
+            start = initial_mapping(each, network, room, ranks)
+            pipeline = split_mapper(each)[1]
+            if pipeline:
+                start, took = time_mapping(
+                    *(traffic, room, pipeline),
+                    seed=seed,
+                    seconds=seconds / len(candidates),
+                    initial=start,
+                )
+        node_of = nodes_of_ranks(each if start is None else start, network, ranks)
+        key = node_of.tobytes()
+        if key in found:
+            if name not in found[key].mapper.split(" = "):
+                found[key] = replace(found[key], mapper=f"{found[key].mapper} = {name}")
+        else:
+            found[key] = Placement(workload, machine, node_of, traffic, network, name, took)
+    return tuple(found.values())
+
+
+def halving(
+    candidates: int,
+    models: int,
+    replay: Callable[[int, int], float],
+    replays: int,
+) -> Floats:
+    """Replay candidates under models, good ones under more of them.
+
+    Parameters
+    ----------
+    replay : callable
+        ``(candidate, model) -> seconds``.
+    replays : int
+        The budget; every candidate is replayed once at least.
+
+    Returns
+    -------
+    ndarray(float64, shape=(candidates, models))
+        Seconds, NaN where nothing was replayed. Those of a round have their models in common.
+    """
+    times = np.full((candidates, models), np.nan)
+    left, dropped, refused = list(range(candidates)), list[list[int]](), set[int]()
+    tried, rest, rounds = 0, replays, rounds_of(candidates)
+
+    def fill(model: int, who: Sequence[int]) -> int:
+        """Replay a model with some candidates; return how many replays that took."""
+        for done, each in enumerate(who):
+            times[each, model] = replay(each, model)
+            if np.isnan(times[each, model]):
+                times[:, model] = np.nan
+                refused.add(model)
+                return done + 1
+        return len(who)
+
+    for to_come in range(rounds, 0, -1):
+        until = min(models, tried + max(rest // (to_come * len(left)), not tried))
+        rest -= sum(fill(model, left) for model in range(tried, until))
+        tried = until
+        found = standings(times)
+        left.sort(key=lambda each: (found[each].worst, found[each].mean, each))
+        keep = ceil(len(left) / 2) if to_come > 1 else len(left)
+        left, gone = left[:keep], left[keep:]
+        dropped.append(gone)
+    for group in (left, *reversed(dropped)):
+        for model in sorted(set(range(models)) - refused):
+            missing = [each for each in group if np.isnan(times[each, model])]
+            if len(missing) > rest:
+                return times
+            rest -= fill(model, missing)
+    return times
+
+
+def rounds_of(candidates: int) -> int:
+    """Return how many rounds halve so many candidates to one; one at least.
+
+    Examples
+    --------
+    >>> [rounds_of(n) for n in (1, 2, 3, 12)]
+    [1, 1, 2, 4]
+    """
+    return max(1, ceil(log2(candidates)))
+
+
+def budget(candidates: int, models: int) -> int:
+    """Return how many replays let the last ones that are left have every model.
+
+    Examples
+    --------
+    >>> budget(12, 100)
+    382
+    """
+    sizes = [ceil(candidates / (1 << done)) for done in range(rounds_of(candidates))]
+    enough = ceil(len(sizes) * models / sum(1 / size for size in sizes))
+    return min(candidates * models, enough + candidates)  # the first round takes one model at least

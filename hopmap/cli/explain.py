@@ -1,0 +1,214 @@
+"""The command on why a run takes as long as it does: explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopmap.units import show_bytes, show_seconds
+
+from .console import (
+    left_out_lines,
+    link_lines,
+    print_json,
+    print_table,
+    say,
+    warn_of,
+    working,
+)
+from .jobs import ListedJobs, jobs_in, one_run
+from .options import (
+    AsJson,
+    MachineOptions,
+    OptionalMapping,
+    OptionalTrace,
+    ReplayOptions,
+    TopologyOfMapping,
+)
+
+if TYPE_CHECKING:
+    from hopmap.api.input_kinds import MappingLike
+    from hopmap.simulator import Bottleneck, Bound, Composition, Doubling
+
+SEGMENTS = {
+    "compute": "computing",
+    "send_overhead": "overhead of sending",
+    "recv_overhead": "overhead of receiving",
+    "end_point": "end points of ranks",
+    "serialization": "bytes / bandwidth",
+    "latency": "latency",
+    "queue": "queues",
+    "room": "waiting for room",
+    "job_start": "before its job starts",
+}
+OF_JOBS = ("job", "jobs", "topology", "sets", "failures", "names", "top", "doubled")
+SHOWN_PAIRS = 3  # that fit a line
+
+
+@dataclass(frozen=True)
+class ExplainOptions(ReplayOptions):
+    """What is replayed, and how much is said of it."""
+
+    top: Annotated[int, typer.Option(min=0, help="Servers to list.")] = 5
+    doubled: Annotated[
+        bool, typer.Option("--doubled/--no-doubled", help="Also double every parameter.")
+    ] = True
+
+
+def explain(
+    context: typer.Context,
+    replay: ExplainOptions,
+    machine: MachineOptions,
+    jobs: ListedJobs,
+    trace: OptionalTrace = None,
+    mapping: OptionalMapping = None,
+    topology: TopologyOfMapping = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a run takes so long: its critical path, bounds, bottlenecks, sensitivity."""
+    from hopmap.api.simulation import explain as explained
+    from hopmap.api.workload import Workload
+    from hopmap.simulator import Program
+
+    one = one_run(context, trace, mapping, several=jobs.several, has=OF_JOBS)
+    at: MappingLike
+    if one is None:
+        place, several, loads = jobs_in(machine, topology, jobs)
+        if loads:
+            raise typer.BadParameter(f"--jobs {jobs.jobs}: [[background]]: expected jobs alone")
+        from hopmap.api.jobs.co_running import place_jobs
+
+        together = place_jobs(several, place)
+        workload, at = Workload(together.program), together.node_of
+    else:
+        workload, at = replay.workload(one[0]), one[1]
+        place = machine.machine(topology)
+    with working("replaying") as progress:
+        found = explained(
+            workload, place, at, top=replay.top, doubled=replay.doubled, progress=progress
+        )
+    network = found.result.network
+    assert network is not None
+    if as_json:
+        print_json(found.to_dict())
+        return
+    warn_of(workload.name, found.result.left_out)
+    makespan = found.result.makespan
+    rows = [("makespan", makespan)]
+    for name, bound in found.bounds.items():
+        rows.append((f"  at least, {bound_label(name, bound)}", bound.seconds))
+    say(found.verdict)
+    say()
+    print_table(
+        ("", f"{found.result.ranks} ranks", "share"),
+        [(label, show_seconds(seconds), share(seconds, makespan)) for label, seconds in rows],
+        title=f"{workload.name}{f' by {mapping}' if mapping else ''} on {network.spec}",
+    )
+    for each in workload.source.jobs if isinstance(workload.source, Program) else ():
+        say(f"ranks {each.first} to {each.first + each.ranks - 1}: {each.name}")
+    _print_path(makespan, found.path)
+    _print_servers("most bytes / bandwidth", makespan, found.loaded)
+    _print_servers("most queued", makespan, found.queued)
+    if replay.doubled:
+        _print_doublings(found.doublings)
+    told = left_out_lines(found.result.left_out, found.result.notes)
+    for line in (*told, *link_lines(network.kinds)):
+        say(line)
+
+
+def bound_label(name: str, bound: Bound) -> str:
+    """Say what needs so long: "link 3 -> 4", "injection of node 3", "rank 7"."""
+    if name == "no contention":
+        return name
+    return {"rank": "", "link": "link "}.get(name, f"{name} of ") + bound.place
+
+
+def share(part: float, whole: float) -> str | None:
+    """Write a part in percent; of nothing there is none."""
+    return f"{100 * part / whole:.1f} %" if whole else None
+
+
+def _print_path(makespan: float, path: Composition) -> None:
+    rows = [(SEGMENTS[name], seconds) for name, seconds in path.seconds.items() if seconds > 0]
+    if path.control > 0:
+        rows.append(("  of it, requests and grants", path.control))
+    ranks = ", ".join(f"{rank} ({share(part, makespan)})" for rank, part in path.ranks)
+    say()
+    print_table(
+        ("critical path", "time", "share"),
+        [(name, show_seconds(seconds), share(seconds, makespan)) for name, seconds in rows],
+    )
+    say(f"{path.messages:,} messages; ranks {ranks or 'none'}")
+    if path.kinds:
+        columns = {"bytes / bw": "serialization", "latency": "latency", "queue": "queue"}
+        if path.seconds["room"] > 0:
+            columns["room"] = "room"
+        say()
+        print_table(
+            ("path's messages at", "kind", "behind pairs", *columns),
+            [
+                (
+                    server.place,
+                    server.kind,
+                    _pairs(server.behind),
+                    *(show_seconds(getattr(server, column)) for column in columns.values()),
+                )
+                for server in path.kinds + path.servers
+            ],
+            left=3,
+        )
+
+
+def _print_servers(label: str, makespan: float, servers: list[Bottleneck]) -> None:
+    if not servers:
+        return
+    say()
+    print_table(
+        (label, "kind", "pairs", "bytes", "bytes / bw", "share", "queued"),
+        [
+            (
+                server.place,
+                server.kind,
+                _pairs(server.pairs),
+                show_bytes(server.bytes),
+                show_seconds(server.seconds),
+                share(server.seconds, makespan),
+                show_seconds(server.queued),
+            )
+            for server in servers
+        ],
+        left=3,
+    )
+
+
+def _print_doublings(doublings: list[Doubling]) -> None:
+    say()
+    print_table(
+        ("doubled", "from", "makespan", "change"),
+        [
+            (
+                doubling.key,
+                _value(doubling),
+                show_seconds(doubling.makespan),
+                f"{round(100 * doubling.change, 2) + 0.0:+.2f} %",  # never -0.00
+            )
+            for doubling in doublings
+        ],
+    )
+
+
+def _value(doubling: Doubling) -> str:
+    """Write what was doubled, in its unit."""
+    whole, _, per = doubling.unit.partition("/")
+    show = {"bytes": show_bytes, "s": show_seconds}.get(whole)
+    shown = f"{doubling.value:g}" if show is None else show(doubling.value)
+    return f"{shown}/{per}" if per else shown
+
+
+def _pairs(pairs: Iterable[tuple[int, int, float]]) -> str:
+    """Write rank pairs, heaviest first."""
+    named = [f"{source}>{target}" for source, target, _ in pairs]
+    return ", ".join(named[:SHOWN_PAIRS]) + (", ..." if len(named) > SHOWN_PAIRS else "")

@@ -1,0 +1,206 @@
+"""Commands for other tools: export, and what advise and choose write for launchers; convert."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .checks import check_out
+from .console import note, print_json, say, working
+from .listing import complete_launchers
+from .options import AsJson, Balanced, MachineOptions, MappingFile, ReplayOptions, Seed, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hopmap.api.exports import Exported
+    from hopmap.api.input_kinds import MappingLike
+    from hopmap.api.mapping import Placement
+
+
+@dataclass(frozen=True)
+class BestOptions:
+    """Which mapping of a folder of results is taken."""
+
+    best: Annotated[
+        bool,
+        typer.Option(
+            "--best",
+            help="MAPPING is a folder of hopmap run: its fastest mapping, where -t, --trace and "
+            "--variant choose among several networks, traces and parameters that vary.",
+        ),
+    ] = False
+    trace: Annotated[str | None, typer.Option(help="Of --best: which trace of the results.")] = None
+    variant: Annotated[
+        str | None, typer.Option(help="Of --best: which of what varies, as the report calls it.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        for flag, value in (("--trace", self.trace), ("--variant", self.variant)):
+            if value is not None and not self.best:
+                raise typer.BadParameter(f"{flag} requires --best")
+
+
+def export(
+    mapping: MappingFile,
+    machine: MachineOptions,
+    results: BestOptions,
+    to: Annotated[
+        str,
+        typer.Option(
+            help="Launcher, csv (hopmap's own) or maplib; see: list formats.",
+            autocompletion=complete_launchers,
+        ),
+    ],
+    topology: Annotated[
+        str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--from", help="Launcher whose file MAPPING is, if it does not show that."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a mapping as a launcher reads it, from any format."""
+    from hopmap.api.exports import export_mapping
+    from hopmap.launchers.formats import launcher_named
+
+    check_out(out)
+    out = None if str(out) == "-" else out
+    if (mapping / "plan.json").is_file() and not results.best:
+        raise typer.BadParameter(f"{mapping}: results of many runs: --best takes the fastest")
+    chosen: MappingLike = mapping
+    if results.best:
+        from hopmap.scenarios.results.best_run import best_run
+
+        chosen, network, about = best_run(mapping, results.trace, topology, results.variant)
+        note(f"best of {about}")
+        place = replace(machine.machine(None), topology=network)
+    else:
+        place = machine.machine(topology)
+    done = export_mapping(chosen, to, place, out=out, form=form)
+    if done.beside and out is None:
+        note(f"--out FILE writes {', '.join(done.beside)} as well, which is needed beside it")
+    if as_json:
+        print_json(done.to_dict())
+        return
+    if not done.files:
+        if done.command and not launcher_named(to).commented:
+            note(f"use it: {done.command}")
+        say(done.text.rstrip("\n"))
+    say_written(done)
+
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """How mappings are looked for, and where the best of them goes."""
+
+    out: Annotated[Path | None, typer.Option(help="File for the best mapping.")] = None
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Launcher to write the best for (see: list formats), in TRACE.LAUNCHER when there "
+            "is no --out; csv, hopmap's own, when there is only --out.",
+            autocompletion=complete_launchers,
+        ),
+    ] = None
+    seed: Seed = 0
+    seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0
+    spread: Balanced = False
+    as_json: AsJson = False
+
+    def checked(self, trace: str) -> AnswerOptions:
+        """Return the same with the name of the file, if any is to be written where it can be."""
+        from hopmap.launchers.formats import OWN, launcher_named
+
+        form = None if self.to is None or self.to in OWN else launcher_named(self.to)
+        out = self.out
+        if out is None and self.to is not None:
+            name = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(trace).name)
+            own_name = form and form.called
+            out = Path(f"{own_name}.{name}" if own_name else f"{name}.{self.to}")
+        check_out(out)
+        return replace(self, out=out)
+
+    def answer(
+        self, best: Placement, verdict: str, facts: dict[str, Any], show: Callable[[], None]
+    ) -> None:
+        """Write the mapping, and print the answer: the file alone where it goes to stdout.
+
+        Parameters
+        ----------
+        verdict : str
+            The sentence, which is said besides the file on stdout.
+        facts : dict
+            What is printed as JSON.
+        show : callable
+            Prints the answer as text.
+        """
+        from hopmap.api.exports import export_mapping
+
+        aloud = str(self.out) == "-"
+        done = None
+        if self.out is not None:
+            out = None if aloud else self.out
+            done = export_mapping(best, self.to or "csv", best.machine, out=out)
+        if aloud and done is not None:
+            note(verdict)
+            say(done.text.rstrip("\n"))
+        elif self.as_json:
+            written = {"command": done.command, "out": str(self.out)} if done else {}
+            print_json(facts | written)
+        else:
+            show()
+            if done is not None:
+                say_written(done)
+
+
+def say_written(done: Exported) -> None:
+    """Say what was written, how it is used, and which names were made up."""
+    for path in done.files:
+        say(f"written: {path}")
+    if done.files and done.command:
+        say(f"use it:  {done.command}")
+    if done.files and done.made_up:
+        say(f"nodes:   {done.made_up} are made up: --nodelist, --hosts or --names tells yours")
+
+
+def convert(
+    trace: Trace,
+    replay: ReplayOptions,
+    machine: MachineOptions,
+    to: Annotated[str, typer.Option(help="Simulator: simgrid, or goal (LogGOPSim, ATLAHS).")],
+    out: Annotated[
+        Path, typer.Option(help="Folder to write, of goal a file; what is there is replaced.")
+    ],
+    mapping: Annotated[
+        Path | None, typer.Option(help="Mapping file: writes the platform and the hosts as well.")
+    ] = None,
+    topology: Annotated[
+        str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
+    ] = None,
+    zone: Annotated[
+        str, typer.Option(help="Platform: routes (as hopmap's), or torus (SimGrid's own).")
+    ] = "routes",
+    as_json: AsJson = False,
+) -> None:
+    """Write a trace as another simulator reads it, collectives as their messages."""
+    from hopmap.api.exports import convert as write
+
+    check_out(out, folder=to != "goal")
+    if topology is not None and mapping is None:
+        raise typer.BadParameter("--topology requires --mapping FILE")
+    place = machine.machine(topology)
+    with working("writing"):
+        done = write(replay.workload(trace), to, out, machine=place, mapping=mapping, zone=zone)
+    if as_json:
+        print_json(done.to_dict())
+        return
+    say(f"written: {out}")
+    how = "" if to == "goal" else ", with a platform and hosts"
+    say(f"use it there{how}: {done.command}")

@@ -1,0 +1,336 @@
+"""Commands on mappings: map, evaluate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hopmap.api.quantities import joules
+from hopmap.units import show_seconds
+
+from .checks import check_out, check_picture
+from .console import note, print_json, print_table, say, working
+from .errors import INTERRUPTED
+from .listing import complete_engines, complete_mappers
+from .options import (
+    AsJson,
+    Balanced,
+    MachineOptions,
+    MappingFile,
+    Seed,
+    Topology,
+    TopologyOfMapping,
+    Trace,
+    TrafficOptions,
+)
+
+if TYPE_CHECKING:
+    from hopmap.api.job import Job
+    from hopmap.api.mapping import Objective, Placement
+    from hopmap.simulator.metrics.metrics import HotLink
+    from hopmap.topologies import Topology as Network
+
+STOPPED = {
+    "optimal": "optimal, no mapping is better",
+    "stagnated": "stagnated, the last round gained next to nothing; --seconds searches on",
+    "budget": "budget, more may be gained with more of it",
+}
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How a mapping is looked for."""
+
+    mapper: Annotated[
+        str,
+        typer.Option(
+            "--mapper",
+            "-m",
+            help='Pipeline, like "minmd | bokhari(jumps=8)"; see: list mappers.',
+            autocompletion=complete_mappers,
+        ),
+    ] = "auto"
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            help="hop_bytes, hop_messages, cardinality, max_link_load, makespan_bound; or, "
+            "replayed at every evaluation, makespan or energy. When left out, each mapper's own."
+        ),
+    ] = None
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Of makespan and energy: compiled, or see: list engines.",
+            autocompletion=complete_engines,
+        ),
+    ] = None
+    seconds: Annotated[float | None, typer.Option(min=0, help="Time budget of searches.")] = None
+    seed: Seed = 0
+    initial: Annotated[
+        Path | None, typer.Option(help="Mapping file that the first mapper starts from.")
+    ] = None
+    spread: Balanced = False
+    imbalance: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="A graph of more vertices than slots: how far above its share a node may get, "
+            "0.03 is 3 %.",
+        ),
+    ] = None
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TRACE,MAPPING",
+            help="A job that is on the machine already, as simulate --job has it: its nodes are "
+            "not free; max_link_load (then the objective of auto) and makespan count it. May be "
+            "repeated.",
+        ),
+    ] = None
+
+    @property
+    def co_running(self) -> tuple[Job, ...]:
+        """Jobs of ``--beside``."""
+        if not self.beside:
+            return ()
+        from hopmap.api.jobs.job_spec import job_of
+
+        return tuple(job_of(text) for text in self.beside)
+
+    def goal(self, machine: MachineOptions) -> Objective:
+        """Return the objective; nothing that only replays use may be set without one of these."""
+        from hopmap.api.simulated_objective import BOUND, SIMULATED, Replayed
+
+        if self.objective in SIMULATED:
+            return Replayed(self.objective, self.engine or Replayed.engine)
+        if self.engine is not None:
+            raise typer.BadParameter(f"--engine {self.engine} requires --objective makespan")
+        if self.objective != BOUND:
+            expect_algorithms(machine, "it takes --objective makespan or energy")
+        return self.objective
+
+
+def expect_algorithms(machine: MachineOptions, why: str) -> None:
+    """Raise `typer.BadParameter` for a setting that no traffic depends on."""
+    from hopmap.simulator.parameters.keys import names_algorithm
+
+    for key in machine.settings:
+        if not names_algorithm(key):
+            raise typer.BadParameter(f"--set {key} changes nothing here: {why}")
+
+
+def map_(
+    trace: Trace,
+    topology: Topology,
+    traffic: TrafficOptions,
+    machine: MachineOptions,
+    search: SearchOptions,
+    out: Annotated[Path | None, typer.Option(help="Mapping file to write; - is stdout.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Figure to write (.svg, .png, .pdf): ranks on the network; of a Cartesian grid "
+            "whose ranks share nodes, the grid coloured by node."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Place ranks on nodes; beside the result stands the order as launched.
+
+    Ctrl-C ends a search with the best mapping so far, which is written; exit code 130.
+    """
+    from hopmap.api.mapping import map_ranks
+    from hopmap.launchers.mapping_files import mapping_text, write_mapping
+
+    check_picture(plot)
+    check_out(out, plot)
+    with working("mapping") as progress:
+        placed = map_ranks(
+            traffic.workload(trace),
+            machine.machine(
+                topology,
+                balanced=search.spread,
+                imbalance=search.imbalance,
+                co_running=search.co_running,
+            ),
+            search.mapper,
+            objective=search.goal(machine),
+            seconds=search.seconds,
+            seed=search.seed,
+            initial=search.initial,
+            keep_interrupted=True,
+            progress=progress,
+        )
+    network = placed.topology
+    if placed.interrupted:
+        note("interrupted: this is the best mapping so far")
+    if str(out) == "-":
+        say(mapping_text(placed.node_of, network).rstrip("\n"))
+    elif out is not None:
+        write_mapping(out, placed.node_of, network)
+    if plot is not None:
+        _plot(plot, placed, search.mapper)
+    if str(out) == "-":
+        pass
+    elif as_json:
+        print_json(placed.to_dict())
+    else:
+        _print_placed(placed, str(search.initial or "nodes in order"))
+        for written in filter(None, (out, plot)):
+            say(f"written: {written}")
+    if placed.interrupted:
+        raise SystemExit(INTERRUPTED)
+
+
+def _print_placed(placed: Placement, began: str) -> None:
+    """Print what messages and bytes cross, and below each what they would as launched."""
+    network = placed.topology
+    where = network.spec
+    if (used := int((network.slots > 0).sum())) < network.nodes:
+        where = f"{used} of the {network.nodes} nodes of {where}"
+    this, launched = placed.metrics(), placed.metrics_as_launched()
+    rows: list[tuple[object, ...]] = []
+    for name in ("messages", "bytes"):
+        rows.append((name, *_figures(getattr(this, name))))
+        if launched is not None:
+            rows.append(("  as launched", *_figures(getattr(launched, name))))
+    print_table(
+        ("", "hops x amount", "mean hops", "longest", "busiest link"),
+        rows,
+        title=f"{placed.name}: {len(placed)} ranks on {where} by {placed.mapper}, "
+        f"in {show_seconds(placed.seconds)}",
+    )
+    if placed.stopped is not None:
+        say(f"stopped: {STOPPED[placed.stopped]}")
+    if placed.objective is not None:
+        called, *values = placed.objective
+        shown = {"makespan": show_seconds, "makespan_bound": show_seconds, "energy": joules}.get(
+            called, int
+        )
+        say()
+        print_table(("objective", began, "this mapping"), [(called, *map(shown, values))])
+
+
+def _figures(side: Any) -> tuple[object, ...]:
+    return side.dilation.sum, side.dilation.avg, side.dilation.max, side.congestion.max
+
+
+def evaluate(
+    trace: Trace,
+    mapping: MappingFile,
+    traffic: TrafficOptions,
+    machine: MachineOptions,
+    topology: TopologyOfMapping = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of --failures that are drawn: what so many draws cost."),
+    ] = None,
+    convention: Annotated[
+        str, typer.Option(help="hopmap (correct) or maplib (as the HAEC thesis published).")
+    ] = "hopmap",
+    top: Annotated[int, typer.Option(min=0, help="Busiest links to list.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a mapping: what stays on nodes, what crosses links, which links are hot."""
+    from hopmap.api.evaluation import evaluate as measure
+
+    if seeds is not None and machine.failures is None:
+        raise typer.BadParameter("--seeds requires --failures, like links=3")
+    expect_algorithms(machine, "evaluate replays nothing")
+    workload = traffic.workload(trace)
+    with working("measuring"):
+        metrics = measure(
+            workload,
+            machine.machine(topology),
+            mapping,
+            convention=convention,
+            top=top,
+            draws=seeds,
+        )
+    if as_json:
+        print_json(metrics.to_dict())
+        return
+    network = metrics.network
+    assert network is not None
+    _print_metrics(f"{workload.name} by {mapping} on {network.spec}", metrics.to_dict())
+    if metrics.failure_impact is not None:
+        say()
+        print_table(
+            ("what failures cost", "without", "with, mean", "worst", "loss, mean", "worst"),
+            metrics.failure_impact.rows(),
+        )
+    if metrics.hot_links:
+        say()
+        _print_hot(metrics.hot_links, network)
+
+
+def _plot(path: Path, placed: Placement, mapper: str) -> None:
+    """Draw a grid of ranks where the traffic has one and nodes share it, else the network."""
+    from hopmap.figures.cartesian import drawable_dims, grid_mappings, off_node
+    from hopmap.figures.mapping import mapping_view
+    from hopmap.traces.safety.atomic_files import replacing
+
+    title = f"{placed.name} on {placed.topology.spec}"
+    dims = drawable_dims(placed.traffic)
+    if dims is not None and len(set(placed.node_of.tolist())) < len(placed):
+        left = placed.metrics().messages.off_node
+        words = off_node(left.total, left.max)
+        figure = grid_mappings(dims, {mapper: (placed.node_of, words)}, title=title)
+    else:
+        figure = mapping_view(
+            placed.topology, placed.node_of, placed.traffic, title=f"{title}: {mapper}"
+        )
+    with replacing(path) as partial:
+        figure.savefig(partial, dpi=200)
+
+
+def _print_metrics(title: str, metrics: dict[str, Any]) -> None:
+    m, b = metrics["messages"], metrics["bytes"]
+    labels = {
+        "ieplc": "IePLC between ranks",
+        "ianlc": "IaNLC on nodes",
+        "ienlc": "IeNLC between nodes",
+        "ienpc": "IeNPC on links",
+    }
+    rows: list[tuple[object, ...]] = [
+        (label, q, *(side[key][part] for part in ("total", "avg", "min", "max")))
+        for key, label in labels.items()
+        for q, side in (("messages", m), ("bytes", b))
+    ]
+    print_table(("", "", "total", "average", "min", "max"), rows, title=title, left=2)
+    say()
+    links = m["congestion"]
+    print_table(
+        ("", "messages", "bytes"),
+        [
+            ("dilation, mean hops", m["dilation"]["avg"], b["dilation"]["avg"]),
+            ("dilation, longest", m["dilation"]["max"], b["dilation"]["max"]),
+            ("dilation, hops x amount", m["dilation"]["sum"], b["dilation"]["sum"]),
+            ("dilation, largest pair", m["dilation"]["max_pair"], b["dilation"]["max_pair"]),
+            ("congestion, busiest link", links["max"], b["congestion"]["max"]),
+            ("congestion, pairs on a link", links["pairs"], b["congestion"]["pairs"]),
+            ("off-node, sum", m["off_node"]["total"], b["off_node"]["total"]),
+            ("off-node, worst node", m["off_node"]["max"], b["off_node"]["max"]),
+        ],
+        title=f"{metrics['ranks']} ranks, {metrics['nodes']} nodes, {links['used_links']:,} of "
+        f"{links['links']:,} links used, cardinality {metrics['cardinality']:,} of "
+        f"{metrics['pairs']:,} pairs, convention {metrics['convention']}",
+    )
+
+
+def _print_hot(hot: list[HotLink], network: Network) -> None:
+    rows = [
+        (
+            f"{network.vertex_name(link.source)} -> {network.vertex_name(link.target)}",
+            link.kind,
+            ", ".join(f"{src}>{dst}" for src, dst, *_ in link.pairs[:4])
+            + (", ..." if len(link.pairs) > 4 else ""),
+            link.messages,
+            link.bytes,
+        )
+        for link in hot
+    ]
+    print_table(("busiest links", "kind", "heaviest rank pairs", "messages", "bytes"), rows, left=3)

@@ -1,0 +1,50 @@
+"""The command header: what MPI programs in C, C++ and Fortran are built with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopmap.cli.checks import check_folder, check_out
+from hopmap.cli.console import print_json, say
+from hopmap.cli.options import AsJson
+
+
+def header(
+    out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--dir",
+            help="Folder for the header, the library that reorders programs as they are, the "
+            "benchmark, and files for pkg-config and CMake.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write hopmap_cart.h: the mappers of Cartesian grids for MPI programs in C and C++."""
+    from hopmap.mappers.cartesian.mpi import header_text, mpi_files
+    from hopmap.traces.safety.atomic_files import replacing
+
+    check_out(out)
+    check_out(folder, folder=True)
+    check_folder("--dir", folder)
+    if out is not None and folder is not None:
+        raise typer.BadParameter(f"--out {out} and --dir {folder}: expected one of them")
+    texts = {} if out is None else {out: header_text()}
+    if folder is not None:
+        folder.mkdir(exist_ok=True)
+        texts = {folder / name: text for name, text in mpi_files().items()}
+    for path, text in texts.items():
+        with replacing(path) as partial:
+            partial.write_text(text, encoding="utf-8")
+    if as_json and folder is not None:
+        print_json({"dir": str(folder), "files": [path.name for path in texts]})
+    elif as_json:
+        print_json({"text": header_text()} if out is None else {"out": str(out)})
+    elif not texts:
+        say(header_text().rstrip("\n"))
+    for path in () if as_json else texts:
+        say(f"written: {path}")

@@ -1,0 +1,162 @@
+"""The command record: run an MPI program and keep what it does as a trace."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hopmap.cli.checks import check_out
+from hopmap.cli.console import print_json, print_table, say, warn, working
+from hopmap.cli.options import AsJson
+
+BUFFER = "HOPMAP_RECORD_BUFFER"  # bytes of a process that wait to be written
+_SIGNAL = 128  # what shells add to the number of the signal that ended a program
+
+
+def record(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="-- COMMAND ...", help="What starts the program, like mpirun -np 16 ./app."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder ending in .otf2, recorded.otf2 when left out; of a profile, traffic: "
+            ".npz .mtx .csv .graph .grf."
+        ),
+    ] = None,
+    mpicc: Annotated[
+        str | None,
+        typer.Option(help="The C compiler of the program's MPI; that beside mpirun if left out."),
+    ] = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Keep counts only: who sends how much to whom.")
+    ] = False,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Print the lines for a batch script, and run nothing.")
+    ] = False,
+    merge: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Make the archive of what a batch job has left."),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Run an MPI program and record its calls: an OTF2 archive, or traffic with --profile."""
+    from hopmap.traces.otf2.write import expect_replaceable
+    from hopmap.traces.recorder.launch import is_profile
+
+    if bool(words) == (merge is not None):
+        raise typer.BadParameter("expected a command behind --, like -- mpirun -np 16 ./app")
+    counts = profile or (merge is not None and is_profile(merge))
+    out = out or Path("recorded.npz" if counts else "recorded.otf2")
+    if (out.suffix == ".otf2") == counts:
+        wanted = "a file of traffic, like run.npz" if counts else "a folder ending in .otf2"
+        raise typer.BadParameter(f"--out {out}: expected {wanted}")
+    check_out(out, folder=not counts)
+    if not counts:
+        expect_replaceable(out)
+    if merge is not None:
+        _finish(merge, out, as_json)
+        return 0
+    assert words
+    if batch:
+        folder = out.absolute().with_name(f"{out.name}.raw")
+        if folder.is_dir() and any(folder.iterdir()):
+            raise typer.BadParameter(f"{folder}: not empty: expected none, from an earlier job")
+        for line in _batch_lines(words, mpicc, folder, out, profile):
+            say(line)
+        folder.mkdir(exist_ok=True)
+        return 0
+    folder = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f"{out.name}.raw-"))
+    try:
+        code = _run(*_with_library(words, mpicc, folder, profile), to_stderr=as_json)
+        _finish(folder, out, as_json, words[0], code)
+    except BaseException:
+        if not any(folder.iterdir()):
+            folder.rmdir()
+        else:
+            warn(f"kept: {folder}: hopmap record --merge {folder} tries again")
+        raise
+    shutil.rmtree(folder)
+    return code
+
+
+def _with_library(
+    words: Sequence[str], mpicc: str | None, folder: Path, profile: bool
+) -> tuple[list[str], dict[str, str]]:
+    from hopmap.traces.recorder.build import build
+    from hopmap.traces.recorder.launch import compiler_beside, with_library
+
+    with working("building the recorder"):
+        built = build(mpicc or compiler_beside(words))
+    settings = {"HOPMAP_RECORD_DIR": str(folder)}
+    if profile:
+        settings["HOPMAP_RECORD_PROFILE"] = "1"
+    if os.environ.get(BUFFER):
+        settings[BUFFER] = os.environ[BUFFER]
+    return with_library(words, built, settings, os.environ)
+
+
+def _batch_lines(
+    words: Sequence[str], mpicc: str | None, folder: Path, out: Path, profile: bool
+) -> list[str]:
+    from hopmap.traces.recorder.launch import as_line
+
+    line = as_line(*_with_library(words, mpicc, folder, profile))
+    return [line, as_line(["hopmap", "record", "--merge", str(folder), "--out", str(out)], {})]
+
+
+def _run(words: Sequence[str], new: dict[str, str], *, to_stderr: bool) -> int:
+    """Run a command to its end, also when Ctrl-C ends it; return its exit code."""
+    stdout = sys.stderr if to_stderr else None
+    with subprocess.Popen(words, env=os.environ | new, stdout=stdout) as process:
+        while process.poll() is None:
+            with suppress(KeyboardInterrupt):  # the launcher has had it, too
+                process.wait()
+    return process.returncode if process.returncode >= 0 else _SIGNAL - process.returncode
+
+
+def _finish(folder: Path, out: Path, as_json: bool, command: str = "", code: int = 0) -> None:
+    from hopmap.cli.traces.reading import one_sided_rows
+    from hopmap.traces.recorder.build import RecorderError
+    from hopmap.traces.recorder.launch import collectives_of, finish, is_profile
+    from hopmap.traces.sources import open_source
+
+    if code and not any(folder.glob("*.events")):
+        raise RecorderError(f"{command}: ended with {code} before MPI_Init: nothing was recorded")
+    with working("putting the recording together") as progress:
+        missed = finish(folder, out)
+        facts: dict[str, Any] = {"out": str(out), "exit_code": code, "missed": list(missed)}
+        if is_profile(folder):
+            facts |= open_source(out).traffic().to_dict()
+            facts["collectives"] = collectives_of(folder)
+        else:
+            from hopmap.traces.otf2.totals import read_summary
+
+            facts = read_summary(out, progress=progress).to_dict() | facts
+    if as_json:
+        print_json(facts)
+    else:
+        keys = ("ranks", "events", "messages", "pairs", "bytes")
+        rows: list[tuple[str, object]] = [(key, facts[key]) for key in keys if key in facts]
+        for name, calls in facts["collectives"].items():
+            told = f"{calls[0]:,}, {calls[1]:,} B" if isinstance(calls, tuple) else calls
+            rows.append((f"{name} calls", told))
+        print_table(("", out.name), rows + one_sided_rows(facts))
+    for line in missed:
+        warn(line)
+    if code:
+        warn(f"{command} ended with {code}")
+    if not as_json:
+        say(f"written: {out}")

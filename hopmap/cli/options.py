@@ -1,0 +1,270 @@
+"""Options of workloads and machines, declared once for all commands.
+
+A command takes a dataclass of options as one parameter; `takes_options` gives the command line its
+fields.
+"""
+
+from __future__ import annotations
+
+import atexit
+import inspect
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import StrEnum
+from functools import cache, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from .console import note
+from .listing import complete_engines, complete_topologies
+
+if TYPE_CHECKING:
+    from hopmap.api.machine import Machine
+    from hopmap.api.workload import Workload
+
+
+Argument = TypeVar("Argument", str, Path)
+BEGINS = {b"PK": ".npz", b"%%MatrixMarket": ".mtx"}
+
+
+def from_stdin(argument: Argument) -> Argument:
+    """Return the file of what stdin holds for ``-``, and all else as it is."""
+    if str(argument) != "-":
+        return argument
+    if _folder.cache_info().currsize:
+        raise typer.BadParameter("-: given twice: expected stdin for one argument")
+    content = sys.stdin.buffer.read()
+    suffix = next((end for start, end in BEGINS.items() if content.startswith(start)), ".csv")
+    file = _folder() / f"stdin{suffix}"
+    file.write_bytes(content)
+    return type(argument)(file)
+
+
+def readable(line: str) -> str:
+    """Return a message with ``-`` for the file that stands for it."""
+    if not _folder.cache_info().currsize:
+        return line
+    for suffix in (*BEGINS.values(), ".csv"):
+        line = line.replace(str(_folder() / f"stdin{suffix}"), "-")
+    return line
+
+
+def forget() -> None:
+    """Let the next command read stdin anew."""
+    _folder.cache_clear()
+
+
+@cache
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="hopmap-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+class Collectives(StrEnum):
+    """Whether traffic counts what collectives send."""
+
+    AUTO = "auto"
+    IGNORE = "ignore"
+    EXPAND = "expand"
+
+
+class Rma(StrEnum):
+    """Whether traffic counts what one-sided operations move."""
+
+    INCLUDE = "include"
+    IGNORE = "ignore"
+
+
+TRACE_HELP = (
+    "An OTF2 archive, a benchmark like lu.C.64, traffic (.npz, .mtx, .csv, .graph, .grf, .prof), "
+    "or stencil:12x11x8,7pt,periodic=y; - reads a .csv, .npz or .mtx from stdin."
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Trace = Annotated[str, typer.Argument(metavar="TRACE", help=TRACE_HELP, callback=from_stdin)]
+OptionalTrace = Annotated[
+    str | None, typer.Argument(metavar="TRACE", help=TRACE_HELP, callback=from_stdin)
+]
+MAPPING_HELP = "Mapping file: rank,node, MapLib's format, or a launcher's file; - is stdin."
+MappingFile = Annotated[
+    Path, typer.Argument(metavar="MAPPING", help=MAPPING_HELP, callback=from_stdin)
+]
+OptionalMapping = Annotated[
+    Path | None, typer.Argument(metavar="MAPPING", help=MAPPING_HELP, callback=from_stdin)
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="Of the replay; simpy is the reference; see: list engines.",
+        autocompletion=complete_engines,
+    ),
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A parameter, like link.bandwidth=10GB/s, or FILE.toml for its table parameters, as "
+        "calibrate writes it; may be repeated (see: list parameters).",
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+
+
+Topology = Annotated[
+    str,
+    typer.Option(
+        "--topology",
+        "-t",
+        help="The machine, like torus:4x4x4 or haec:4x4x4*2.",
+        autocompletion=complete_topologies,
+    ),
+]
+TopologyOfMapping = Annotated[
+    str | None,
+    typer.Option(
+        "--topology",
+        "-t",
+        help="The machine, like torus:4x4x4; that of the mapping's file when left out.",
+        autocompletion=complete_topologies,
+    ),
+]
+Balanced = Annotated[
+    bool,
+    typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
+]
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """How a workload is replayed."""
+
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Time steps of a benchmark, instead of all.")
+    ] = None
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Rounds in which a file of traffic is sent, 1 for all at once; when left out, one "
+            "message of a pair in each.",
+        ),
+    ] = None
+
+    def workload(self, trace: str) -> Workload:
+        """Return a trace, taken as the options say."""
+        from hopmap.api.workload import Workload
+
+        return Workload(trace, self.steps, self.rounds)
+
+
+@dataclass(frozen=True)
+class TrafficOptions(ReplayOptions):
+    """What the traffic of a workload counts."""
+
+    collectives: Annotated[
+        Collectives,
+        typer.Option(
+            help="Of a trace's collectives, count no messages, all that they send, or (auto) that "
+            "only where it is more than the messages."
+        ),
+    ] = Collectives.AUTO
+    rma: Annotated[
+        Rma, typer.Option(help="Count what one-sided operations put and get, or not.")
+    ] = Rma.INCLUDE
+
+    def workload(self, trace: str) -> Workload:
+        """Return a trace, taken as the options say."""
+        return replace(super().workload(trace), collectives=self.collectives, rma=self.rma)
+
+
+@dataclass(frozen=True)
+class MachineOptions:
+    """Nodes, names, failures and parameters of a machine."""
+
+    failures: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|ITEMS",
+            help="What is down: link=3-4,node=12, degraded: link=3-4*0.5, or drawn: links=3,"
+            "nodes=1,degraded=2,factor=0.5,seed=0; or a file of such items.",
+        ),
+    ] = None
+    names: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|LIST",
+            help="What all nodes of the machine are called, in order of their numbers: a file, one "
+            "a line, or a list as Slurm writes it.",
+        ),
+    ] = None
+    hosts: Annotated[
+        Path | None, typer.Option(help="Nodes that the job has, one host a line; else all.")
+    ] = None
+    nodelist: Annotated[
+        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
+    ] = None
+    sets: Sets = None
+
+    @property
+    def settings(self) -> dict[str, str | int | float]:
+        """What ``--set`` sets, by key."""
+        return settings_of(self.sets)
+
+    def machine(self, topology: str | None, **more: Any) -> Machine:
+        """Return a machine of a topology as the options say; note settings without effect."""
+        from hopmap.api.machine import Machine
+        from hopmap.simulator.parameters.settings import without_effect
+
+        settings = self.settings
+        if idle := without_effect(settings):
+            note(
+                f"{', '.join(idle)}: without effect where network.buffer is 0, any number of "
+                "packets"
+            )
+        own = {name: getattr(self, name) for name in ("failures", "names", "hosts", "nodelist")}
+        return Machine(topology, settings, **own, **more)
+
+
+def settings_of(words: Sequence[str] | None) -> dict[str, str | int | float]:
+    """Return what ``--set`` sets, by key."""
+    from hopmap.simulator.parameters.settings import parse_settings
+
+    return dict(parse_settings(words or []))
+
+
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give the command line the fields of a command's dataclasses as options of their own."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if not is_dataclass(hints[name]):
+            parameters.append(parameter.replace(annotation=hints[name]))
+            continue
+        groups[name] = hints[name]
+        own = get_type_hints(hints[name], include_extras=True)
+        parameters += [
+            inspect.Parameter(
+                each.name, parameter.kind, default=each.default, annotation=own[each.name]
+            )
+            for each in fields(hints[name])
+        ]
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        made = {
+            name: group(**{each.name: values.pop(each.name) for each in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**made, **values)
+
+    signature = inspect.Signature([each.replace(kind=each.KEYWORD_ONLY) for each in parameters])
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run

@@ -1,0 +1,128 @@
+"""What results say on the terminal: tables of a sweep, and the command query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hopmap.plugins import load_named
+from hopmap.units import show_seconds
+
+from .console import print_csv, print_json, print_table, say
+from .options import AsJson
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hopmap.scenarios.results.study import Entry
+
+
+def query(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of hopmap run.")],
+    sql: Annotated[
+        str,
+        typer.Argument(
+            metavar="SQL",
+            help="On the tables runs, ranks, links, messages; DuckDB's dialect. DESCRIBE runs "
+            "lists the columns.",
+        ),
+    ],
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print a table for spreadsheets instead of text.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask results a question in SQL."""
+    if as_csv and as_json:
+        raise typer.BadParameter("--csv, --json: expected one of them")
+    from hopmap.scenarios.results.query import query as answer_to
+
+    answer = answer_to(folder, sql)
+    if as_json:
+        print_json(answer.to_dict())
+    elif as_csv:
+        print_csv(answer.columns, answer.rows)
+    elif answer.columns:
+        print_table(answer.columns, answer.rows)
+
+
+def print_runs(runs: pd.DataFrame) -> None:
+    """Print one line per mapper, for all its seeds, on each trace and topology; who leads there."""
+    from hopmap.scenarios.results.ranking import leading, once, standing
+    from hopmap.scenarios.results.study import by_median, cases_of
+
+    several = single = False
+    for case in cases_of(by_median(runs[runs["error"].isna()])):
+        repeated = case.times is not None
+        rows: list[tuple[Any, ...]] = []
+        for entry in case.entries:
+            mapper, seeds = entry.mapper, entry.runs
+            best = seeds.sort_values("hop_bytes", kind="stable").iloc[0]
+            replayed = seeds["makespan"].notna().any()
+            rows.append(
+                (
+                    mapper,
+                    len(seeds),
+                    int(best["hop_messages"]),
+                    int(best["hop_bytes"]),
+                    float(best["bytes_dilation_avg"]),
+                    int(best["bytes_congestion_max"]),
+                    show_seconds(seeds["makespan"].min()) if replayed else None,
+                    *([_between(entry)] if repeated else []),
+                    show_seconds(float(seeds["mapping_seconds"].mean())),
+                )
+            )
+        columns = ["mapper", "runs", "hop-messages", "hop-bytes", "mean hops", "busiest link, B"]
+        columns += ["runtime", *(["95 % interval"] if repeated else []), "mapping time"]
+        print_table(columns, rows, title=f"{case.trace} on {case.where}")
+        if words := standing(case):
+            say(f"{leading(case)} {words}")
+        say()
+        single = single or (case.replayed and not repeated and len(case.entries) > 1)
+        several = several or any(row[1] > 1 for row in rows)
+    if several:
+        say("of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time")
+    if single:
+        say(f"runtimes: {once(runs)}")
+
+
+def print_published(results: Path) -> None:
+    """Print published totals of IeNPC, ours in the same way, and what the right routes make it."""
+    from hopmap.api.quantities import change
+    from hopmap.scenarios.results.study import load_study
+
+    compared = load_named("hopmap.scenarios", "studies.published:compared")
+    study = load_study(results)
+    for trace in study.traces():
+        for case, found in compared(study, trace):
+            rows = [
+                (
+                    row.mapper,
+                    *map(_whole, (row.paper[0], row.maplib[0])),
+                    f"{sum(row.same)} of 4 the same" if any(row.same) else "",
+                    change(row.maplib[0], row.paper[0]),
+                    _whole(row.hopmap[0]),
+                    row.reason,
+                )
+                for row in found
+            ]
+            print_table(
+                ("IeNPC", "published", "ours", "numbers", "difference", "true routes", "reason"),
+                rows,
+                title=f"published: {case.trace} on {case.where}",
+            )
+            say()
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _between(entry: Entry) -> str:
+    """Write the interval of a mapper's best run."""
+    from hopmap.simulator.uncertainty import Interval, shown
+
+    ends = (entry.value(f"makespan_{end}") or 0.0 for end in ("median", "low", "high"))
+    return shown(Interval(*ends))[1]

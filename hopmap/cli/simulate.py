@@ -1,0 +1,228 @@
+"""The command simulate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hopmap.api.quantities import joules
+from hopmap.units import show_seconds
+
+from .checks import check_out
+from .console import (
+    chosen_rows,
+    left_out_lines,
+    link_lines,
+    print_json,
+    print_table,
+    say,
+    warn_of,
+    working,
+)
+from .explain import bound_label
+from .jobs import JobOptions, one_run, simulate_several
+from .options import (
+    AsJson,
+    Engine,
+    MachineOptions,
+    OptionalMapping,
+    OptionalTrace,
+    ReplayOptions,
+    TopologyOfMapping,
+)
+
+if TYPE_CHECKING:
+    from hopmap.api.outputs import Outputs
+    from hopmap.simulator import Bound, Parameters, Result
+
+
+@dataclass(frozen=True)
+class SimulationOptions(ReplayOptions):
+    """How a workload is replayed, and how often."""
+
+    engine: Engine = "compiled"
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact",
+            help="Replay all steps. Else runs of over 20 million packet-hops end once their main "
+            "loop has settled, and the other steps are extrapolated, with an error bound.",
+        ),
+    ] = False
+    repeat: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Replay N times with noise besides, 6 at least, for a median and its interval of "
+            "95 %; see --set noise.compute, noise.overhead, noise.start, noise.seed.",
+        ),
+    ] = 0
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Files to write of a run."""
+
+    otf2: Annotated[
+        Path | None, typer.Option(help="OTF2 archive to write: the run, for Vampir.")
+    ] = None
+    perfetto: Annotated[
+        Path | None, typer.Option(help="JSON to write: the run, for ui.perfetto.dev.")
+    ] = None
+    links: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Use of links over time: a table (.parquet) or a figure (.svg, .png, .pdf) to "
+            "write; may be repeated."
+        ),
+    ] = None
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Most time steps of --links, 256 when left out; more than half are used."
+        ),
+    ] = None
+
+    def files(self) -> Outputs:
+        """Return what is to be written, where it can be."""
+        from hopmap.api.outputs import Outputs
+
+        if self.bins is not None and not self.links:
+            raise typer.BadParameter("--bins requires --links")
+        found = Outputs(
+            self.otf2, self.perfetto, tuple(self.links or ()), self.bins or Outputs.bins
+        )
+        check_out(self.otf2, folder=True)
+        check_out(self.perfetto, *(self.links or ()))
+        return found
+
+
+def simulate(
+    context: typer.Context,
+    outputs: OutputOptions,
+    replay: SimulationOptions,
+    machine: MachineOptions,
+    jobs: JobOptions,
+    trace: OptionalTrace = None,
+    mapping: OptionalMapping = None,
+    topology: TopologyOfMapping = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a trace, or traffic in rounds, over the network under a mapping; or several jobs."""
+    from hopmap.api.simulation import check_engine
+    from hopmap.api.simulation import simulate as simulated
+    from hopmap.simulator import ENGINES, lower_bounds
+    from hopmap.simulator.noise import without_noise
+
+    files, engine = outputs.files(), replay.engine
+    check_engine(engine)
+    if (one := one_run(context, trace, mapping, several=jobs.several)) is None:
+        simulate_several(jobs, machine, topology, engine=engine, outputs=files, as_json=as_json)
+        return
+    trace, mapping = one
+    workload, place = replay.workload(trace), machine.machine(topology)
+    with working("replaying") as progress:
+        result = simulated(
+            workload,
+            place,
+            mapping,
+            engine=engine,
+            exact=replay.exact,
+            repeat=replay.repeat,
+            outputs=files,
+            progress=progress,
+        )
+    if as_json:
+        print_json(result.to_dict())
+        return
+    network, program, node_of = result.network, result.program, result.node_of
+    parameters = result.parameters
+    assert network is not None and program is not None
+    assert node_of is not None and parameters is not None
+    warn_of(workload.name, result.left_out)
+    quiet = without_noise(parameters)
+    bounded = bool(replay.repeat) or quiet == parameters
+    bounds = lower_bounds(program, network, node_of, parameters=quiet) if bounded else {}
+    summary = result.to_dict()
+    rows: list[tuple[str, object]] = [
+        *_extrapolation_rows(result),
+        *_bound_rows(bounds, shared=_shares(engine, parameters)),
+        ("computing, mean over ranks", show_seconds(float(result.compute.mean()))),
+        ("communicating", show_seconds(float(result.communicate.mean()))),
+        ("waiting", show_seconds(float(result.wait.mean()))),
+        ("messages", summary["messages"]),
+        ("bytes", summary["bytes"]),
+        *((f"  {name}", calls) for name, calls in chosen_rows(program.chosen)),
+        ("busiest link", show_seconds(summary["links"]["max_busy"])),
+        ("  its share of the makespan", _share(summary)),
+    ]
+    if ENGINES[engine].packets:
+        rows.append(("packet hops served", summary["events"]))
+    rows.append(("replayed in", show_seconds(summary["wall_seconds"])))
+    if result.energy is not None:
+        rows.insert(-2, ("energy", joules(result.energy.total)))
+    seed = None if bounded else parameters.noise_seed
+    headline = f"{_headline(result, seed)}{_validated(machine.sets, network.spec)}"
+    title = f"{workload.name} by {mapping} on {network.spec}, engine {engine}"
+    print_table(("", f"{result.ranks} ranks"), rows, title=f"{title}\n{headline}")
+    for line in (*left_out_lines(result.left_out, result.notes), *link_lines(network.kinds)):
+        say(line)
+    for path in files.paths:
+        say(f"written: {path}")
+
+
+def _headline(result: Result, seed: int | None) -> str:
+    """Say how long the run took, how sure that is, and what it rests on; `seed` is of its noise."""
+    from hopmap.api.provenance import format_keys
+
+    repeats = "" if seed is None else f", one with noise, of seed {seed}"
+    repeats = repeats if result.ensemble is None else f", {result.ensemble}"
+    rests = f"assumed: {format_keys(result.assumed)}" if result.assumed else "nothing assumed"
+    return f"makespan {show_seconds(result.makespan)}{repeats} ({rests})"
+
+
+def _validated(settings: Sequence[str] | None, network: str) -> str:
+    """Say how far off measured times the parameters were, and whether on this network."""
+    from hopmap.simulator.parameters.settings import validated_in
+
+    lines = []
+    for file, topologies, error in validated_in(settings or ()):
+        here = "this network" if network in topologies else ", ".join(topologies)
+        other = "" if network in topologies else ", not on this network"
+        lines.append(f"\nvalidated on {here}: error {100 * error:.1f} % (median; {file}){other}")
+    return "".join(lines)
+
+
+def _shares(engine: str, parameters: Parameters) -> bool:
+    """Whether messages share servers that pass no more than their bandwidth."""
+    faster = parameters.flow_bandwidth_factor > 1 or parameters.flow_cross_traffic < 1
+    return engine != "analytic" and not (engine == "flow" and faster)
+
+
+def _extrapolation_rows(result: Result) -> list[tuple[str, object]]:
+    """Say which steps were replayed, where that is the question."""
+    if result.extrapolated is not None:
+        steps, error = str(result.extrapolated).split(", ")
+        return [(f"  {steps}", error)]
+    return [("  all steps replayed", result.whole)] if result.whole else []
+
+
+def _bound_rows(bounds: Mapping[str, Bound], *, shared: bool) -> list[tuple[str, object]]:
+    """Show the longest rank, and what needs longest besides where messages share servers."""
+    other = next((name for name in bounds if name != "rank"), None) if shared else None
+    return [
+        (f"at least, {bound_label(name, bound)}", show_seconds(bound.seconds))
+        for name, bound in bounds.items()
+        if name in ("rank", other)
+    ]
+
+
+def _share(summary: dict[str, Any]) -> str:
+    if not summary["makespan"]:
+        return "-"
+    return f"{100 * summary['links']['max_busy'] / summary['makespan']:.1f} %"

@@ -1,0 +1,275 @@
+"""Figures that compare mappers: IeNPC, simulated runtime, mapping time, excess over the best.
+
+Mappers are rows, in the order given, the first on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from numpy.typing import NDArray
+
+from hopmap.api.quantities import compact, duration, time_unit
+
+from .style import (
+    BLUE,
+    CYCLE,
+    GREY,
+    INK,
+    ORANGE,
+    RED,
+    SKY,
+    label,
+    legend,
+    mark,
+    new_figure,
+    plain_title,
+    style,
+    value_axis,
+)
+
+STATISTICS = {"total": "total", "max": "maximum", "avg": "average", "min": "minimum"}
+DOTS = 2000  # runs in a figure of excess; more become an image
+_TICKS = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)  # of an excess
+
+
+class SeedSpread(NamedTuple):
+    """A figure over the seeds of a mapper: the one shown, the lowest, the highest."""
+
+    value: float
+    low: float
+    high: float
+
+
+def ienpc_bars(
+    mappers: Sequence[str],
+    rows: Sequence[Mapping[str, float]],
+    *,
+    title: str,
+    ieplc: float | None = None,
+    worst: Sequence[float] | None = None,
+    limits: Mapping[str, float] | None = None,
+    default: str = "sweep",
+) -> Figure:
+    """Draw total, maximum, average and minimum IeNPC per mapper, as the HAEC thesis does.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        "total", "avg", "min", "max" of each mapper's best seed.
+    ieplc : float, optional
+        Vertical line among the totals: all messages, the least that is possible
+        when every rank has a node of its own.
+    worst : sequence of float, optional
+        Total of each mapper's worst seed, drawn as a thin line.
+    limits : mapping, optional
+        Highest value of each statistic, to have the same abscissae on all topologies.
+    default : str
+        The mapper to compare with, in grey.
+    """
+    names = [label(name, 19) for name in mappers]
+    panel = _height(names, 0.075)
+    colours = [GREY if name == default else BLUE for name in mappers]
+    with style():
+        figure = new_figure(2 * panel + 1.4, title)
+        panels = figure.subplots(2, 2, sharey=True).ravel()
+        for axes, (key, word) in zip(panels, STATISTICS.items(), strict=True):
+            values = [float(row[key]) for row in rows]
+            y = np.arange(len(values))
+            axes.barh(y, values, color=colours, height=0.68)
+            if key == "total" and worst is not None:
+                spread = np.asarray(worst) > np.asarray(values)
+                ends = np.asarray(worst)[spread]
+                axes.hlines(y[spread], np.asarray(values)[spread], ends, color=INK, linewidth=1)
+                axes.plot(ends, y[spread], "|", color=INK, markersize=4)
+            if key == "total" and ieplc:
+                axes.axvline(ieplc, color=RED, linewidth=1.3, linestyle=(0, (4, 2)))
+            plain_title(axes, word)
+            _rows(axes, names)
+            top = (limits or {}).get(key) or max([*values, 0.0])
+            value_axis(axes, compact, top)
+        handles: list[Any] = []
+        if default in mappers:
+            handles.append(Patch(color=GREY, label=f"{default} (default)"))
+        if ieplc:
+            handles.append(
+                Line2D([], [], color=RED, linestyle=(0, (4, 2)), label=f"IePLC {compact(ieplc)}")
+            )
+        if worst is not None and any(w > row["total"] for w, row in zip(worst, rows, strict=True)):
+            handles.append(Line2D([], [], color=INK, linewidth=1, label="to the worst seed"))
+        legend(figure, handles)
+    return figure
+
+
+def runtime_bars(
+    mappers: Sequence[str],
+    parts: Sequence[Sequence[float]],
+    makespans: Sequence[SeedSpread],
+    *,
+    title: str,
+    limit: float | None = None,
+) -> Figure:
+    """Draw the simulated runtime: mean seconds of the ranks, stacked, and the makespan.
+
+    Parameters
+    ----------
+    parts : sequence of (compute, communicate, wait)
+        Means over ranks and seeds.
+    makespans : sequence of SeedSpread
+        Mean over the seeds, least, most; seconds. `limit` is where the abscissa ends.
+    """
+    names = [label(name, 19) for name in mappers]
+    table = np.array(parts, dtype=float).reshape(len(names), 3)
+    spans = np.array(makespans, dtype=float).reshape(len(names), 3)
+    top = limit or max([float(spans.max(initial=0)), float(table.sum(axis=1).max(initial=0))])
+    scale, unit = time_unit(top)
+    with style():
+        figure, axes = _rows_figure(names, title)
+        y = np.arange(len(names))
+        start = np.zeros(len(names))
+        for part, colour in zip(table.T / scale, ("#b4bec6", SKY, ORANGE), strict=True):
+            axes.barh(y, part, left=start, color=colour, height=0.68)
+            start += part
+        axes.hlines(y, spans[:, 1] / scale, spans[:, 2] / scale, color=INK, linewidth=1)
+        axes.plot(spans[:, 0] / scale, y, "D", color=INK, markersize=4.2, markeredgecolor="white")
+        value_axis(axes, lambda v: f"{v:,.6g}", top / scale, 5)
+        axes.set_xlabel(f"simulated time ({unit})")
+        handles: list[Any] = [
+            Patch(color="#b4bec6", label="compute"),
+            Patch(color=SKY, label="communicate"),
+            Patch(color=ORANGE, label="wait"),
+            Line2D([], [], color=INK, marker="D", markersize=4.2, linewidth=0, label="makespan"),
+        ]
+        legend(figure, handles)
+    return figure
+
+
+def mapping_time(
+    mappers: Sequence[str],
+    topologies: Sequence[str],
+    seconds: Sequence[Sequence[SeedSpread | None]],
+    *,
+    title: str,
+) -> Figure:
+    """Draw how long each mapper took on each topology, on a logarithmic axis.
+
+    Parameters
+    ----------
+    seconds : sequence (topologies) of sequence (mappers) of SeedSpread or None
+        Mean over the seeds, least, most; None where nothing was run.
+    """
+    names = [label(name, 19) for name in mappers]
+    shown = topologies[: len(CYCLE)]
+    with style():
+        rows = -(-len(shown) // 2)
+        figure, axes = _rows_figure(names, title, 0.2 * (rows - 1), len(shown))
+        axes.set_xscale("log")
+        handles: list[Any] = []
+        for place, (topology, spreads) in enumerate(zip(shown, seconds, strict=False)):
+            shift = (place - (len(shown) - 1) / 2) * min(0.22, 0.7 / max(len(shown), 1))
+            for y, spread in enumerate(spreads):
+                if spread is None:
+                    continue
+                # a clock's tick: what took no measurable time has to be somewhere on a log axis
+                value, low, high = (max(float(v), 1e-6) for v in spread)
+                axes.plot([low, high], [y + shift] * 2, color=CYCLE[place], linewidth=1.2)
+                axes.plot(value, y + shift, **mark(place))
+            handles.append(Line2D([], [], label=label(topology, 21, 1), **mark(place)))
+        axes.xaxis.set_major_locator(LogLocator(10, numticks=5))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
+        low, high = axes.get_xlim()
+        if high / low < 100:
+            axes.set_xlim(low / 4, high * 4)
+        axes.grid(axis="x")
+        axes.set_xlabel("mapping time (log)")
+        legend(figure, handles, columns=2)
+    return figure
+
+
+def _height(names: Sequence[str], gap: float) -> float:
+    """Inches that a row for each name takes."""
+    lines = max((name.count("\n") + 1 for name in names), default=1)
+    return max(len(names), 1) * (gap + 0.125 * lines) + 0.12
+
+
+def _rows_figure(
+    names: Sequence[str], title: str, extra: float = 0, marks: int = 1
+) -> tuple[Figure, Axes]:
+    """Figure with one panel, a row for each name; `extra` inches below for the legend."""
+    panel = max(_height(names, 0.1), 0.075 * marks * len(names))
+    figure = new_figure(panel + 0.95 + extra, title)
+    axes = figure.subplots()
+    _rows(axes, names)
+    return figure, axes
+
+
+def _rows(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(max(len(names), 1) - 0.45, -0.55)
+
+
+def excess_strips(
+    excess: Mapping[str, Sequence[NDArray[np.float64]]], *, title: str, what: str
+) -> Figure:
+    """Draw how far the runs of each mapper are behind the best of their case.
+
+    A dot is a run, a case with a seed; dots of a case lie at one height, so that the spread over
+    seeds is seen along it. The abscissa is logarithmic in 1 + excess; `what` says of what.
+
+    Parameters
+    ----------
+    excess : mapping of str to sequence of ndarray
+        By mapper: for each case, how much more than the least each seed takes, 0.05 for 5 %.
+    """
+    names = [label(name, 19) for name in excess]
+    most = max((float(each.max()) for cases in excess.values() for each in cases), default=0.0)
+    dots = sum(len(each) for cases in excess.values() for each in cases)
+    with style():
+        figure, axes = _rows_figure(names, title)
+        for y, cases in enumerate(excess.values()):
+            values = np.concatenate(cases)
+            shift = np.linspace(-0.3, 0.3, len(cases)) if len(cases) > 1 else np.zeros(1)
+            rows = np.repeat(y + shift, [len(each) for each in cases])
+            axes.plot(
+                np.log1p(values),
+                rows,
+                "o",
+                color=BLUE,
+                alpha=0.45 if dots > 60 else 0.8,
+                markersize=2.2 if dots > 300 else 3.2,
+                markeredgewidth=0,
+                rasterized=dots > DOTS,
+            )
+            middle = np.log1p(np.median(values))
+            axes.plot([middle, middle], [y - 0.36, y + 0.36], color=INK, linewidth=1.8)
+        right = max(np.log1p(most) * 1.04, np.log1p(0.01))
+        axes.set_xlim(-0.03 * right, right)
+        axes.xaxis.set_major_locator(FixedLocator(_apart(right)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"+{100 * np.expm1(v):,.3g} %"))
+        axes.grid(axis="x")
+        axes.set_xlabel(what, loc="right")
+        handles = [
+            Line2D([], [], color=BLUE, marker="o", markersize=3.2, linewidth=0, label="a run"),
+            Line2D([], [], color=INK, linewidth=1.8, label="median"),
+        ]
+        legend(figure, handles)
+    return figure
+
+
+def _apart(right: float) -> list[float]:
+    """Ticks that leave room for their labels."""
+    ticks = [0.0]
+    for tick in np.log1p(_TICKS[1:]):
+        if tick <= right and tick - ticks[-1] >= right / 5:
+            ticks.append(float(tick))
+    return ticks

@@ -1,0 +1,115 @@
+"""Figures of traffic: the spy plot."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from hopmap.api.quantities import compact
+from hopmap.traces import Traffic
+from hopmap.units import show_bytes
+
+from .style import WIDTH, add_tips, colour_bar, new_figure, plain_title, sequential, style
+
+CELLS = 256  # across the picture; more ranks share cells
+SQUARES = 600  # cells that are drawn as squares; more become an image
+
+
+def spy_plot(
+    traffic: Traffic,
+    *,
+    values: Literal["bytes", "messages"] = "bytes",
+    title: str | None = None,
+) -> Figure:
+    """Draw who sends to whom: senders downwards, receivers to the right, colours logarithmic.
+
+    Above `CELLS` ranks a cell sums neighbouring ranks; memory goes with the pairs that talk and
+    the cells, never with ranks squared.
+
+    Parameters
+    ----------
+    values : {"bytes", "messages"}
+        What colours mean; messages are taken where no bytes are sent.
+    title : str, optional
+        Above the picture; the name of the trace.
+    """
+    what = "bytes" if values == "bytes" and traffic.bytes.any() else "messages"
+    weight = traffic.bytes if what == "bytes" else traffic.messages
+    text_of = show_bytes if what == "bytes" else compact
+    group = -(-max(traffic.ranks, 1) // CELLS)
+    cells = -(-max(traffic.ranks, 1) // group)
+    key, inverse = np.unique(
+        (traffic.src // group).astype(np.int64) * cells + traffic.dst // group,
+        return_inverse=True,
+    )
+    total = np.bincount(inverse, weights=weight, minlength=len(key))
+    key, total = key[total > 0], total[total > 0]
+    row, column = key // cells, key % cells
+
+    with style():
+        figure = new_figure(WIDTH + 0.75, title or "")
+        axes, bar = figure.subplots(2, 1, height_ratios=[WIDTH - 0.85, 0.13])
+        axes.set_box_aspect(1)
+        axes.spines[:].set_visible(True)
+        # rank r is the square from r - 1/2 to r + 1/2
+        axes.set_xlim(-0.5, traffic.ranks - 0.5)
+        axes.set_ylim(traffic.ranks - 0.5, -0.5)
+        for axis, name in ((axes.xaxis, "receiver"), (axes.yaxis, "sender")):
+            axis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 4, 5, 10]))
+            axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+            axis.set_label_text(f"{name} (rank)")
+        axes.xaxis.tick_top()
+        axes.xaxis.set_label_position("top")
+        if not len(total):
+            bar.set_axis_off()
+            axes.text(0.5, 0.5, "no point-to-point messages", ha="center", transform=axes.transAxes)
+            return figure
+        low, high = float(total.min()), float(total.max())
+        norm, cmap = LogNorm(low if low < high else low / 2, high), sequential(0.1)
+        if len(total) <= SQUARES:
+            corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+            places = np.stack((column, row), axis=1)[:, None, :] + corners[None]
+            squares = PolyCollection(
+                list(np.minimum(places * group, traffic.ranks) - 0.5),
+                array=total,
+                norm=norm,
+                cmap=cmap,
+                # a hairline in the cell's own colour closes the gaps between neighbours
+                edgecolors="face",
+                linewidths=0.3 if cells > 16 else 0,
+            )
+            axes.add_collection(squares, autolim=False)
+            ends = zip(row.tolist(), column.tolist(), total.tolist(), strict=True)
+            add_tips(
+                axes,
+                np.minimum(places * group, traffic.ranks) - 0.5,
+                [f"{_ranks(a, group)} → {_ranks(b, group)}: {text_of(n)}" for a, b, n in ends],
+            )
+        else:
+            image = np.full((cells, cells), np.nan)
+            image[row, column] = total
+            edges = np.minimum(np.arange(cells + 1) * group, traffic.ranks) - 0.5
+            axes.pcolormesh(edges, edges, image, norm=norm, cmap=cmap, rasterized=True)
+        share = f", {group} × {group} ranks a cell" if group > 1 else ""
+        if low < high:
+            if text_of(low) == text_of(high):
+                text_of = _exact if what == "bytes" else "{:,.0f}".format
+            colour_bar(figure, bar, norm, cmap, text_of, f"{what}{share}, log")
+        else:
+            bar.set_axis_off()
+            text = f"{text_of(low)} each" if what == "bytes" else f"messages: {text_of(low)} each"
+            plain_title(bar, text + share)
+    return figure
+
+
+def _ranks(cell: int, group: int) -> str:
+    return str(cell) if group == 1 else f"{cell * group} to {(cell + 1) * group - 1}"
+
+
+def _exact(count: float) -> str:
+    return f"{count:,.0f} B"

@@ -1,0 +1,278 @@
+"""The report of a study: one HTML page that needs nothing else, and its figures as SVG files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from hopmap.api.provenance import format_keys
+from hopmap.api.quantities import count
+from hopmap.progress import Progress
+from hopmap.scenarios.results import store
+from hopmap.scenarios.results.ranking import once
+from hopmap.scenarios.results.stored_runs import loose_ids, loose_path, part_files
+from hopmap.scenarios.results.study import (
+    DEFAULTS,
+    Study,
+    collectives_dominate,
+    left_out,
+    load_study,
+)
+from hopmap.scenarios.results.tables import StoreError
+from hopmap.simulator.parameters.keys import ASSUMED
+from hopmap.source_files import digest_of, sources_of
+from hopmap.traces import Traffic
+from hopmap.traces.safety.atomic_files import replacing, replacing_folder
+from hopmap.version import __version__
+
+from .summary import chosen_cases, export_commands, summary, write_cases
+
+PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
+AREA = 40  # of these, around what a tooltip says
+HEAD = 4096  # bytes of a page that hold its digest
+HERE = Path(__file__).parent
+INPUTS = ("plan.json", "scenario.toml", "published.csv")
+TEMPLATES = ("page.html.j2", "page.css", "page.js")
+
+Sections = dict[str, dict[str, list[dict[str, Any]]]]  # pictures by trace and section
+
+
+def write_report(folder: str | Path, *, progress: Progress | None = None) -> Path:
+    """Write ``report.html`` and ``figures/*.svg`` into a folder of results.
+
+    The page holds its figures, style and script itself; both appear whole or not at all. Nothing is
+    drawn again unless results or hopmap have changed since.
+
+    Parameters
+    ----------
+    folder : str or Path
+        What ``hopmap run`` filled, finished or not.
+    progress : callable, optional
+        ``progress(done, total, text)`` after every figure.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results.
+    OSError
+        The folder cannot be written.
+    """
+    folder = Path(folder)
+    digest = digest_of_report(folder)
+    target = folder / "report.html"
+    if is_up_to_date(folder, digest):
+        return target
+    # matplotlib takes a while to import
+    from hopmap.figures.style import panel, svg_text, tips
+
+    from .figures import OF_STUDY, SECTIONS, count_figures, figures
+
+    whole = load_study(folder)
+    study = replace(whole, cases=chosen_cases(whole))
+    traffic = {trace: _traffic(folder, trace) for trace in whole.traces()}
+    total = count_figures(study)
+    sections: Sections = {trace: {section: [] for section in SECTIONS} for trace in study.traces()}
+    sections[""] = {section: [] for section in OF_STUDY}
+    spent = 0
+    with replacing_folder(folder / "figures") as drawn:
+        for done, picture in enumerate(figures(whole, study, traffic), 1):
+            svg = svg_text(picture.figure)
+            (drawn / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
+            width = round(96 * picture.figure.get_figwidth())
+            shown = {"caption": picture.caption, "name": picture.name, "width": width}
+            said, turn = tips(picture.figure), ""
+            if picture.turn is not None:
+                view = picture.turn | {"box": panel(picture.figure.axes[0])}
+                turn = json.dumps(view, separators=(",", ":"))
+            shown |= {"uri": "", "turn": turn, "first": picture.first, "tips": said}
+            size = len(uri := image_uri(svg)) + sum(len("".join(tip)) + AREA for tip in said)
+            if spent + size <= PAGE_BYTES:
+                spent += size
+                shown["uri"] = uri
+            sections[picture.trace][picture.section].append(shown)
+            if progress is not None:
+                progress(done, max(done, total), picture.caption)
+        page = _render(whole, study, traffic, sections, digest)
+    write_cases(whole, folder / "cases.csv")
+    with replacing(target) as partial:
+        partial.write_text(page, encoding="utf-8")
+    return target
+
+
+def digest_of_report(folder: Path) -> str:
+    """Return the digest of all that a report is made of: results, by their names, and code.
+
+    A part of a table has a digest of its runs in its name, and these that of their inputs.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for path in part_files(folder, "runs"):
+        digest.update(path.name.encode() + b"\0")
+    for run_id in loose_ids(folder):
+        written = loose_path(folder, "runs", run_id).stat().st_mtime_ns
+        digest.update(f"{run_id} {written}\0".encode())
+    for file in (folder / name for name in INPUTS):
+        digest.update(file.read_bytes() + b"\0" if file.is_file() else b"\0")
+    code = sources_of(HERE / "report.py", HERE / "figures.py", whole=True)
+    return digest_of([*code, *(HERE / name for name in TEMPLATES)], digest.hexdigest())
+
+
+def is_up_to_date(folder: Path, digest: str) -> bool:
+    """Whether the folder has the page of that digest, and what lies beside it."""
+    if not (folder / "figures").is_dir() or not (folder / "cases.csv").is_file():
+        return False
+    try:
+        with (folder / "report.html").open("rb") as page:
+            return f'content="{digest}"'.encode() in page.read(HEAD)
+    except OSError:
+        return False
+
+
+def _traffic(folder: Path, trace: str) -> Traffic | None:
+    try:
+        return store.load_traffic(folder, trace)
+    except StoreError:
+        return None
+
+
+def image_uri(svg: str) -> Markup:
+    """Return a figure as the address of an image, between double quotes; shorter than base64."""
+    text = re.sub("<[^>]*>", lambda tag: tag[0].replace("'", "&apos;").replace('"', "'"), svg)
+    safe = quote(" ".join(text.split()), safe=" !$'()*+,-./:;<=>?@[]^_{|}~")
+    return Markup(f"data:image/svg+xml,{safe}")
+
+
+def _render(
+    whole: Study,
+    study: Study,
+    traffic: dict[str, Traffic | None],
+    sections: Sections,
+    digest: str,
+) -> str:
+    from jinja2 import Environment, StrictUndefined
+
+    from . import tables
+    from .sections import SECTIONS as PARTS
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["breakable"] = tables.breakable
+    template = environment.from_string((HERE / "page.html.j2").read_text(encoding="utf-8"))
+    return template.render(
+        study=study,
+        digest=digest,
+        default=" or ".join(DEFAULTS),
+        css=Markup((HERE / "page.css").read_text(encoding="utf-8")),
+        script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
+        facts=_facts(whole),
+        cases=len(whole.cases),
+        repeated=whole.repeat,
+        replayed=any(case.replayed for case in whole.cases),
+        once=once(study.runs),
+        summary=summary(whole),
+        pictured=sections[""],
+        best=tables.best_table([study.cases_of(trace) for trace in study.traces()]),
+        exports=export_commands(whole),
+        impossible=study.impossible,
+        traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
+        left_out=left_out(whole.runs),
+        outweighed=[
+            name
+            for name in collectives_dominate(whole.runs, whole.rounds)
+            if name not in whole.expanded
+        ],
+        links=tables.link_rows(study),
+        sections=[
+            {
+                "trace": trace,
+                "id": f"trace-{place}",
+                "table": tables.main_table(study.cases_of(trace)),
+                "robustness": tables.robustness(study, trace),
+                "findings": [
+                    found for part in PARTS.values() for found in part.findings(study, trace)
+                ],
+                "figures": sections[trace],
+            }
+            for place, trace in enumerate(study.traces(), 1)
+        ],
+        failed=tables.failed_rows(study),
+        **{name: part.content(whole, study) for name, part in PARTS.items()},
+    )
+
+
+def _validated(study: Study) -> str:
+    """Say on which networks the parameters were held against measured times, on which not."""
+    if study.validated is None:
+        return "by no measurement"
+    on = study.validated["topologies"]
+    others = [name for name in study.topologies() if study.spec_of(name) not in on]
+    error = f"on {', '.join(on)}: error {100 * study.validated['error']:.1f} % (median)"
+    return error + (f"; not on {', '.join(others)}" if others else "")
+
+
+def _expanded(study: Study) -> str:
+    """Say of which traces mappers and metrics saw what collectives send."""
+    with_them = [trace for trace in study.traces() if trace in study.expanded]
+    if not with_them:
+        return ""
+    whose = f" of {', '.join(with_them)}" if len(with_them) < len(study.traces()) else ""
+    return f"with what collectives{whose} send"
+
+
+def _facts(study: Study) -> list[tuple[str, str]]:
+    """One line each on what was run."""
+    runs = study.runs
+    done = len(runs) + len(study.failed)
+    engines = sorted({str(engine) for engine in runs["engine"].dropna()})
+    replay = ", ".join(engines) or "none: mappings were measured, not replayed"
+    if engines and study.steps:
+        replay += (
+            f"; generated benchmarks for {count(study.steps)} time step{'s' * (study.steps > 1)}"
+        )
+    errors = runs["replay_error"].dropna()
+    if len(errors):
+        replay += (
+            f"; {count(len(errors))} runs extrapolated from their first steps, error at most "
+            f"{100 * errors.max():.2g} %"
+        )
+    if study.repeat:
+        replay += f"; medians of {study.repeat} replays with noise"
+    seeds = sorted({int(seed) for seed in runs["seed"].dropna()})
+    shown = ", ".join(map(str, seeds[:12])) + (", …" if len(seeds) > 12 else "")
+    words = f"{count(len(runs))} of {count(study.planned)}"
+    if study.failed.shape[0]:
+        words += f", {count(len(study.failed))} failed"
+    if study.planned > done:
+        words += f", {count(study.planned - done)} not done yet"
+    if study.impossible:
+        words += f", {count(sum(study.impossible.values()))} more left out, which cannot be"
+    mappers = list(dict.fromkeys(runs["mapper"]))
+    facts = [
+        ("Runs", words),
+        ("Mappers", ", ".join(mappers)),
+        ("Seeds", shown),
+        ("Replay engine", replay),
+        ("Traffic", _expanded(study)),
+    ]
+    given: dict[str, dict[str, None]] = {}  # of what varies all values, and none that never was
+    for settings in study.variants.values() or [dict(study.settings)]:
+        for key, value in sorted(settings.items()):
+            given.setdefault(key, {})[str(value)] = None
+    values_of = "; ".join(f"{key} = {', '.join(values)}" for key, values in sorted(given.items()))
+    facts.append(("Parameters", values_of))
+    if engines:
+        default = [key for key in ASSUMED if key not in given]
+        facts += [("Assumed besides", format_keys(default)), ("Validated", _validated(study))]
+    return [*[(k, v) for k, v in facts if v], ("Made by", f"hopmap {__version__}")]

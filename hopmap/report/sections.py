@@ -1,0 +1,60 @@
+"""Parts of a page that only some studies have, by name.
+
+The template shows a part where there is something to show. What is behind a name is imported only
+here, so that a part is taken out with its row of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hopmap.plugins import Table
+from hopmap.scenarios.results.study import Study
+from hopmap.traces import Traffic
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Section(NamedTuple):
+    """A part of a page.
+
+    Attributes
+    ----------
+    content : callable
+        ``(study, study with the cases that are shown) -> what the template shows``; None or empty
+        where there is nothing to show.
+    figures : callable, optional
+        ``(study, traffic by trace) -> section of the page, file name, caption, figure``, one after
+        another. They stand instead of those of the traces.
+    count : callable, optional
+        ``(study) -> how many figures these are``; 0 where there are none.
+    trace_figures : callable, optional
+        ``(study, trace) -> words of the file name, caption, figure``, among those of a trace.
+    findings : callable, optional
+        ``(study, trace) -> where, sentence``, beside a trace's figures.
+    """
+
+    content: Callable[[Study, Study], Any]
+    figures: (
+        Callable[[Study, dict[str, Traffic | None]], Iterator[tuple[str, str, str, Figure]]] | None
+    ) = None
+    count: Callable[[Study], int] = lambda _: 0
+    trace_figures: Callable[[Study, str], Iterator[tuple[str, str, Figure]]] | None = None
+    findings: Callable[[Study, str], list[tuple[str, str]]] = lambda *_: []
+
+
+SECTIONS: Table[Section] = Table(
+    "hopmap",
+    {
+        "suites": "scenarios.studies.suite_section:SECTION",
+        "published": "scenarios.studies.sections:PUBLISHED",
+        "relations": "scenarios.studies.sections:RELATIONS",
+    },
+)
+
+
+def with_figures(study: Study) -> Section | None:
+    """Return the section whose figures stand instead of those of the traces, if there is one."""
+    return next((found for found in SECTIONS.values() if found.count(study)), None)

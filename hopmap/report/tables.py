@@ -1,0 +1,342 @@
+"""Tables of the report: what was run, the headline, all mappers, published numbers, failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from hopmap.api.quantities import (
+    MISSING,
+    change,
+    count,
+    data,
+    duration,
+    joules,
+    percent,
+    runtime,
+)
+from hopmap.scenarios.results.ranking import (
+    alike,
+    leading,
+    listed,
+    matters,
+    network_share,
+    networks,
+    standing,
+    verdict,
+)
+from hopmap.scenarios.results.study import Case, Entry, Study, number
+from hopmap.simulator.parameters.settings import configure
+from hopmap.simulator.uncertainty import Standing, standings
+from hopmap.simulator.uncertainty import percent as regret
+from hopmap.topologies import LinkKind, Topology, topology_from_spec
+from hopmap.traces import Traffic
+
+FAILED = 200  # runs that are listed
+
+
+class Cell(NamedTuple):
+    """A cell: text, what it sorts by, a second line, and a class for its looks."""
+
+    text: str
+    sort: float | str | None = None
+    note: str = ""
+    look: str = ""
+
+
+def topology_of(study: Study, case: Case) -> Topology:
+    """Build a case's topology with the link speeds that the scenario sets."""
+    return _configured(study.spec_of(case.topology), study.settings_of(case))
+
+
+@lru_cache(maxsize=8)
+def _configured(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
+    return configure(topology_from_spec(spec), settings)[0]
+
+
+def best_table(traces: Sequence[Sequence[Case]]) -> dict[str, Any] | None:
+    """Return which mapping is best in each case, how surely, and what it buys; None without cases.
+
+    Parameters
+    ----------
+    traces : sequence of sequence of Case
+        Those of each trace. Where they have several networks, the fastest stands first.
+    """
+    cases = [case for those in traces for case in those]
+    order = next((case.order for case in cases if case.default), "the default order")
+    replayed = any(case.replayed for case in cases)
+    compared = any(networks(those) for those in traces)
+    head = [("Trace", "text"), ("Topology", "text"), ("Nodes", "number"), ("Mapper", "text")]
+    head += [("Verdict", "text"), (f"Hop-bytes against {order}", "number")]
+    if replayed:
+        head += [("Runtime", "number"), (f"Runtime of {order}", "number")]
+        head += [(f"Runtime against {order}", "number"), ("Network’s share", "number")]
+    if compared:
+        head.append(("Against the fastest network", "number"))
+    rows = []
+    for those in traces:
+        found = {id(each.case): (place, each) for place, each in enumerate(networks(those))}
+        for case in sorted(those, key=lambda case: found[id(case)][0] if id(case) in found else 0):
+            row = _best_row(case, replayed)
+            if id(case) in found:
+                place, each = found[id(case)]
+                row.append(Cell((each.behind or "fastest") + ", tied" * each.tied, place))
+            elif compared:
+                row.append(Cell(MISSING))
+            rows.append(row)
+    return {"head": head, "rows": rows} if rows else None
+
+
+def _best_row(case: Case, replayed: bool) -> list[Cell]:
+    """Return the cells of a case, those of runtimes where any case was replayed."""
+    best, default, share = case.leaders[0], case.default, network_share(case)
+    nodes, makespan = best.value("nodes"), best.value("makespan")
+    near = [] if case.times is not None else alike(case)[1:]
+    note = f"within a per cent: {listed([entry.mapper.strip() for entry in near])}" if near else ""
+    mapper = Cell(leading(case), leading(case), standing(case) or note)
+    quantity = "hop_bytes" if best.value("hop_bytes") else "hop_messages"
+    row = [
+        Cell(case.trace, case.trace),
+        Cell(case.topology, case.topology, case.variant),
+        Cell(count(nodes), nodes),
+        mapper._replace(look="best" if case.sure and matters(case) else ""),
+        Cell(verdict(case), verdict(case)),
+        _against(case, best, quantity),
+    ]
+    if replayed:
+        before = default.value("makespan") if default else None
+        row += [Cell(runtime(makespan), makespan), Cell(runtime(before), before)]
+        row += [_against(case, best, "makespan")]
+        row += [Cell(MISSING) if share is None else Cell(percent(share), share)]
+    return row
+
+
+def _against(case: Case, entry: Entry, column: str) -> Cell:
+    """Return what a mapper has more or less than the default order; the interval of noise below."""
+    value, default = entry.value(column), case.default
+    reference = default.value(column) if default else None
+    if default is None or entry is default or value is None or not reference:
+        return Cell(MISSING)
+    text, note, tied = change(value, reference), "", False
+    if column == "makespan" and case.times is not None:
+        gap = case.against(entry, default)
+        tied = gap is None
+        if gap is not None:
+            text, low, high = (change(end, 1.0) for end in gap)
+            note = f"{low} to {high}"
+    look = "" if tied else {"−": "good", "+": "bad"}.get(text[:1], "")
+    return Cell(text, value / reference, "tied" if tied else note, look)
+
+
+def trace_rows(traffic: dict[str, Traffic | None]) -> list[list[str]]:
+    """List ranks, messages, bytes and pairs of every trace."""
+    rows = []
+    for name, t in traffic.items():
+        cells = [MISSING] * 4
+        if t is not None:
+            totals = count(int(t.messages.sum())), data(int(t.bytes.sum()))
+            cells = [count(t.ranks), *totals, count(t.pairs)]
+        rows.append([name, *cells])
+    return rows
+
+
+def link_rows(study: Study) -> list[dict[str, Any]]:
+    """List the links of every topology by kind, with their speeds and where these come from."""
+    rows: list[dict[str, Any]] = []
+    for spec in study.topologies():
+        cases = {c.variant: c for c in study.cases if c.topology == spec}.values()
+        topologies = [topology_of(study, case) for case in cases]
+        vary = len({topology.kinds for topology in topologies}) > 1
+        shown: set[LinkKind] = set()
+        for case, topology in zip(cases, topologies, strict=True):
+            numbers = np.bincount(topology.link_kind, minlength=len(topology.kinds))
+            new = [place for place, kind in enumerate(topology.kinds) if kind not in shown]
+            for place in new:
+                kind, first = topology.kinds[place], place == new[0]
+                # kinds that the variant leaves as they are stand there once
+                name = case.where if vary else spec
+                rows.append(
+                    {
+                        "topology": name if first else "",
+                        "nodes": count(topology.nodes) if first and not shown else "",
+                        "kind": kind.name,
+                        "links": count(int(numbers[place])),
+                        "bandwidth": f"{kind.bandwidth / 1e9:,.4g} GB/s",
+                        "latency": duration(kind.latency),
+                        "sources": _sources(kind),
+                    }
+                )
+            shown.update(topology.kinds)
+    return rows
+
+
+def _sources(kind: LinkKind) -> list[tuple[str, str]]:
+    """Say where bandwidth and latency come from; once where both come from the same place."""
+    bandwidth, latency = kind.sources
+    if bandwidth == latency:
+        return [("", bandwidth)]
+    return [("bandwidth", bandwidth), ("latency", latency)]
+
+
+NAME_HEAD = (("Mapper", "text"), ("Topology", "text"))
+REST_HEAD = (
+    ("IeNPC total", "number"),
+    ("average", "number"),
+    ("minimum", "number"),
+    ("maximum", "number"),
+    ("Conges\u00adtion", "number"),
+    ("Dilation average", "number"),
+    ("longest", "number"),
+    ("Mapping time", "number"),
+)
+
+
+def breakable(text: str) -> Markup:
+    """Let a mapper's name be broken after its punctuation."""
+    return Markup(re.sub(r"([(_,|=+])", r"\1<wbr>", str(escape(text))))
+
+
+def main_table(cases: Iterable[Case]) -> dict[str, Any]:
+    """Every mapper on every topology of a trace, best seed, the range over seeds below."""
+    cases = list(cases)
+    replayed = any(case.replayed for case in cases)
+    compared = next((f"against {case.order}" for case in cases if case.default), "against")
+    hops, runtime = ((what, compared) for what in ("Hop-bytes", "Simulated runtime"))
+    numbers = tuple((name, "number") for name in (*hops, *(runtime if replayed else ())))
+    head = (*NAME_HEAD, *numbers, *REST_HEAD)
+    rows = [_main_row(case, entry, replayed) for case in cases for entry in case.entries]
+    if any(case.best.value("energy") is not None for case in cases):
+        place = len(head) - len(REST_HEAD)
+        head = (*head[:place], ("Energy", "number"), *head[place:])
+        entries = [entry for case in cases for entry in case.entries]
+        for row, entry in zip(rows, entries, strict=True):
+            value = entry.value("energy")
+            row.insert(place, Cell(joules(value), value))
+    if not any(case.default for case in cases):  # nothing to compare with
+        kept = [place for place, (name, _) in enumerate(head) if name != compared]
+        head, rows = tuple(head[k] for k in kept), [[row[k] for k in kept] for row in rows]
+    return {"head": head, "rows": rows}
+
+
+def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
+    seeds = len(entry.runs)
+
+    def cell(column: str, text: Any, spread: bool = False) -> Cell:
+        value, ends = entry.value(column), entry.runs[column].agg(["min", "max"])
+        low, high = (text(number(end)).replace(" ", "\u00a0") for end in ends)
+        return Cell(text(value), value, f"{low} to\u00a0{high}" if spread and low != high else "")
+
+    load = "bytes" if entry.value("bytes_ieplc_total") else "messages"
+    leads = entry in case.leaders
+    notes = ["best" if case.sure else "tied" if case.times is not None else "shortest"] * leads
+    if (
+        seeds > 1
+        and len(entry.runs[["hop_bytes", "hop_messages", "makespan"]].drop_duplicates()) > 1
+    ):
+        notes.append(f"{seeds} seeds")
+    row = [
+        Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if leads and case.sure else ""),
+        Cell(case.topology, case.topology, case.variant),
+        cell("hop_bytes", data, spread=True),
+        _against(case, entry, "hop_bytes"),
+    ]
+    if replayed:
+        row += [_runtime(entry) or cell("makespan", runtime, spread=True)]
+        row += [_against(case, entry, "makespan")._replace(note="")]
+    seconds = entry.mean("mapping_seconds")
+    return [
+        *row,
+        cell("messages_ienpc_total", whole, spread=True),
+        cell("messages_ienpc_avg", whole),
+        cell("messages_ienpc_min", count),
+        cell("messages_ienpc_max", count),
+        cell(f"{load}_congestion_max", data if load == "bytes" else count),
+        cell(f"{load}_dilation_avg", lambda v: MISSING if v is None else f"{v:,.3f}"),
+        cell("messages_dilation_max", count),
+        Cell(duration(seconds), seconds),
+    ]
+
+
+def _runtime(entry: Entry) -> Cell | None:
+    """Show the median of a run's replays with noise, and its interval; None if there were none."""
+    median, low, high = (entry.value(f"makespan_{end}") for end in ("median", "low", "high"))
+    if median is None:
+        return None
+    ends = f"{runtime(low)} to {runtime(high)}".replace(" ", "\u00a0").replace("to\u00a0", "to ")
+    return Cell(runtime(median), median, ends)
+
+
+def whole(value: float | None) -> str:
+    """Round to a whole number, with separators."""
+    return count(None if value is None else round(value))
+
+
+def failed_rows(study: Study) -> list[list[str]]:
+    """List the first failed runs: trace, topology, mapper, seed, the line of the error."""
+    rows = []
+    for _, run in study.failed.head(FAILED).iterrows():
+        line = " ".join(str(run["error"]).split())
+        rows.append(
+            [run["trace"], run["topology"], run["mapper"], count(number(run["seed"])), line]
+        )
+    return rows
+
+
+VARIED = (
+    ("Mapper", "text"),
+    ("Mean", "number"),
+    ("Worst", "number"),
+    ("Best under", "number"),
+)
+
+
+def robustness(study: Study, trace: str) -> list[dict[str, Any]]:
+    """Return a table for each topology on which something varies.
+
+    A mapping is that of a mapper and a seed, the same under all variants; of every mapper the one
+    of least worst regret is shown. What was not replayed under all variants is left out.
+    """
+    found = []
+    for cases in study.varied(trace):
+        best = _best_seeds(cases)
+        if len(best) > 1:
+            found.append({"topology": cases[0].topology, **_table(best, len(cases))})
+    return found
+
+
+def _best_seeds(cases: Sequence[Case]) -> dict[str, Standing]:
+    """Return of every mapper how its mapping of least worst regret fares among all mappings."""
+    rows: dict[tuple[str, bytes], dict[int, float]] = {}
+    for place, case in enumerate(cases):
+        runs = case.runs[case.runs["makespan"].notna()]
+        for mapper, node_of, seconds in zip(
+            runs["mapper"], runs["node_of"], runs["makespan"], strict=True
+        ):
+            key = str(mapper).strip(), np.asarray(node_of).tobytes()
+            rows.setdefault(key, {})[place] = seconds
+    whole = {key: list(row.values()) for key, row in rows.items() if len(row) == len(cases)}
+    best: dict[str, Standing] = {}
+    found = standings(list(whole.values())) if whole else []
+    for (mapper, _), each in zip(whole, found, strict=True):
+        if mapper not in best or each.worst < best[mapper].worst:
+            best[mapper] = each
+    return best
+
+
+def _table(best: dict[str, Standing], variants: int) -> dict[str, Any]:
+    order = sorted(best, key=lambda mapper: (best[mapper].worst, best[mapper].mean))
+    rows = [
+        [
+            Cell(mapper, mapper),
+            Cell(f"+{regret(best[mapper].mean)}", best[mapper].mean),
+            Cell(f"+{regret(best[mapper].worst)}", best[mapper].worst),
+            Cell(count(round(best[mapper].best * variants)), best[mapper].best),
+        ]
+        for mapper in order
+    ]
+    return {"head": VARIED, "rows": rows}

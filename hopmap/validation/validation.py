@@ -1,0 +1,190 @@
+"""Predictions beside measured collectives: how good they are, and parameters fitted to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hopmap.api.machine import Machine, Settings
+from hopmap.errors import HopmapError
+from hopmap.progress import Progress, silent
+from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
+from hopmap.simulator.measured.errors import agreement_of, facts, unknown
+from hopmap.simulator.measured.files import Measured, read_measured
+from hopmap.simulator.measured.prediction import MOST, Prediction, predict
+from hopmap.topologies import Topology, topology_from_spec
+from hopmap.topologies.readers.hosts import hosts_of_ranks, nodes_of, read_hosts, text_of
+from hopmap.validation.page import write_validation
+
+from .stencil_calls import with_stencils
+
+GivenMeasured: TypeAlias = str | Path | Measured | Sequence[str | Path]
+GivenNetworks: TypeAlias = str | Topology | Sequence[str | Topology]
+GivenAllocations: TypeAlias = str | Path | Sequence[str | Path] | None
+
+
+class ValidationError(HopmapError, ValueError):
+    """Files, topologies and allocations do not fit each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Measured calls, what is predicted for them, and how far that is off.
+
+    Attributes
+    ----------
+    measured : Measured
+    prediction : Prediction
+    topologies : tuple of str
+        Of each file.
+    notes : tuple of str
+        Where an allocation says more than its file.
+    """
+
+    measured: Measured
+    prediction: Prediction
+    topologies: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures as plain values, see `simulator.measured.errors`."""
+        between = agreement_of(self.measured, self.prediction)
+        return facts(self.measured, self.prediction) | {
+            "agreement": {"cells": between.cells, "tau": between.tau if between.cells else None},
+            "notes": list(self.notes),
+        }
+
+    def write(self, folder: str | Path) -> tuple[Path, Path]:
+        """Write ``calls.parquet`` and ``validation.html`` into a folder; return their paths."""
+        return write_validation(folder, self.measured, self.prediction, self.topologies)
+
+
+def validate(
+    measured: GivenMeasured,
+    topology: GivenNetworks,
+    *,
+    settings: Settings | None = None,
+    alloc: GivenAllocations = None,
+    ranks: int = 0,
+    limit: int = MOST,
+    progress: Progress = silent,
+) -> Validation:
+    """Hold predictions against measured collectives.
+
+    Parameters
+    ----------
+    measured : path, Measured or sequence of path
+        CSV with the columns ``collective, algorithm, buffer_bytes, median_ns``, and ``nodes,
+        tasks_per_node`` where not all nodes have one rank.
+    topology : str or Topology, or sequence of them
+        Of all files, or of each.
+    settings : mapping of str to str or float, optional
+        Parameters, as `calibrate` finds them.
+    alloc : path or sequence of path, optional
+        CSV of the hosts of the ranks, of all files or of each; else ranks sit on the nodes in their
+        order. Where it has more ranks than any call of its file, it says how many are on a node.
+    ranks : int
+        Calls of more ranks are listed and not simulated; 0 for any number.
+    limit : int
+        Packets of a call that is simulated at most; larger ones are listed.
+    """
+    table, notes = _placed(_read(measured), alloc)
+    machines = [Machine(each, settings or {}) for each in _networks(table, topology, alloc)]
+    networks = tuple(machine.network for machine in machines)
+    parameters = tuple(machine.parameters for machine in machines)
+    prediction = predict(table, networks, parameters, ranks=ranks, limit=limit, progress=progress)
+    prediction = with_stencils(prediction, table, networks, parameters)
+    if all(prediction.why):
+        (collective, algorithm, why), *_ = unknown(table, prediction)
+        raise ValidationError(
+            f"{', '.join(table.files)}: none of {len(table)} calls can be simulated "
+            f"({collective} {algorithm}: {why}): expected algorithms that are known"
+        )
+    specs = tuple(network.spec for network in networks)
+    return Validation(table, prediction, specs, notes)
+
+
+def calibrate_collectives(
+    measured: GivenMeasured,
+    topology: GivenNetworks,
+    *,
+    keys: Sequence[str] = (),
+    settings: Settings | None = None,
+    alloc: GivenAllocations = None,
+    ranks: int = 0,
+    progress: Progress = silent,
+) -> CollectiveFit:
+    """Fit a handful of parameters to measured collectives.
+
+    Parameters
+    ----------
+    measured, topology, alloc, ranks : see `validate`
+    keys : sequence of str
+        Parameters to fit; those of `simulator.measured.calibration.USUAL` when left out.
+    settings : mapping of str to str or float, optional
+        Others that differ from their defaults; and where to begin with those that are fitted.
+    """
+    table, _ = _placed(_read(measured), alloc)
+    networks = [Machine(spec).network for spec in _networks(table, topology, alloc)]
+    return fit_collectives(
+        table, networks, dict(settings or {}), keys, ranks=ranks, progress=progress
+    )
+
+
+def _read(measured: GivenMeasured) -> Measured:
+    if isinstance(measured, Measured):
+        return measured
+    return read_measured([measured] if isinstance(measured, str | Path) else list(measured))
+
+
+def _placed(table: Measured, alloc: GivenAllocations) -> tuple[Measured, tuple[str, ...]]:
+    """Take ranks a node from an allocation that has more than any call of its file, and say so."""
+    tasks, notes = table.tasks.copy(), []
+    for file, hosts in enumerate(_of_each(alloc, len(table.files), "allocations")):
+        if hosts is None:
+            continue
+        ranks = hosts_of_ranks(text_of(str(hosts)), str(hosts))
+        there, mine = len(set(ranks)), table.file == file
+        if np.any(table.nodes[mine] * tasks[mine] >= len(ranks)) or len(ranks) % there:
+            continue
+        whole = mine & (table.nodes == there)
+        if whole.any() and len(ranks) > there:
+            tasks[whole] = len(ranks) // there
+            notes.append(
+                f"{table.files[file]}: {len(ranks)} ranks on {there} nodes in {hosts}: taken as "
+                f"{len(ranks) // there} a node"
+            )
+    return replace(table, tasks=tasks), tuple(notes)
+
+
+def _networks(
+    table: Measured, topology: GivenNetworks, alloc: GivenAllocations
+) -> list[str | Topology]:
+    """Return the network of each file, with the hosts of its job."""
+    count = len(table.files)
+    pairs = zip(
+        _of_each(topology, count, "topologies"),
+        _of_each(alloc, count, "allocations"),
+        strict=True,
+    )
+    return [spec if hosts is None else _job(spec, hosts) for spec, hosts in pairs]
+
+
+def _of_each(given: Any, count: int, what: str) -> list[Any]:
+    """Return what is given for each of so many files."""
+    one = given is None or isinstance(given, str | Path | Topology)
+    many = [given] if one else list(given)
+    if len(many) not in (1, count):
+        raise ValidationError(f"{len(many)} {what} for {count} files: expected one, or as many")
+    return (many * count)[:count]
+
+
+def _job(spec: str | Topology, hosts: str | Path) -> Topology:
+    if isinstance(spec, Topology):
+        order = np.array(nodes_of(spec, read_hosts(str(hosts)), str(hosts)), dtype=np.int64)
+        return replace(spec.only(order.tolist()), order=order)
+    return topology_from_spec(f"job:{hosts}@{spec}")

@@ -1,0 +1,211 @@
+"""One answer: which mapping, what it buys, whether it is worth it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hopmap as hm
+from hopmap.api import advice
+from hopmap.launchers.mapping_files import read_mapping
+from hopmap.units import show_seconds
+from support.commands import as_json, failed, hopmap, invoke
+
+# Ranks 0 and 4, 1 and 5, 2 and 6 send 1 MB to each other; launched, all three share a link.
+PAIRS = hm.Traffic.from_pairs(8, [0, 4, 1, 5, 2, 6], [4, 0, 5, 1, 6, 2], [1] * 6, [10**6] * 6)
+RING = {"link.bandwidth": 1e9, "link.latency": 1e-6, "noise.start": 1e-9}
+
+
+def test_partners_far_apart_are_brought_together():
+    """On a ring of 8, partners 4 apart: one link instead of four, without sharing any."""
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["auto"])
+    assert found.worth_it
+    assert found.best.placement.mapper == "auto"
+    assert found.best.placement.metrics().bytes.dilation.max == 1
+    direct = hm.simulate(PAIRS, hm.Machine("torus:8", settings=RING), found.best.placement)
+    assert found.best.result.makespan == pytest.approx(direct.makespan, rel=1e-4)
+    gain = found.gain
+    assert 0 < gain.low <= gain.median <= gain.high < 1
+    ratio = found.best.result.makespan / found.launched.result.makespan
+    assert gain.median == pytest.approx(1 - ratio, abs=0.05)
+    assert found.verdict.startswith("worth it: auto makes the run ")
+
+
+def test_a_run_that_only_computes_needs_no_mapping():
+    found = hm.advise(
+        "lu.S.4", hm.Machine("torus:2x2", settings={"compute.scale": 1000}), ["random"]
+    )
+    assert found.network_share < 0.01
+    assert not found.worth_it
+    assert "placement does not matter here: more than 99.9 % of the run" in found.verdict
+
+
+def test_the_share_of_the_network_is_what_a_network_without_time_saves():
+    """One message of 1 MB over one link: only overheads are left."""
+    one = hm.Traffic.from_pairs(2, [0], [1], [1], [10**6])
+    found = hm.advise(one, hm.Machine("mesh:2", settings={"link.bandwidth": 1e9}), ["random"])
+    parameters = hm.Parameters()
+    least = parameters.overhead_send + parameters.overhead_recv
+    assert found.free == pytest.approx(least, rel=1e-6)
+    assert found.network_share == pytest.approx(1 - least / found.launched.result.makespan)
+
+
+def test_the_share_is_that_of_the_order_as_launched(monkeypatch):
+    seen = []
+    monkeypatch.setattr(advice, "free_makespan", lambda *asked: seen.append(asked[2]) or 0.0)
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["auto(moves=100)"], repeat=6)
+    assert [node_of.tolist() for node_of in seen] == [list(range(8))]
+    assert found.best is not found.launched
+
+
+def test_neighbours_are_left_where_they_are():
+    """Pairs side by side already have one link of their own."""
+    good = hm.Traffic.from_pairs(8, [0, 1, 2, 3], [1, 0, 3, 2], [1] * 4, [10**6] * 4)
+    found = hm.advise(good, hm.Machine("torus:8", settings=RING), ["auto", "random"])
+    assert found.best is found.launched
+    assert found.gain == (0, 0, 0)
+    assert found.verdict == "keep the order as launched: no mapper found a faster one"
+
+
+def test_what_noise_hides_is_not_advised():
+    """Half of the seeds say the one, half the other."""
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["auto"])
+    ensemble = found.launched.result.ensemble
+    mixed = ensemble.makespans * np.tile([0.8, 1.1], 10)
+    result = replace(found.best.result, ensemble=replace(ensemble, makespans=mixed))
+    doubtful = replace(found, best=replace(found.best, result=result))
+    assert not doubtful.sure
+    assert not doubtful.worth_it
+    assert "cannot be told apart from it (-10.0 % to 20.0 % shorter)" in doubtful.verdict
+
+
+def test_late_starts_that_outweigh_the_gain_are_not_worth_it():
+    """Milliseconds of a run of seconds, the same seeds for both: sure, and hardly worth it."""
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING | {"noise.start": 1.0}), ["auto"])
+    assert found.sure
+    assert not found.worth_it
+    assert found.verdict.startswith("hardly worth it: 0.")
+
+
+def test_mappers_see_what_collectives_send():
+    """IS sends next to nothing but in collectives."""
+    found = hm.advise("is.S.4", "mesh:4", ["random"], repeat=6)
+    messages = hm.open("is.S.4").traffic()
+    assert found.launched.placement.traffic.bytes.sum() > 100 * messages.bytes.sum()
+
+
+def test_the_command_says_the_verdict_first_and_writes_the_file(tmp_path):
+    out = tmp_path / "ranks.txt"
+    words = ["stencil:2x8,5pt,bytes=100000", "-t", "torus:4x4", "-m", "auto"]
+    said = hopmap("advise", *words, "--out", out, "--to", "slurm")
+    first, second, *_ = said.splitlines()
+    assert first.startswith("stencil:2x8,5pt,bytes=100000 on torus:4x4: ")
+    assert "of the run as launched is the network's (assumed: " in second
+    assert f"SLURM_HOSTFILE={out} srun --ntasks=16 --distribution=arbitrary" in said
+    facts = as_json("advise", *words)
+    assert read_mapping(out, hm.topology("torus:4x4"), 16).tolist() == facts["best"]["node_of"]
+    assert facts["launched"]["node_of"] == np.arange(16).tolist()
+    assert facts["gain"]["low"] <= facts["gain"]["median"] <= facts["gain"]["high"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["lu.S.4", "-t", "torus:2x2", "--to", "slrum"], "did you mean slurm"),
+        (["lu.S.4", "-t", "torus:2x2", "-m", "bokhary"], "did you mean bokhari"),
+        (["lu.S.16", "-t", "torus:2x2"], "16 ranks"),
+        (["lu.S.4", "-t", "torus:2x2", "--out", "no/such/f"], "there is no folder no/such"),
+        (["lu.S.4", "-t", "torus:2x2", "--set", "gpa=1"], "did you mean gap"),
+    ],
+)
+def test_what_cannot_be_is_one_line(words, message):
+    assert message in failed("advise", *words)
+
+
+@pytest.fixture
+def pairs(tmp_path, monkeypatch):
+    """Words of a command in a folder of its own, where placing ranks pays."""
+    monkeypatch.chdir(tmp_path)
+    rows = zip(PAIRS.src, PAIRS.dst, PAIRS.messages, PAIRS.bytes, strict=True)
+    lines = [",".join(map(str, row)) for row in rows]
+    Path("pairs of 7.csv").write_text("\n".join(["src,dst,messages,bytes", *lines]))
+    words = ["advise", "pairs of 7.csv", "-t", "torus:8", "-m", "auto(moves=100)"]
+    return [*words, "--repeat", "6", *(f"--set={key}={value}" for key, value in RING.items())]
+
+
+@pytest.mark.parametrize(
+    ("to", "file"), [("slurm", "pairs-of-7.csv.slurm"), ("cray", "MPICH_RANK_ORDER.pairs-of-7.csv")]
+)
+def test_a_launcher_has_its_file_without_a_name_for_it(pairs, to, file):
+    """Its name is that of the trace, as far as a file may be called so, and what Cray asks for."""
+    said = hopmap(*pairs, "--to", to)
+    assert Path(file).is_file()
+    *_, written, use, made_up = said.splitlines()
+    assert written == f"written: {file}"
+    assert use.startswith("use it:  ")
+    assert f"={file} " in use
+    assert made_up == (
+        "nodes:   node0 to node7 are made up: --nodelist, --hosts or --names tells yours"
+    )
+    facts = as_json(*pairs, "--to", to, "--nodelist", "n[0-7]", "--out", "mine")
+    assert (facts["out"], Path("mine").exists()) == ("mine", True)
+    for told in ("n[0-7]", "node[0-7]"):
+        assert "made up" not in hopmap(*pairs, "--to", to, "--nodelist", told)
+
+
+def test_without_a_launcher_nothing_is_written(pairs):
+    before = sorted(Path().iterdir())
+    said = hopmap(*pairs)
+    assert sorted(Path().iterdir()) == before
+    assert "written" not in said
+
+
+def test_the_file_alone_goes_to_stdout(pairs):
+    """What comes out is what an exported file is; the sentence is on stderr."""
+    result = invoke([*pairs, "--to", "openmpi", "--out", "-"])
+    Path("rankfile").write_text(result.stdout)
+    best = as_json(*pairs)["best"]["node_of"]
+    assert read_mapping(Path("rankfile"), hm.topology("torus:8"), 7).tolist() == best
+    assert result.stderr.splitlines()[-1].startswith("hopmap: pairs of 7 on torus:8: ")
+    assert not Path("-").exists()
+
+
+def test_the_gain_is_said_in_time_and_in_per_cent_with_its_interval(pairs):
+    """Below what they are of, and where there is a gain only."""
+    said, facts = hopmap(*pairs), as_json(*pairs)
+    launched, best = facts["launched"]["makespan"], facts["best"]["makespan"]
+    assert facts["saved"] == pytest.approx(launched - best)
+    shorter = next(line for line in said.splitlines() if line.startswith("shorter by"))
+    assert shorter.split() == ["shorter", "by", "-", *show_seconds(facts["saved"]).split()]
+    median, low, high = (f"{100 * facts['gain'][end]:.2f}" for end in ("median", "low", "high"))
+    assert "\n  with noise, 95 %  " in said
+    assert f"- {median} % ({low} to {high} %)" in re.sub(" +", " ", said)
+    assert "shorter by" not in hopmap(*pairs[:4], "-m", "identity", *pairs[6:])
+
+
+def test_long_messages_are_replayed_as_flows(monkeypatch):
+    """As soon as packets are many, of one message or of all; packets in turns need their engine."""
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["random"])
+    assert found.engine == found.best.result.engine == "compiled"
+    monkeypatch.setattr(advice, "MANY", 1000)
+    found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["random"])
+    assert found.engine == found.best.result.engine == found.to_dict()["engine"] == "flow"
+    assert hm.advise(PAIRS, "torus:8", ["random"], engine="analytic").engine == "analytic"
+    replayed = advice._replayed
+
+    def by_simpy(placement, _, repeat=0):  # what the engine has for turns compiles for long
+        return replayed(placement, "simpy", repeat)
+
+    monkeypatch.setattr(advice, "_replayed", by_simpy)
+    for most, settings in (
+        (1000, {"nic": "round_robin"}),
+        (1000, {"packet_size": 10**6}),
+        (1, {"packet_size": 10**6}),
+    ):
+        monkeypatch.setattr(advice, "MANY", most)
+        found = hm.advise(PAIRS, hm.Machine("torus:8", settings=settings), ["random"])
+        assert found.engine == "compiled", settings

@@ -1,0 +1,304 @@
+"""Pages of small studies in a browser: Chromium, headless, driven by its DevTools protocol.
+
+Debian's package is `chromium`; without one these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopmap.report.report import write_report
+from hopmap.scenarios.sweep.run import run_scenario
+from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
+
+BINARY = shutil.which("chromium") or shutil.which("chromium-browser")
+PATIENCE = 120  # seconds; a page takes two on an idle machine
+HERE = Path(__file__).parent
+pytestmark = pytest.mark.skipif(BINARY is None, reason="no chromium on this machine")
+
+MAPPERS = '["sweep", "hilbert", "random", "minmd | bokhari"]'
+STUDIES = {
+    "recorded": f"""
+        name = "A recorded trace"
+        traces = ["{(HERE.parents[1] / "data" / "mg.S.16").as_posix()}"]
+        topologies = ["mesh:4x2x2", "haec:4x2x2"]
+        mappers = {MAPPERS}
+        seeds = [0, 1]
+        [replay]
+        engine = "compiled"
+        """,
+    "varied": """
+        name = "What does latency do? A long name, that a phone has to break into several lines"
+        traces = ["stencil:4x4,5pt,bytes=1000"]
+        topologies = ["torus:2x2x2*2", "fattree:4x4", "dragonfly:2x4x2"]
+        mappers = ["sweep", "random", "annealing(moves=2000)"]
+        seeds = [0, 1, 2]
+        [replay]
+        engine = "compiled"
+        [parameters]
+        "energy.link.per_byte" = "1 nJ/byte"
+        [[vary]]
+        name = "latency"
+        labels = ["100 ns", "1 us", "10 us"]
+        parameters."link.latency" = ["100 ns", "1 us", "10 us"]
+        """,
+    "stencils": """
+        name = "A suite of stencils"
+        suites = ["growing,bytes=1000"]
+        mappers = ["row_major", "random", "kd_tree", "squarest_strips(carry=narrower)"]
+        [replay]
+        engine = "compiled"
+        [parameters]
+        "link.bandwidth" = "100 Gbit/s"
+        """,
+    "failed": """
+        name = "One mapper cannot"
+        traces = ["stencil:4x4,5pt,bytes=1000"]
+        topologies = ["fattree:4x4"]
+        mappers = ["sweep", "bokhari(jumps=side)"]
+        """,
+}
+
+LOOK = (HERE / "look.js").read_text(encoding="utf-8")
+
+
+class Browser:
+    """A headless Chromium with one page; commands and answers go through two pipes."""
+
+    def __init__(self, profile: Path) -> None:
+        self._numbers, self._session, self._rest = 0, "", b""
+        self.said: list[dict[str, Any]] = []
+        down, self._commands = os.pipe()
+        self._answers, up = os.pipe()
+        # out of the way of 3 and 4, where Chromium looks for them
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (down, up)]
+        assert BINARY is not None
+        command = [
+            BINARY,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+        ]
+        command += ["--hide-scrollbars", f"--user-data-dir={profile}", "--remote-debugging-pipe"]
+        self._process = subprocess.Popen(
+            command,
+            preexec_fn=lambda: [os.dup2(end, place) for place, end in enumerate(ends, 3)],
+            pass_fds=(3, 4),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for end in (down, up, *ends):
+            os.close(end)
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a command and return its result; events that come meanwhile go to `said`."""
+        self._numbers += 1
+        message = {"id": self._numbers, "method": method, "params": params}
+        message |= {"sessionId": self._session} if self._session else {}
+        os.write(self._commands, json.dumps(message).encode() + b"\0")
+        while True:
+            while b"\0" not in self._rest:
+                assert select.select([self._answers], [], [], PATIENCE)[0], f"no answer to {method}"
+                more = os.read(self._answers, 1 << 20)
+                assert more, "chromium has ended"
+                self._rest += more
+            text, self._rest = self._rest.split(b"\0", 1)
+            answer = json.loads(text)
+            if answer.get("id") == self._numbers:
+                assert "error" not in answer, answer
+                return answer["result"]
+            self.said.append(answer)
+
+    def value(self, script: str) -> Any:
+        """Evaluate JavaScript."""
+        answer = self.call(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def open(self, page: Path, width: int) -> None:
+        """Load a page in a window of that many pixels."""
+        self.said.clear()
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=844,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+        self.call("Page.navigate", url=page.as_uri())
+        self.value(
+            "new Promise(done => document.readyState === 'complete'"
+            " ? done() : addEventListener('load', () => done()))"
+        )
+
+    def complaints(self) -> list[str]:
+        """Errors and warnings on the console, and exceptions, since the page was opened."""
+        return [
+            json.dumps(each["params"])
+            for each in self.said
+            if each.get("method") == "Runtime.exceptionThrown"
+            or (
+                each.get("method") == "Runtime.consoleAPICalled"
+                and each["params"]["type"] in ("error", "warning", "assert")
+            )
+            or (
+                each.get("method") == "Log.entryAdded"
+                and each["params"]["entry"]["level"] in ("error", "warning")
+            )
+        ]
+
+    def close(self) -> None:
+        """End it."""
+        self._session = ""
+        with contextlib.suppress(AssertionError, OSError):
+            self.call("Browser.close")
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        os.close(self._commands)
+        os.close(self._answers)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    running = Browser(tmp_path_factory.mktemp("profile"))
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="module", params=list(STUDIES))
+def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of each study, really run."""
+    folder = tmp_path_factory.mktemp(request.param)
+    path = folder / f"{request.param}.toml"
+    path.write_text(STUDIES[request.param])
+    scenario = load_scenario(scenario_path(path))
+    outcome = run_scenario(path, scenario, folder / "results")
+    assert bool(outcome.failed) == (request.param == "failed")
+    return write_report(folder / "results")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_sticks_out_overlaps_or_is_too_small(
+    browser: Browser, page: Path, width: int
+) -> None:
+    browser.open(page, width)
+    assert browser.value("innerWidth") == width
+    assert browser.value(LOOK) == []
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("page", ["varied"], indirect=True)
+def test_tables_of_seeds_variants_and_energy_fit_a_desktop(browser: Browser, page: Path) -> None:
+    browser.open(page, 1280)
+    tables = "[...document.querySelectorAll('.scroll')]"
+    assert browser.value(f"{tables}.filter(box => box.scrollWidth > box.clientWidth).length") == 0
+
+
+def test_a_click_on_a_header_sorts_and_another_turns_the_order(
+    browser: Browser, page: Path
+) -> None:
+    browser.open(page, 390)
+    number = browser.value("document.querySelectorAll('table.sortable').length")
+    assert number > 0
+    for table in range(number):
+        browser.value(f"table = document.querySelectorAll('table.sortable')[{table}]")
+        columns = browser.value("table.tHead.rows[0].cells.length")
+        assert columns > 2
+        for column in range(columns):
+            browser.value(f"head = table.tHead.rows[0].cells[{column}]")
+            figures = (
+                f"[...table.tBodies[0].rows].map(row => row.cells[{column}].dataset.sort)"
+                ".filter(figure => figure !== undefined).map(Number)"
+            )
+            before = browser.value(figures)
+            for order in ("ascending", "descending"):
+                browser.value("head.querySelector('button').click()")
+                assert browser.value(figures) == sorted(before, reverse=order == "descending")
+                assert browser.value("head.getAttribute('aria-sort')") == order
+    assert browser.complaints() == []
+
+
+def test_a_mapping_in_three_dimensions_can_be_turned(browser: Browser, page: Path) -> None:
+    browser.open(page, 390)
+    boxes = "4x2x2" in page.read_text(encoding="utf-8") or "2x2x2" in page.read_text()
+    assert (browser.value("document.querySelectorAll('img[data-turn]').length") > 0) == boxes
+    if not boxes:
+        return
+    browser.value("document.querySelector('figure button').click()")
+    drawing = "document.querySelector('.frame img').getBoundingClientRect()"
+    turning = "document.querySelector('canvas.turn').getBoundingClientRect()"
+    assert browser.value(f"{turning}.top - {drawing}.top") > 20  # the title stays
+    assert browser.value(f"{drawing}.bottom - {turning}.bottom") > 100  # as do legend and bars
+    picture = "document.querySelector('canvas.turn').toDataURL()"
+    first = browser.value(picture)
+    press = "new KeyboardEvent('keydown', {key: 'ArrowLeft'})"
+    browser.value(f"document.querySelector('canvas.turn').dispatchEvent({press})")
+    assert browser.value(picture) != first
+    assert browser.value(LOOK) == []
+    browser.value("document.querySelector('figure button').click()")
+    assert browser.value("document.querySelector('canvas.turn')") is None
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("page", ["varied"], indirect=True)
+def test_cells_links_and_nodes_have_tooltips_where_they_are_drawn(
+    browser: Browser, page: Path
+) -> None:
+    browser.open(page, 1280)
+    for words in ("→ 1: ", "rank 0 on ", "switch 0 → "):
+        assert browser.value(
+            f"[...document.querySelectorAll('area')].some(area => area.title.includes('{words}'))"
+        )
+    outside = """[...document.images].filter(image => image.useMap).filter(image => {
+        const box = image.getBoundingClientRect();
+        const [map] = document.getElementsByName(image.useMap.slice(1));
+        return [...map.areas].some(area => area.coords.split(",").some((at, k) =>
+            at < 0 || at > (k % 2 ? box.height : box.width)));
+    }).map(image => image.alt)"""
+    assert browser.value(outside) == []
+
+
+@pytest.mark.parametrize("page", ["varied"], indirect=True)
+def test_best_and_default_order_stand_in_one_row(browser: Browser, page: Path) -> None:
+    browser.open(page, 1280)
+    tops = browser.value(
+        "[...document.querySelectorAll('.pair .first')].map(one =>"
+        " [one.getBoundingClientRect().top, one.nextElementSibling.getBoundingClientRect().top])"
+    )
+    assert len(tops) > 0
+    assert all(one == other for one, other in tops)
+
+
+def test_the_look_finds_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        "<h2 style='margin-bottom:-50px'>one</h2><h2>two</h2><p style='font-size:9px'>small</p>"
+        "<div style='width:3000px'>wide</div><img src='data:,' alt='gone'>"
+        "<script>console.error('no'); missing()</script>"
+    )
+    browser.open(bad, 390)
+    found = " ".join(browser.value(LOOK))
+    for words in ("over two", "below 11 px", "sticks out", "the page is", "not loaded: gone"):
+        assert words in found
+    assert len(browser.complaints()) == 2

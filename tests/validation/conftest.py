@@ -1,0 +1,7 @@
+"""Fixtures of these tests."""
+
+from support.commands import (  # noqa: F401
+    compiled_in_silence,
+    outlined,
+    unguarded,
+)
