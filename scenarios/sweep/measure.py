@@ -53,7 +53,9 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     node_of, row["mapping_seconds"] = _placed(run, traffic, usable)
     row["node_of"] = node_of.astype(np.int32)
     metrics = evaluate(traffic, topology, node_of)
-    row |= _columns(metrics) | _published_columns(traffic, topology, node_of)
+    row |= _columns(metrics)
+    if run.published:
+        row |= _published_columns(traffic, topology, node_of)
     assert metrics.link_messages is not None
     assert metrics.link_bytes is not None
     bandwidth = np.array([kind.bandwidth for kind in topology.kinds])[topology.link_kind]

@@ -60,6 +60,8 @@ class Run:
         Whether to keep when each message was sent, and to replay all steps of a long run.
     expanded, spread : bool
         Whether what collectives send is mapped, and ranks are spread as evenly as nodes have room.
+    published : bool
+        Whether IeNPC is counted as MapLib counts it, too.
     repeat : int or None
         How often it is replayed with noise besides.
     others, others_digest : str
@@ -85,6 +87,7 @@ class Run:
     called: str = ""
     exact: bool = False
     spread: bool = False
+    published: bool = False
     mapping: str = ""
     mapper_called: str = ""
     others: str = ""
@@ -111,7 +114,10 @@ class Run:
             "steps": self.steps,
             "parameters": normalised(self.settings),
         }
-        names = ("messages", "rounds", "expanded", "repeat", "exact", "spread", "others_digest")
+        names = (
+            *("messages", "rounds", "expanded", "repeat", "exact", "spread", "published"),
+            "others_digest",
+        )
         more = {name: getattr(self, name) for name in names}
         return what | {key: value for key, value in more.items() if value}
 
@@ -232,6 +238,7 @@ def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterat
                         variant=variant.label,
                         expanded=expanded[trace],
                         spread=scenario.balanced,
+                        published=scenario.published is not None,
                         **of_network,
                         **of_mapper,
                         **replayed,

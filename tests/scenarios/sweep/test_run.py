@@ -61,8 +61,7 @@ def test_a_row_holds_what_the_library_says(done):
     assert row["messages_ienpc_total"] == metrics.messages.ienpc.total == row["hop_messages"]
     assert row["bytes_congestion_max"] == metrics.bytes.congestion.max
     assert row["messages_ianlc_total"] == metrics.messages.ianlc.total
-    published = evaluate(traffic, topology, node_of, "maplib")
-    assert row["maplib_messages_ienpc_max"] == published.messages.ienpc.max
+    assert row.filter(regex="^maplib_").isna().all()  # nothing is published of these runs
     from hopmap.simulator import parameters_from
 
     result = simulate(
@@ -275,9 +274,11 @@ def test_a_topology_in_a_file_lies_beside_the_scenario_and_counts_when_it_change
 
 def test_every_family_is_swept_and_reported(tmp_path):
     specs = ["hypercube:2", "fattree:2x2", "dragonfly:1x2x1", "cluster:2*2", "preset:hgx-h100"]
+    (tmp_path / "paper.csv").write_text("trace,topology,mapper,ienpc_total\nlu.S.4,hypercube,sweep,1")
     file = tmp_path / "study.toml"
     file.write_text(
         f'name="s"\ntraces=["{LU}"]\ntopologies={json.dumps(specs)}\nmappers=["sweep", "random"]\n'
+        '[published]\nfile="paper.csv"\n'
     )
     assert not sweep(file, tmp_path / "out").failed
     runs = store.load_runs(tmp_path / "out")
