@@ -274,7 +274,8 @@ def test_a_topology_in_a_file_lies_beside_the_scenario_and_counts_when_it_change
 
 def test_every_family_is_swept_and_reported(tmp_path):
     specs = ["hypercube:2", "fattree:2x2", "dragonfly:1x2x1", "cluster:2*2", "preset:hgx-h100"]
-    (tmp_path / "paper.csv").write_text("trace,topology,mapper,ienpc_total\nlu.S.4,hypercube,sweep,1")
+    paper = "trace,topology,mapper,ienpc_total\nlu.S.4,hypercube,sweep,1"
+    (tmp_path / "paper.csv").write_text(paper)
     file = tmp_path / "study.toml"
     file.write_text(
         f'name="s"\ntraces=["{LU}"]\ntopologies={json.dumps(specs)}\nmappers=["sweep", "random"]\n'
