@@ -186,7 +186,7 @@ F = TypeVar("F", bound=Opener)
 GROUP = "hopmap.sources"
 """Entry points: a module that enters kinds, or a function to enter under the point's name."""
 TABLE = "formats.files:open_traffic_file"
-ARCHIVE = "otf2.files:open_archive"
+ARCHIVE = "otf2.read:open_archive"
 KINDS: dict[str, str | Opener] = {
     "stencil:": "patterns.stencils:open_stencil",
     "collective:": "patterns.collectives:open_collective",

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from hopmap.traces import Kind, Trace, read_trace, traffic_of
-from hopmap.traces.recorder.hooks import HOOKS
+from hopmap.traces.recorder.build import HOOKS
 
 PROGRAMS = Path(__file__).parents[2] / "tests" / "traces" / "recorder"
 RANKS = {

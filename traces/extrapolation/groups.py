@@ -1,4 +1,9 @@
-"""Ranks in one place of their grids: the steps that all of them take, at all sizes."""
+"""Ranks in one place of their grids: the steps that all of them take, at all sizes.
+
+Where ranks take more steps at more ranks, these are folded into loops whose iterations grow with
+the grid: a body repeats if its steps are the same, with the same sort of partner, and if bits of
+partners and tags are the same or move by one each iteration, as in a butterfly.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Floats, Ints
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.trace import Kind
 
 from .event_tokens import mixed
-from .growth import Line, Part, matched
-from .partners import Dims, Place, fitting
+from .partners import Dims, Place, candidates, fitting
 from .steps import LOOP, NUMBERS, Steps, Word
 from .value_models import Known, Unknown, counted_at, iterations_at, size_at, tag_at
 
 TAG, SIZE, RECEIVED, REQUEST, TIMES = range(len(NUMBERS))
+LONGEST = 80  # steps of a body that grows
 
 
 class Refused(Exception):  # noqa: N818
@@ -57,7 +62,7 @@ class Group:
             self.rows.append(rows)
             word, peer, tag = steps.word[rows[0]], steps.peer[rows], steps.numbers[rows, TAG]
             lines.append(Line(word, peer, tag, brackets[word], place))
-        found = matched(lines)
+        found = match_parts(lines)
         if found is None:
             taken = ", ".join(str(len(line.word)) for line in lines)
             raise Refused(
@@ -246,3 +251,109 @@ def _seconds(gaps: list[Floats], ranks: list[int], target: int) -> Floats:
     power[some] = np.log(gaps[-1][some] / gaps[-2][some]) / np.log(ranks[-1] / ranks[-2])
     at: Floats = gaps[-1] * (target / ranks[-1]) ** np.clip(power, -2.0, 1.0)
     return at
+
+
+class Part(NamedTuple):
+    """Steps that follow each other in the programs of ranks in one place."""
+
+    # First step and iterations at each size
+    begin: tuple[int, ...]
+    iterations: tuple[int, ...]
+    length: int  # steps of an iteration
+
+
+class Line(NamedTuple):
+    """The steps of the ranks in one place, at one size."""
+
+    word: Ints  # (steps,)
+    # (ranks, steps)
+    peer: Ints
+    tag: Ints
+    # (steps,): begins and ends of the program's own loops: no body of a loop that grows has them
+    bracket: Bools
+    place: Place
+
+
+def match_parts(lines: list[Line]) -> list[Part] | None:
+    """Cut the steps of all sizes into parts that belong to each other; None where they do not."""
+    first = lines[0].word
+    if all(np.array_equal(line.word, first) for line in lines):
+        ones = (1,) * len(lines)
+        return [Part((0,) * len(lines), ones, len(first))]
+    folded = [_folded(line) for line in lines]
+    if len({len(parts) for parts in folded}) > 1:
+        return None
+    found = []
+    for same in zip(*folded, strict=True):
+        begin, length, iterations = zip(*same, strict=True)
+        words = [line.word[b : b + length[0]] for line, b in zip(lines, begin, strict=True)]
+        if len(set(length)) > 1 or any(not np.array_equal(words[0], each) for each in words):
+            return None
+        if len(set(iterations)) == 1:  # it does not grow: its iterations may differ from each other
+            found.append(Part(begin, (1,) * len(lines), length[0] * iterations[0]))
+        else:
+            found.append(Part(begin, iterations, length[0]))
+    return found
+
+
+def _folded(line: Line) -> list[tuple[int, int, int]]:
+    """First step, length and iterations of each part; the shortest body that repeats is taken."""
+    count = len(line.word)
+    sort, level = _sorts(line)
+    alike = (line.tag == line.tag[:1]).all(axis=0)
+    tag = np.where(alike, line.tag[0], -1)
+    runs = []
+    for length in range(1, min(LONGEST, count // 2) + 1):
+        ahead, behind = slice(length, None), slice(None, count - length)
+        climb, count_up = level[ahead] - level[behind], tag[ahead] - tag[behind]
+        same = (line.word[ahead] == line.word[behind]) & (sort[ahead] == sort[behind])
+        same &= (np.abs(climb) <= 1) & (np.abs(count_up) <= 1) & ~line.bracket[ahead]
+        change = 3 * climb + count_up
+        changed = np.ones(len(change), dtype=np.bool_)
+        changed[length:] = change[length:] != change[:-length]
+        runs.append((_next(~same), _next(changed)))
+    parts, at, plain = [], 0, 0
+    while at < count:
+        for length, (bad, other) in enumerate(runs, start=1):
+            if at + length >= len(bad) + length - 1 or bad[at] < at + length:
+                continue
+            end = min(bad[at], other[min(at + length, len(other) - 1)])
+            iterations = (int(end) - at) // length + 1
+            if plain:
+                parts.append((at - plain, plain, 1))
+                plain = 0
+            parts.append((at, length, iterations))
+            at += length * iterations
+            break
+        else:
+            plain, at = plain + 1, at + 1
+    return parts + ([(at - plain, plain, 1)] if plain else [])
+
+
+def _next(marked: Bools) -> Ints:
+    """Next marked place from each on, that included; the length where there is none."""
+    count = len(marked)
+    place = np.where(marked, np.arange(count), count)
+    return np.append(np.minimum.accumulate(place[::-1])[::-1], count)
+
+
+def _sorts(line: Line) -> tuple[Ints, Ints]:
+    """Sort of partner of each step, and the bit by which it differs."""
+    columns, inverse = np.unique(line.peer, axis=1, return_inverse=True)
+    place = line.place._replace(iterations=1)
+    names: dict[object, int] = {}
+    sort = np.zeros(columns.shape[1], dtype=np.int64)
+    level = np.zeros_like(sort)
+    for number, peers in enumerate(columns.T[:, :, None]):
+        rules = [
+            rule
+            for rule in candidates(peers, place)
+            if (told := rule.at(place)) is not None and np.array_equal(told, peers)
+        ]
+        rule = next((r for r in rules if r.kind == "bit"), rules[0] if rules else None)
+        if rule is not None and rule.kind == "bit":
+            sort[number] = names.setdefault(("bit", rule.axis), len(names))
+            level[number] = rule.values[0]
+        else:
+            sort[number] = names.setdefault(rule, len(names))
+    return sort[inverse.ravel()], level[inverse.ravel()]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.arrays import Floats, Ints
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import TraceError
 
@@ -73,14 +73,17 @@ class Fields:
             f"{self.file}: line {number + 1} is {self.line(number)!r}: expected {expected}"
         )
 
+    def refuse(self, lines: Ints, wrong: Bools, expected: str) -> None:
+        """Raise the error of the first of some lines that is wrong."""
+        for line in lines[wrong][:1].tolist():
+            raise self.wrong(line, expected)
+
     def numbers(self, lines: Ints, at: Ints | int, expected: str) -> Ints:
         """Return whole numbers, one of each of some lines, `at` counted from the line's first."""
         from .text_kernels import INTEGER
 
         place = self.lines[lines] + at
-        bad = np.flatnonzero(self.kinds[place] != INTEGER)
-        if bad.size:
-            raise self.wrong(int(lines[bad[0]]), expected)
+        self.refuse(lines, self.kinds[place] != INTEGER, expected)
         numbers: Ints = self.values[place]
         return numbers
 
@@ -90,9 +93,7 @@ class Fields:
 
         place = self.lines[lines] + at
         kinds = self.kinds[place]
-        bad = np.flatnonzero((kinds != INTEGER) & (kinds != DECIMAL))
-        if bad.size:
-            raise self.wrong(int(lines[bad[0]]), expected)
+        self.refuse(lines, (kinds != INTEGER) & (kinds != DECIMAL), expected)
         values = self.values[place]
         thousandths: Ints = np.where(kinds == DECIMAL, values, values * 1000)
         return thousandths

@@ -212,24 +212,15 @@ class Archive:
         return read.value
 
 
-def reading(
-    path: str | os.PathLike[str],
-    read: Callable[[Path, Line | None], T],
-    progress: Progress | None,
-) -> T:
-    """Return what `read` makes of an archive, guarded; see `reading_in_shares`."""
-    return reading_in_shares(path, lambda anchor, line, _share: read(anchor, line), progress)[0]
-
-
 def reading_in_shares(
     path: str | os.PathLike[str],
-    read: Callable[[Path, Line | None, tuple[int, int]], T],
+    read: Callable[[Path, tuple[int, int], Line | None], T],
     progress: Progress | None,
     workers: int | None = 1,
 ) -> list[T]:
     """Return what `read` makes of each share of an archive, guarded against all libotf2 may do.
 
-    `read` takes the anchor file, the line of a guarded process, and (number of the share, shares).
+    `read` takes the anchor file, (number of the share, shares), and the line of a guarded process.
     There are as many `workers`, that is processes; when left out, one for each `_PER_WORKER` bytes
     of the archive, as far as there are processors.
 
@@ -248,7 +239,7 @@ def reading_in_shares(
     if workers is None:
         workers = min(_processors(), size // _PER_WORKER)
     shares = max(1, min(workers, sum(file.suffix == ".evt" for file in files)))
-    works = [partial(_read_share, read, anchor, (share, shares)) for share in range(shares)]
+    works = [partial(read, anchor, (share, shares)) for share in range(shares)]
     with alone():  # no other thread is inside libotf2 when the process forks
         try:
             return guarded_all(works, limits, progress)
@@ -263,15 +254,6 @@ def reading_in_shares(
                 f"{anchor}: reading it takes more memory than an archive of {size} bytes can need: "
                 "it is damaged"
             ) from None
-
-
-def _read_share(
-    read: Callable[[Path, Line | None, tuple[int, int]], T],
-    anchor: Path,
-    share: tuple[int, int],
-    line: Line | None,
-) -> T:
-    return read(anchor, line, share)
 
 
 def _processors() -> int:

@@ -24,18 +24,13 @@ import io
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from hopmap.traces.safety.atomic_files import replacing
 from hopmap.traces.safety.memory import require_memory
-from hopmap.traces.sources import FileSource
-from hopmap.traces.trace import PairCounts, Trace, TraceError
-from hopmap.traces.traffic import Traffic
-
-if TYPE_CHECKING:
-    from hopmap.traces.summary import Summary
+from hopmap.traces.trace import PairCounts, TraceError
 
 HEADER = "rank,call,peer,bytes"
 SUFFIX = ".counts"
@@ -167,44 +162,3 @@ def is_complete(file: Path, chunk_size: int) -> bool:
     start = max(size - 1, 0) // chunk_size * chunk_size
     chunk = np.fromfile(file, dtype=np.uint8, offset=start)
     return bool(leads_to_the_end(chunk, file.suffix == ".evt"))
-
-
-class ArchiveSource(FileSource):
-    """An OTF2 archive: its folder or its anchor file."""
-
-    kind = "archive"
-    is_recorded = True
-
-    @property
-    def archive(self) -> Path:
-        """Folder or anchor file."""
-        return self.path
-
-    def traffic(self) -> Traffic:
-        """Read who sends how much to whom."""
-        from .totals import read_traffic
-
-        return read_traffic(self.path)
-
-    def calls(self) -> Trace:
-        """Read what every rank does."""
-        from .read import read_trace
-
-        return read_trace(self.path)
-
-    def summary(self) -> Summary:
-        """Sum up what is in it, in one pass."""
-        from .totals import read_summary
-
-        return read_summary(self.path)
-
-    def files(self) -> list[Path]:
-        """Files of the archive; see `archive_files`."""
-        return archive_files(self.path)
-
-
-def open_archive(text: str, _: Path | None) -> ArchiveSource:
-    """Return the source that a folder or an anchor file is."""
-    path = Path(text)
-    folder = path if path.is_dir() else path.parent
-    return ArchiveSource(folder.resolve().name or text, path)

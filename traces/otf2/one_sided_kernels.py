@@ -31,13 +31,12 @@ from .state_kernels import (
     U64,
     UNDEFINED,
     WINDOW,
+    add_to,
     carray,
     fail,
     load_int32,
-    load_int64,
     partner_of,
     row_of,
-    store,
 )
 from .total_kernels import note_time
 
@@ -56,7 +55,10 @@ def _window(state, position, window):
 
 
 @subroutine
-def _told(state, kind, time, position, window, remote, operation, size, received, request, name):
+def _told(
+    state, name, kind, time, position, window, remote=UNDEFINED, operation=_NO_OPERATION, size=-1,
+    received=-1, request=-1,
+):  # fmt: skip
     """Append a record about a window, or count it."""
     row = _window(state, position, window)
     if row == _FOREIGN:
@@ -75,18 +77,14 @@ def _told(state, kind, time, position, window, remote, operation, size, received
 
 def _of_window(kind, name):
     def callback(_location, time, position, states, _attributes, window):
-        state = carray(states, 1)[0]
-        return _told(
-            state, kind, time, position, window, UNDEFINED, _NO_OPERATION, -1, -1, -1, name
-        )
+        return _told(carray(states, 1)[0], name, kind, time, position, window)
 
     return callback
 
 
 def _collective_begin(kind, _name):
     def callback(_location, time, position, states, _attributes):
-        state = carray(states, 1)[0]
-        return record(state, kind, time, position, -1, -1, -1, _NO_OPERATION, -1, -1, -1)
+        return record(carray(states, 1)[0], kind, time, position)
 
     return callback
 
@@ -100,7 +98,7 @@ def _collective_end(kind, name):
             return fail(state, SIZE, position, max(sent, got))
         # A root of no rank is OTF2_UNDEFINED_UINT32, or one of OTF2_CollectiveRoot below it.
         given = root if root < UNDEFINED - 2 else np.uint32(UNDEFINED)
-        return _told(state, kind, time, position, window, given, operation, sent, got, level, name)
+        return _told(state, name, kind, time, position, window, given, operation, sent, got, level)
 
     return callback
 
@@ -111,17 +109,15 @@ def _group_sync(kind, name):
         row = row_of(state.group_reference, state.groups, group)
         if row < 0:
             return fail(state, GROUP, position, group)
-        return _told(
-            state, kind, time, position, window, UNDEFINED, np.uint8(level), row, -1, -1, name
-        )
+        operation = np.uint8(level)
+        return _told(state, name, kind, time, position, window, operation=operation, size=row)
 
     return callback
 
 
 def _sync(kind, name):
     def callback(_location, time, position, states, _attributes, window, remote, sort):
-        state = carray(states, 1)[0]
-        return _told(state, kind, time, position, window, remote, sort, -1, -1, -1, name)
+        return _told(carray(states, 1)[0], name, kind, time, position, window, remote, sort)
 
     return callback
 
@@ -129,7 +125,7 @@ def _sync(kind, name):
 def _lock(kind, name):
     def callback(_location, time, position, states, _attributes, window, remote, number, sort):
         state = carray(states, 1)[0]
-        return _told(state, kind, time, position, window, remote, sort, -1, -1, number, name)
+        return _told(state, name, kind, time, position, window, remote, sort, request=number)
 
     return callback
 
@@ -137,9 +133,7 @@ def _lock(kind, name):
 def _release(kind, name):
     def callback(_location, time, position, states, _attributes, window, remote, number):
         state = carray(states, 1)[0]
-        return _told(
-            state, kind, time, position, window, remote, _NO_OPERATION, -1, -1, number, name
-        )
+        return _told(state, name, kind, time, position, window, remote, request=number)
 
     return callback
 
@@ -149,9 +143,7 @@ def _moves(kind, name):
         state = carray(states, 1)[0]
         if np.int64(size) < 0:
             return fail(state, SIZE, position, size)
-        return _told(
-            state, kind, time, position, window, remote, _NO_OPERATION, size, -1, number, name
-        )
+        return _told(state, name, kind, time, position, window, remote, size=size, request=number)
 
     return callback
 
@@ -163,7 +155,7 @@ def _atomic(kind, name):
         state = carray(states, 1)[0]
         if np.int64(sent) < 0 or np.int64(got) < 0:
             return fail(state, SIZE, position, max(sent, got))
-        return _told(state, kind, time, position, window, remote, sort, sent, got, number, name)
+        return _told(state, name, kind, time, position, window, remote, sort, sent, got, number)
 
     return callback
 
@@ -171,9 +163,7 @@ def _atomic(kind, name):
 def _completion(kind, name):
     def callback(_location, time, position, states, _attributes, window, number):
         state = carray(states, 1)[0]
-        return _told(
-            state, kind, time, position, window, UNDEFINED, _NO_OPERATION, -1, -1, number, name
-        )
+        return _told(state, name, kind, time, position, window, request=number)
 
     return callback
 
@@ -196,18 +186,11 @@ def _adds_up(name):
             return INTERRUPT
         if np.int64(sent) < 0 or np.int64(got) < 0:
             return fail(state, SIZE, position, max(sent, got))
-        if puts:
-            total = load_int64(state.put_bytes, peer) + np.int64(sent)
-            if total < 0:
-                return fail(state, TOTAL, position, peer)
-            store(state.put_bytes, peer, total)
-            store(state.put_messages, peer, load_int64(state.put_messages, peer) + 1)
-        if gets and (got > 0 or not puts):
-            total = load_int64(state.got_bytes, peer) + np.int64(got)
-            if total < 0:
-                return fail(state, TOTAL, position, peer)
-            store(state.got_bytes, peer, total)
-            store(state.got_messages, peer, load_int64(state.got_messages, peer) + 1)
+        if puts and not add_to(state.put_messages, state.put_bytes, peer, sent):
+            return fail(state, TOTAL, position, peer)
+        fetches = gets and (got > 0 or not puts)
+        if fetches and not add_to(state.got_messages, state.got_bytes, peer, got):
+            return fail(state, TOTAL, position, peer)
         return CONTINUE
 
     number = EVENTS.index(name)

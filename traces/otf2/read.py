@@ -18,17 +18,19 @@ import os
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Floats, Ints, Ints32
 from hopmap.progress import Progress
-from hopmap.traces.otf2.files import companion_of, read_pair_counts
+from hopmap.traces.regions import Role, is_call
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.safety.memory import require_memory
+from hopmap.traces.sources import FileSource
 from hopmap.traces.trace import (
+    FRUITLESS,
     RECORD_TYPES,
     Kind,
     Records,
@@ -39,10 +41,13 @@ from hopmap.traces.trace import (
     joined,
 )
 
-from .archive import Archive, opened, reading
+from .archive import Archive, opened, reading_in_shares
 from .definitions import Definitions
-from .files import find_archive
-from .threads import Activity, activity_of, beside
+from .files import archive_files, companion_of, find_archive, read_pair_counts
+
+if TYPE_CHECKING:
+    from hopmap.traces.summary import Summary
+    from hopmap.traces.traffic import Traffic
 
 BYTES_PER_EVENT = 13  # of kind, time and ref; records come on top
 
@@ -74,18 +79,21 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
     from . import read_kernels as kernels  # compiled on first use, then cached on disk
 
     kernels.program_callbacks(), kernels.counting_callbacks()
-    trace = reading(path, _read_trace, progress)
+    (trace,) = reading_in_shares(path, _read_trace, progress)
     if trace is None:  # it has windows: compiled here, as the child must not
         from . import one_sided_kernels
 
         one_sided_kernels.program_callbacks()
-        trace = reading(path, partial(_read_trace, windows=True), progress)
+        read = partial(_read_trace, windows=True)
+        (trace,) = reading_in_shares(path, read, progress)
         assert trace is not None
     companion = companion_of(find_archive(path))
     return replace(trace, counts=read_pair_counts(companion)) if companion.is_file() else trace
 
 
-def _read_trace(anchor: Path, line: Line | None, *, windows: bool = False) -> Trace | None:
+def _read_trace(
+    anchor: Path, _: tuple[int, int], line: Line | None, *, windows: bool = False
+) -> Trace | None:
     """Read a trace; None if it has windows and nobody said so."""
     from . import read_kernels as kernels
     from .state_kernels import STATE
@@ -299,3 +307,115 @@ class _Columns:
         for record in self.records:
             record[first_record : first_record + len(rows)] = record[rows]
         self.ref[bearers] = first_record + np.arange(len(rows), dtype=np.int32)
+
+
+class Activity(NamedTuple):
+    """Times of a thread, as rows (begin, end)."""
+
+    calls: Floats
+    computing: Floats
+
+
+def activity_of(
+    kind: NDArray[np.uint8],
+    time: Floats,
+    ref: Ints32,
+    roles: NDArray[np.uint8],
+    waits: Bools,
+    away: Floats,
+    *,
+    always: bool,
+) -> Activity:
+    """Say when a thread is inside calls of MPI, and when it computes.
+
+    It computes outside of these calls and of regions in which it waits for other threads (`waits`).
+    Where no region is entered, a worker is idle; unless it has none at all, as if only MPI was
+    recorded. With `always`, it computes there: the thread that begins the process does. Between a
+    poll that found nothing and the next one, it is as good as in a call. When its trace was written
+    out or it was not recorded, it was `away` (spans, 2).
+    """
+    bracket = kind <= Kind.LEAVE
+    region = np.where(bracket, ref, 0)
+    role = np.where(bracket, np.append(roles, 0)[region], Role.USER)
+    step = np.where(bracket, 1 - 2 * kind.astype(np.int64), 0)
+    mpi, waiting = bracket & is_call(role), bracket & waits[region]
+    others = bracket & ~is_call(role)
+    enters, leaves = kind == Kind.ENTER, kind == Kind.LEAVE
+    inside = np.cumsum(np.where(mpi, step, 0))[:-1] > 0
+    found = np.cumsum(~bracket & ~np.isin(kind, FRUITLESS))
+    entered = np.maximum.accumulate(np.where(enters, np.arange(len(kind)), 0))
+    vain = (role == Role.POLL) & leaves & (found == found[entered])
+    inside |= vain[:-1] & ((role == Role.POLL) & enters)[1:]
+    idle = np.cumsum(np.where(waiting, step, 0))[:-1] > 0
+    idle |= ((role == Role.TOOL) & enters)[:-1] & ((role == Role.TOOL) & leaves)[1:]
+    if not always and others.any():
+        idle |= np.cumsum(np.where(others, step, 0))[:-1] <= 0
+    rows = np.stack((time[:-1], time[1:]), axis=1)
+    computing = rows[~inside & ~idle]
+    if len(away):
+        computing = _at_once(computing, away, both=False)
+    return Activity(rows[inside], computing)
+
+
+def beside(threads: list[Activity], end: float) -> Floats:
+    """Return when some thread computes while another is in a call: rows, in order, disjoint.
+
+    Behind `end`, the last event that is kept of the rank, whatever is computed counts.
+    """
+    computing = np.concatenate([thread.computing for thread in threads])
+    calls = np.concatenate([*(thread.calls for thread in threads), [[end, np.inf]]])
+    return _at_once(computing, calls, both=True)
+
+
+def _at_once(these: Floats, those: Floats, *, both: bool) -> Floats:
+    """Return when one of these is going on and, as `both` says, one of those or none."""
+    edges = np.concatenate((these.ravel(), those.ravel()))
+    change = np.zeros((len(edges), 2), dtype=np.int64)
+    change[: these.size, 0] = np.tile((1, -1), len(these))
+    change[these.size :, 1] = np.tile((1, -1), len(those))
+    order = np.argsort(edges, kind="stable")
+    edges = edges[order]
+    here, there = np.cumsum(change[order], axis=0).T[:, :-1] > 0
+    rows = np.flatnonzero(here & (there == both) & (np.diff(edges) > 0))
+    first = rows[np.flatnonzero(np.diff(rows, prepend=-2) > 1)]
+    last = rows[np.flatnonzero(np.diff(rows, append=len(edges) + 1) > 1)]
+    return np.stack((edges[first], edges[last + 1]), axis=1)
+
+
+class ArchiveSource(FileSource):
+    """An OTF2 archive: its folder or its anchor file."""
+
+    kind = "archive"
+    is_recorded = True
+
+    @property
+    def archive(self) -> Path:
+        """Folder or anchor file."""
+        return self.path
+
+    def traffic(self) -> Traffic:
+        """Read who sends how much to whom."""
+        from .totals import read_traffic
+
+        return read_traffic(self.path)
+
+    def calls(self) -> Trace:
+        """Read what every rank does."""
+        return read_trace(self.path)
+
+    def summary(self) -> Summary:
+        """Sum up what is in it, in one pass."""
+        from .totals import read_summary
+
+        return read_summary(self.path)
+
+    def files(self) -> list[Path]:
+        """Files of the archive; see `archive_files`."""
+        return archive_files(self.path)
+
+
+def open_archive(text: str, _: Path | None) -> ArchiveSource:
+    """Return the source that a folder or an anchor file is."""
+    path = Path(text)
+    folder = path if path.is_dir() else path.parent
+    return ArchiveSource(folder.resolve().name or text, path)

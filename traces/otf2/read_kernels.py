@@ -29,6 +29,7 @@ from .state_kernels import (
     CONTINUE,
     INTERRUPT,
     MESSAGE,
+    NAMES,
     NOT_OPEN,
     OPERATION,
     OPERATIONS,
@@ -91,9 +92,10 @@ def _event(state, kind, time, position, ref):
 
 @subroutine
 def record(
-    state, kind, time, position, peer, comm, tag, operation, size, received, request
+    state, kind, time, position, peer=-1, comm=-1, tag=-1, operation=_NO_OPERATION, size=-1,
+    received=-1, request=-1,
 ):  # fmt: skip
-    """Append an event that is not a bracket, and its record; all numbers of 64 bits."""
+    """Append an event that is not a bracket, and its record."""
     row = state.records
     store(state.peer, row, np.int32(peer))
     store(state.comm, row, np.int32(comm))
@@ -141,10 +143,8 @@ def _message(state, kind, time, position, rank, communicator, tag, size, request
     if np.int64(size) < 0:
         return fail(state, SIZE, position, size)
     comm = load_int32(state.number, row)
-    return record(
-        state, kind, time, position, np.int64(peer), np.int64(comm), np.int64(tag), _NO_OPERATION,
-        np.int64(size), -1, np.int64(request),
-    )  # fmt: skip
+    size, request = np.int64(size), np.int64(request)
+    return record(state, kind, time, position, peer, comm, tag, size=size, request=request)
 
 
 def _message_of(kind):
@@ -174,9 +174,7 @@ def _request_of(kind):
 
     def on_request(_location, time, position, states, _attributes, request):
         state = carray(states, 1)[0]
-        return record(
-            state, number, time, position, -1, -1, -1, _NO_OPERATION, -1, -1, np.int64(request)
-        )
+        return record(state, number, time, position, request=request)
 
     return on_request
 
@@ -188,26 +186,17 @@ def _on_probe(_location, time, position, states, _attributes, rank, communicator
 
 def _on_mrecv(_location, time, position, states, _attributes, message, size):
     state = carray(states, 1)[0]
-    return record(
-        state, _MRECV, time, position, -1, -1, -1, _NO_OPERATION, np.int64(size), -1,
-        np.int64(message),
-    )  # fmt: skip
+    return record(state, _MRECV, time, position, size=size, request=message)
 
 
 def _on_imrecv_request(_location, time, position, states, _attributes, message, request):
     state = carray(states, 1)[0]
-    return record(
-        state, _IMRECV_REQUEST, time, position, -1, -1, -1, _NO_OPERATION, -1, np.int64(message),
-        np.int64(request),
-    )  # fmt: skip
+    return record(state, _IMRECV_REQUEST, time, position, received=message, request=request)
 
 
 def _on_imrecv(_location, time, position, states, _attributes, request, size):
     state = carray(states, 1)[0]
-    return record(
-        state, _IMRECV, time, position, -1, -1, -1, _NO_OPERATION, np.int64(size), -1,
-        np.int64(request),
-    )  # fmt: skip
+    return record(state, _IMRECV, time, position, size=size, request=request)
 
 
 @subroutine
@@ -245,9 +234,7 @@ def _on_mode(_location, time, _position, states, _attributes, mode):
 
 
 @subroutine
-def _collective(
-    state, kind, time, position, operation, communicator, root, sent, received, request
-):  # fmt: skip
+def _collective(state, kind, time, position, operation, communicator, root, sent, got, request=-1):
     row = np.int64(-1)
     comm, peer = np.int32(-1), np.int32(-1)
     if communicator != UNDEFINED:
@@ -265,35 +252,41 @@ def _collective(
             return INTERRUPT
     if operation >= OPERATIONS:
         return fail(state, OPERATION, position, operation)
-    if np.int64(sent) < 0 or np.int64(received) < 0:
-        return fail(state, SIZE, position, max(sent, received))
-    return record(
-        state, kind, time, position, np.int64(peer), np.int64(comm), -1, operation, np.int64(sent),
-        np.int64(received), np.int64(request),
-    )  # fmt: skip
+    if np.int64(sent) < 0 or np.int64(got) < 0:
+        return fail(state, SIZE, position, max(sent, got))
+    request = np.int64(request)
+    return record(state, kind, time, position, peer, comm, -1, operation, sent, got, request)
 
 
 def _on_collective_begin(_location, time, position, states, _attributes):
     state = carray(states, 1)[0]
-    return record(state, _COLLECTIVE_BEGIN, time, position, -1, -1, -1, _NO_OPERATION, -1, -1, -1)
+    return record(state, _COLLECTIVE_BEGIN, time, position)
 
 
 def _on_collective_end(
-    _location, time, position, states, _attributes, operation, communicator, root, sent, received
+    _location, time, position, states, _attributes, operation, communicator, root, sent, got
 ):
     state = carray(states, 1)[0]
-    return _collective(
-        state, _COLLECTIVE_END, time, position, operation, communicator, root, sent, received, -1
-    )
+    kind = _COLLECTIVE_END
+    return _collective(state, kind, time, position, operation, communicator, root, sent, got)
 
 
 def _on_collective_complete(
-    _location, time, position, states, _attributes, operation, communicator, root, sent, received,
+    _location,
+    time,
+    position,
+    states,
+    _attributes,
+    operation,
+    communicator,
+    root,
+    sent,
+    got,
     request,
-):  # fmt: skip
+):
     state = carray(states, 1)[0]
     return _collective(
-        state, _COLLECTIVE_COMPLETE, time, position, operation, communicator, root, sent, received,
+        state, _COLLECTIVE_COMPLETE, time, position, operation, communicator, root, sent, got,
         request,
     )  # fmt: skip
 
@@ -320,13 +313,8 @@ PROGRAM = {
     "MpiImrecv": (_TWO, _on_imrecv),
 }
 SPANS = {"BufferFlush": (_REQUEST, _on_flush), "MeasurementOnOff": (_MODE, _on_mode)}
-# In the order of `Kind`; read where there are windows, see `one_sided_kernels.py`.
-ONE_SIDED = (
-    *("RmaWinCreate", "RmaWinDestroy", "RmaWaitChange", "RmaCollectiveBegin", "RmaCollectiveEnd"),
-    *("RmaGroupSync", "RmaSync", "RmaRequestLock", "RmaAcquireLock", "RmaTryLock"),
-    *("RmaReleaseLock", "RmaPut", "RmaGet", "RmaAtomic", "RmaOpCompleteBlocking"),
-    *("RmaOpCompleteNonBlocking", "RmaOpTest", "RmaOpCompleteRemote"),
-)
+# Read where there are windows, see `one_sided_kernels.py`.
+ONE_SIDED = NAMES[Kind.RMA_WIN_CREATE :]
 OTHERS = (
     *("Unknown", "Metric", "ProgramBegin", "ProgramEnd", "CommCreate", "CommDestroy"),
     *("ParameterString", "ParameterInt", "ParameterUnsignedInt"),

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from hopmap.compilation import njit, subroutine
 
 # Compiled code: numba infers the types.
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, call-arg"
 
 
 _ADDRESSES = (
@@ -53,6 +53,17 @@ STATE = np.dtype(
         ("resolution", "f8"),
     ]
 )
+NAMES = (
+    *("Enter", "Leave", "MpiSend", "MpiIsend", "MpiIsendComplete", "MpiRecv", "MpiIrecvRequest"),
+    *("MpiIrecv", "MpiRequestTest", "MpiRequestCancelled", "MpiCollectiveBegin"),
+    *("MpiCollectiveEnd", "NonBlockingCollectiveRequest", "NonBlockingCollectiveComplete"),
+    *("MpiProbe", "MpiMrecv", "MpiImrecvRequest", "MpiImrecv"),
+    *("RmaWinCreate", "RmaWinDestroy", "RmaWaitChange", "RmaCollectiveBegin", "RmaCollectiveEnd"),
+    *("RmaGroupSync", "RmaSync", "RmaRequestLock", "RmaAcquireLock", "RmaTryLock"),
+    *("RmaReleaseLock", "RmaPut", "RmaGet", "RmaAtomic", "RmaOpCompleteBlocking"),
+    *("RmaOpCompleteNonBlocking", "RmaOpTest", "RmaOpCompleteRemote"),
+)
+"""Names of records in libotf2, in the order of `Kind`."""
 OPERATIONS = 32  # columns of `calls`: collective operations of one communicator
 
 # What a callback may find wrong, as templates for the message.
@@ -129,6 +140,17 @@ def partner_of(state, position, row, rank):
     return load_int32(state.members, load_int64(state.start, row) + np.int64(rank))
 
 
+@subroutine
+def add_to(messages, totals, peer, size):
+    """Add a message to those of a rank; whether its bytes still fit into 63 bits."""
+    total = load_int64(totals, peer) + np.int64(size)
+    if total < 0:
+        return False
+    store(totals, peer, total)
+    store(messages, peer, load_int64(messages, peer) + 1)
+    return True
+
+
 def _loader(loaded: Any) -> Any:
     @intrinsic
     def load(_typing_context: Any, _address: Any, _index: Any) -> Any:
@@ -146,6 +168,7 @@ load_int32 = _loader(types.int32)
 load_uint32 = _loader(types.uint32)
 load_int64 = _loader(types.int64)
 load_uint8 = _loader(types.uint8)
+load_uint64 = _loader(types.uint64)
 load_float64 = _loader(types.float64)
 
 

@@ -23,6 +23,7 @@ from .state_kernels import (
     U32,
     U64,
     UNDEFINED,
+    add_to,
     carray,
     communicator_row,
     fail,
@@ -51,11 +52,8 @@ def _sum_send(_location, time, position, states, _attributes, rank, communicator
         return INTERRUPT
     if np.int64(size) < 0:
         return fail(state, SIZE, position, size)
-    total = load_int64(state.bytes, peer) + np.int64(size)
-    if total < 0:
+    if not add_to(state.messages, state.bytes, peer, size):
         return fail(state, TOTAL, position, peer)
-    store(state.bytes, peer, total)
-    store(state.messages, peer, load_int64(state.messages, peer) + 1)
     return CONTINUE
 
 

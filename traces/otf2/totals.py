@@ -97,7 +97,7 @@ def read_summary(
 
 
 def _read_share(
-    anchor: Path, line: Line | None, share: tuple[int, int], *, windows: bool = False
+    anchor: Path, share: tuple[int, int], line: Line | None, *, windows: bool = False
 ) -> _Share | None:
     """Read one of so many shares; None if there are windows and nobody said so."""
     from . import read_kernels as kernels

@@ -269,8 +269,8 @@ def _state(trace: Trace, first_tick: int, kernels: Any) -> tuple[NDArray[Any], l
     state["windows"], state["groups"] = len(trace.windows), len(trace.groups)
     state["first_group"] = len(trace.communicators) + 1
     state["offset"], state["resolution"] = first_tick, trace.resolution
-    for name in kernels.WRITERS:
-        state[f"write_{name}"] = address(f"EvtWriter_{name}")
+    writers = [address(f"EvtWriter_{name}") for name in kernels.NAMES]
+    point("writers", np.array(writers, dtype=np.uint64), np.uint64)
     return state, kept_alive
 
 

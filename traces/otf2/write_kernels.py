@@ -20,25 +20,23 @@ from numba.np.numpy_support import from_dtype
 from hopmap.compilation import callback, subroutine
 from hopmap.traces.trace import Kind
 
-from .state_kernels import caller, carray, load_float64, load_int32, load_int64, load_uint8
-
-# libotf2's function for each kind, in the order of `Kind`.
-WRITERS = (
-    *("Enter", "Leave", "MpiSend", "MpiIsend", "MpiIsendComplete", "MpiRecv", "MpiIrecvRequest"),
-    *("MpiIrecv", "MpiRequestTest", "MpiRequestCancelled", "MpiCollectiveBegin"),
-    *("MpiCollectiveEnd", "NonBlockingCollectiveRequest", "NonBlockingCollectiveComplete"),
-    *("MpiProbe", "MpiMrecv", "MpiImrecvRequest", "MpiImrecv"),
-    *("RmaWinCreate", "RmaWinDestroy", "RmaWaitChange", "RmaCollectiveBegin", "RmaCollectiveEnd"),
-    *("RmaGroupSync", "RmaSync", "RmaRequestLock", "RmaAcquireLock", "RmaTryLock"),
-    *("RmaReleaseLock", "RmaPut", "RmaGet", "RmaAtomic", "RmaOpCompleteBlocking"),
-    *("RmaOpCompleteNonBlocking", "RmaOpTest", "RmaOpCompleteRemote"),
+from .state_kernels import NAMES as NAMES
+from .state_kernels import (
+    caller,
+    carray,
+    load_float64,
+    load_int32,
+    load_int64,
+    load_uint8,
+    load_uint64,
 )
+
 _ADDRESSES = (
     *("kind", "time", "ref", "peer", "comm", "tag", "operation", "size", "received", "request"),
     # members of all communicators: sorted, and the rank of each in its communicator
     *("start", "member", "position"),
-    *("window_comm", "writer"),
-    *(f"write_{name}" for name in WRITERS),
+    # libotf2's function for each kind; its writer
+    *("window_comm", "writers", "writer"),
 )
 STATE = np.dtype(
     [
@@ -65,6 +63,11 @@ ERRORS = {
     WINDOW: "window {detail} is not in the trace, or not on the record's communicator",
     GROUP: "group {detail} is not in the trace",
 }
+# Kinds that have their request alone.
+_REQUESTS = (
+    *(int(Kind.ISEND_COMPLETE), int(Kind.IRECV_REQUEST), int(Kind.REQUEST_TEST)),
+    *(int(Kind.REQUEST_CANCELLED), int(Kind.COLLECTIVE_REQUEST)),
+)
 _UNDEFINED, _ROOT_SELF = np.uint32(0xFFFFFFFF), np.uint32(0xFFFFFFFE)
 
 _U32, _U64 = types.uint32, types.uint64
@@ -115,36 +118,22 @@ def _rank_in(state, comm, world):
 
 
 @subroutine
-def _write(state, kind, row, ticks, record):
-    """Write an event that is not a bracket."""
-    writer, nothing = state.writer, np.uint64(0)
+def _write(state, kind, row, ticks, record, address):
+    """Write an event that is not a bracket, by libotf2's function at an address."""
+    begin = (state.writer, np.uint64(0), ticks)
     request = np.uint64(load_int64(state.request, record))
     if kind == Kind.COLLECTIVE_BEGIN:
-        return _write_plain(state.write_MpiCollectiveBegin, (writer, nothing, ticks))
-    address = np.uint64(0)
-    if kind == Kind.ISEND_COMPLETE:
-        address = state.write_MpiIsendComplete
-    elif kind == Kind.IRECV_REQUEST:
-        address = state.write_MpiIrecvRequest
-    elif kind == Kind.REQUEST_TEST:
-        address = state.write_MpiRequestTest
-    elif kind == Kind.REQUEST_CANCELLED:
-        address = state.write_MpiRequestCancelled
-    elif kind == Kind.COLLECTIVE_REQUEST:
-        address = state.write_NonBlockingCollectiveRequest
-    if address != 0:
-        return _write_request(address, (writer, nothing, ticks, request))
-
+        return _write_plain(address, begin)
+    if kind in _REQUESTS:
+        return _write_request(address, (*begin, request))
     size = load_int64(state.size, record)
     received = load_int64(state.received, record)
     if kind == Kind.IMRECV_REQUEST:
-        fetched = np.uint64(received)
-        return _write_two(state.write_MpiImrecvRequest, (writer, nothing, ticks, fetched, request))
+        return _write_two(address, (*begin, np.uint64(received), request))
     if size < 0:
         return _fail(state, SIZE, row, size)
     if kind == Kind.MRECV or kind == Kind.IMRECV:
-        address = state.write_MpiMrecv if kind == Kind.MRECV else state.write_MpiImrecv
-        return _write_two(address, (writer, nothing, ticks, request, np.uint64(size)))
+        return _write_two(address, (*begin, request, np.uint64(size)))
 
     collective = kind == Kind.COLLECTIVE_END or kind == Kind.COLLECTIVE_COMPLETE
     comm = np.int64(load_int32(state.comm, record))
@@ -160,14 +149,9 @@ def _write(state, kind, row, ticks, record):
             return _fail(state, PARTNER, row, peer)
         tag = np.uint32(load_int32(state.tag, record))
         number = request if kind == Kind.PROBE else np.uint64(size)
-        message = (writer, nothing, ticks, np.uint32(partner), communicator, tag, number)
-        if kind == Kind.PROBE:
-            return _write_message(state.write_MpiProbe, message)
-        if kind == Kind.SEND:
-            return _write_message(state.write_MpiSend, message)
-        if kind == Kind.RECV:
-            return _write_message(state.write_MpiRecv, message)
-        address = state.write_MpiIsend if kind == Kind.ISEND else state.write_MpiIrecv
+        message = (*begin, np.uint32(partner), communicator, tag, number)
+        if kind == Kind.PROBE or kind == Kind.SEND or kind == Kind.RECV:
+            return _write_message(address, message)
         return _write_message_request(address, (*message, request))
 
     root = np.uint32(partner)  # -1: OTF2_COLLECTIVE_ROOT_NONE
@@ -178,40 +162,28 @@ def _write(state, kind, row, ticks, record):
     operation = np.uint32(load_uint8(state.operation, record))
     if received < 0:
         return _fail(state, SIZE, row, received)
-    call = (writer, nothing, ticks, operation, communicator, root, np.uint64(size))
+    call = (*begin, operation, communicator, root, np.uint64(size), np.uint64(received))
     if kind == Kind.COLLECTIVE_END:
-        return _write_collective(state.write_MpiCollectiveEnd, (*call, np.uint64(received)))
-    return _write_collective_request(
-        state.write_NonBlockingCollectiveComplete, (*call, np.uint64(received), request)
-    )
+        return _write_collective(address, call)
+    return _write_collective_request(address, (*call, request))
 
 
 @subroutine
-def _one_sided(state, kind, row, ticks, record):
-    """Write a one-sided record."""
-    writer, nothing = state.writer, np.uint64(0)
+def _one_sided(state, kind, row, ticks, record, address):
+    """Write a one-sided record, likewise."""
+    event = (state.writer, np.uint64(0), ticks)
     if kind == Kind.RMA_COLLECTIVE_BEGIN:
-        return _write_plain(state.write_RmaCollectiveBegin, (writer, nothing, ticks))
+        return _write_plain(address, event)
     window = np.int64(load_int32(state.tag, record))
     comm = np.int64(load_int32(state.comm, record))
     if not 0 <= window < state.windows or comm != load_int32(state.window_comm, window) or comm < 0:
         return _fail(state, WINDOW, row, window)
-    begin = (writer, nothing, ticks, np.uint32(window))
-    if kind == Kind.RMA_WIN_CREATE:
-        return _write_region(state.write_RmaWinCreate, begin)
-    if kind == Kind.RMA_WIN_DESTROY:
-        return _write_region(state.write_RmaWinDestroy, begin)
-    if kind == Kind.RMA_WAIT_CHANGE:
-        return _write_region(state.write_RmaWaitChange, begin)
+    begin = (*event, np.uint32(window))
+    if kind <= Kind.RMA_WAIT_CHANGE:
+        return _write_region(address, begin)
     number = np.uint64(load_int64(state.request, record))
-    if kind == Kind.RMA_OP_COMPLETE_BLOCKING:
-        return _write_completion(state.write_RmaOpCompleteBlocking, (*begin, number))
-    if kind == Kind.RMA_OP_COMPLETE_NON_BLOCKING:
-        return _write_completion(state.write_RmaOpCompleteNonBlocking, (*begin, number))
-    if kind == Kind.RMA_OP_TEST:
-        return _write_completion(state.write_RmaOpTest, (*begin, number))
-    if kind == Kind.RMA_OP_COMPLETE_REMOTE:
-        return _write_completion(state.write_RmaOpCompleteRemote, (*begin, number))
+    if kind >= Kind.RMA_OP_COMPLETE_BLOCKING:
+        return _write_completion(address, (*begin, number))
 
     peer = np.int64(load_int32(state.peer, record))
     target = _UNDEFINED
@@ -222,16 +194,11 @@ def _one_sided(state, kind, row, ticks, record):
         target = np.uint32(found)
     sort = np.uint32(load_uint8(state.operation, record))
     if kind == Kind.RMA_RELEASE_LOCK:
-        return _write_release(state.write_RmaReleaseLock, (*begin, target, number))
+        return _write_release(address, (*begin, target, number))
     if kind == Kind.RMA_SYNC:
-        arguments = (writer, nothing, ticks, np.uint32(window), target, sort)
-        return _write_group(state.write_RmaSync, arguments)
-    if kind == Kind.RMA_REQUEST_LOCK:
-        return _write_lock(state.write_RmaRequestLock, (*begin, target, number, sort))
-    if kind == Kind.RMA_ACQUIRE_LOCK:
-        return _write_lock(state.write_RmaAcquireLock, (*begin, target, number, sort))
-    if kind == Kind.RMA_TRY_LOCK:
-        return _write_lock(state.write_RmaTryLock, (*begin, target, number, sort))
+        return _write_group(address, (*begin, target, sort))
+    if Kind.RMA_REQUEST_LOCK <= kind <= Kind.RMA_TRY_LOCK:
+        return _write_lock(address, (*begin, target, number, sort))
 
     size = load_int64(state.size, record)
     if size < 0:
@@ -240,23 +207,18 @@ def _one_sided(state, kind, row, ticks, record):
         if size >= state.groups:
             return _fail(state, GROUP, row, size)
         group = np.uint32(state.first_group + size)
-        arguments = (writer, nothing, ticks, sort, np.uint32(window), group)
-        return _write_group(state.write_RmaGroupSync, arguments)
+        return _write_group(address, (*event, sort, np.uint32(window), group))
     bytes_ = np.uint64(size)
-    if kind == Kind.RMA_PUT:
-        return _write_moved(state.write_RmaPut, (*begin, target, bytes_, number))
-    if kind == Kind.RMA_GET:
-        return _write_moved(state.write_RmaGet, (*begin, target, bytes_, number))
+    if kind == Kind.RMA_PUT or kind == Kind.RMA_GET:
+        return _write_moved(address, (*begin, target, bytes_, number))
     back = load_int64(state.received, record)
     if back < 0:
         return _fail(state, SIZE, row, back)
     if kind == Kind.RMA_ATOMIC:
-        moved = (*begin, target, sort, bytes_, np.uint64(back), number)
-        return _write_atomic(state.write_RmaAtomic, moved)
+        return _write_atomic(address, (*begin, target, sort, bytes_, np.uint64(back), number))
     level = np.uint32(load_int64(state.request, record))
-    about = (writer, nothing, ticks, sort, level, np.uint32(window))
-    fence = (*about, target, bytes_, np.uint64(back))
-    return _write_fence(state.write_RmaCollectiveEnd, fence)
+    about = (*event, sort, level, np.uint32(window))
+    return _write_fence(address, (*about, target, bytes_, np.uint64(back)))
 
 
 def _write_rows(states):
@@ -273,21 +235,20 @@ def _write_rows(states):
         state.last = ticks
         kind = np.int64(load_uint8(state.kind, row))
         ref = np.int64(load_int32(state.ref, row))
+        if kind > Kind.RMA_OP_COMPLETE_REMOTE:
+            return _fail(state, KIND, row, kind)
+        address = load_uint64(state.writers, kind)
         if kind == Kind.ENTER or kind == Kind.LEAVE:
             if ref < 0 or ref >= state.regions:
                 return _fail(state, REGION, row, ref)
-            address = state.write_Enter if kind == Kind.ENTER else state.write_Leave
-            status = _write_region(
-                address, (state.writer, np.uint64(0), np.uint64(ticks), np.uint32(ref))
-            )
-        elif kind > Kind.RMA_OP_COMPLETE_REMOTE:
-            return _fail(state, KIND, row, kind)
+            begin = (state.writer, np.uint64(0), np.uint64(ticks))
+            status = _write_region(address, (*begin, np.uint32(ref)))
         elif ref < 0 or ref >= state.records:
             return _fail(state, RECORD, row, ref)
         elif kind >= Kind.RMA_WIN_CREATE:
-            status = _one_sided(state, kind, row, np.uint64(ticks), ref)
+            status = _one_sided(state, kind, row, np.uint64(ticks), ref, address)
         else:
-            status = _write(state, kind, row, np.uint64(ticks), ref)
+            status = _write(state, kind, row, np.uint64(ticks), ref, address)
         if status != 0:
             if state.error == 0:
                 _fail(state, LIBRARY, row, status)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.traces import Kind, Role
-from hopmap.traces.otf2.threads import Activity, activity_of, beside
+from hopmap.traces.otf2.read import Activity, activity_of, beside
 
 ENTER, LEAVE = int(Kind.ENTER), int(Kind.LEAVE)
 CALL, BARRIER, WORK, TEST, FLUSH = range(5)

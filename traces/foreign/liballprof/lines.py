@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Floats, Ints
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.foreign.text import Fields, read_fields
 from hopmap.traces.trace import Collective, TraceError
 
@@ -169,9 +169,7 @@ def times(rank: Rank) -> tuple[Floats, Floats]:
     for at in (begin, end):
         single = fields.ends[at] - fields.begins[at] == 1
         dash.append(single & (marks[np.minimum(fields.begins[at], len(marks) - 1)] == ord("-")))
-    both = np.flatnonzero(dash[0] & dash[1])
-    if both.size:
-        raise fields.wrong(int(rows[both[0]]), "a time, in microseconds, of the call")
+    fields.refuse(rows, dash[0] & dash[1], "a time, in microseconds, of the call")
     begin, end = np.where(dash[0], end, begin), np.where(dash[1], begin, end)
     what = "times in microseconds"
     columns = (fields.micros(rows, at - fields.lines[rows], what) for at in (begin, end))
@@ -196,8 +194,7 @@ class Lines:
         # The name, two times and the arguments.
         spare = self.fields.counts[self.rows] - 3 - fixed
         bad = (spare != 0) if not lists else (spare < lists) | (spare % lists != 0)
-        if bad.any():
-            raise self.wrong(int(np.flatnonzero(bad)[0]))
+        self.refuse(bad)
         self.members = spare // lists if lists else np.zeros_like(spare)
 
     def wrong(self, call: int, _: str = "") -> TraceError:
@@ -206,6 +203,11 @@ class Lines:
         return self.fields.wrong(
             int(self.rows[call]), f"{self.function} with {arguments} between two times"
         )
+
+    def refuse(self, wrong: Bools) -> None:
+        """Raise the error of the first call that is wrong."""
+        if wrong.any():
+            raise self.wrong(int(wrong.argmax()))
 
     def get(self, argument: str, offset: int = 0) -> Ints:
         """Return a number of each call; of a type, the second is its size."""
@@ -240,7 +242,5 @@ class Lines:
     def sizes(self, count: str, kind: str) -> Ints:
         """Bytes of a buffer."""
         number, width = self.get(count), self.get(kind, 1)
-        bad = np.flatnonzero((number < 0) | (width < 0) | (number * width.astype(float) > 2**53))
-        if bad.size:
-            raise self.wrong(int(bad[0]))
+        self.refuse((number < 0) | (width < 0) | (number * width.astype(float) > 2**53))
         return number * width

@@ -84,9 +84,7 @@ def _asked(rank: Rank, keys: Ints) -> tuple[Ints, Ints, Ints]:
         lines = Lines(rank, function)
         many = any(name == "number" for name, _ in SIGNATURES[function])
         count = lines.get("number") if many else np.ones(len(lines.calls), dtype=np.int64)
-        bad = np.flatnonzero((count < 0) | (count > max(len(rank.rows), 1 << 16)))
-        if bad.size:
-            raise lines.wrong(int(bad[0]))
+        lines.refuse((count < 0) | (count > max(len(rank.rows), 1 << 16)))
         call, base = np.repeat(lines.calls, count), np.repeat(lines.get("request"), count)
         turn = np.arange(len(call)) - np.repeat(np.cumsum(count) - count, count)
         lists.append((call, base, turn, np.full(len(call), how)))
@@ -111,8 +109,8 @@ def collectives_of(
                 continue
             comm = numbers_of(lines, found.number[number])
             members = groups[number].size[comm]
-            if (lines.members != members).any() and lines.members.any():
-                raise lines.wrong(int(np.flatnonzero(lines.members != members)[0]))
+            if lines.members.any():
+                lines.refuse(lines.members != members)
             rooted = any(name == "root" for name, _ in SIGNATURES[function])
             parts.append(
                 groups[number].collectives(

@@ -28,9 +28,7 @@ def messages_of(
     source, target = tasks_at(fields, lines, 3, head), tasks_at(fields, lines, 9, head)
     sent, posted, taken = (fields.numbers(lines, at, what) * head.scale for at in (5, 11, 12))
     size, tag = (fields.numbers(lines, at, what) for at in (13, 14))
-    bad = np.flatnonzero(size < 0)
-    if bad.size:
-        raise fields.wrong(int(lines[bad[0]]), "a size >= 0")
+    fields.refuse(lines, size < 0, "a size >= 0")
     # Logical receives may be told later than the physical ones.
     posted = np.minimum(posted, taken)
     by, post, done = (

@@ -82,9 +82,7 @@ class Actions:
         fields, lines = self.fields, self.rows[self.which(word)]
         self._expect(lines, 2, f"a number behind {word}")
         values = fields.reals(lines, 2)
-        bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-        if bad.size:
-            raise fields.wrong(int(lines[bad[0]]), f"a number >= 0 behind {word}")
+        fields.refuse(lines, ~(np.isfinite(values) & (values >= 0)), f"a number >= 0 behind {word}")
         return values
 
     def whole(self, which: Ints, at: int, what: str) -> Ints:
@@ -98,9 +96,7 @@ class Actions:
         odd = np.flatnonzero(fields.kinds[place] != INTEGER)
         if odd.size:
             real = fields.reals(lines[odd], at)
-            bad = np.flatnonzero(~((np.abs(real) <= 2**53) & (real == np.floor(real))))
-            if bad.size:
-                raise fields.wrong(int(lines[odd[bad[0]]]), what)
+            fields.refuse(lines[odd], ~((np.abs(real) <= 2**53) & (real == np.floor(real))), what)
             values[odd] = real.astype(np.int64)
         return values
 
@@ -120,17 +116,21 @@ class Actions:
         """Bytes of the types that stand at a place, where there is one."""
         kind = self.whole_or(which, at, "the number of a type", -1)
         named = self.fields.counts[self.rows[which]] > at
-        bad = np.flatnonzero(named & ((kind < 0) | (kind >= len(TYPES))))
-        if bad.size:
-            raise self.fields.wrong(int(self.rows[which[bad[0]]]), f"a type below {len(TYPES)}")
+        self.fields.refuse(
+            self.rows[which],
+            named & ((kind < 0) | (kind >= len(TYPES))),
+            f"a type below {len(TYPES)}",
+        )
         return np.where(named, np.array(TYPES)[kind], self.width)
 
     def sizes(self, which: Ints, at: int, widths: Ints | int, what: str) -> Ints:
         """Bytes of buffers, from their numbers of a type."""
         number = self.whole(which, at, what)
-        bad = np.flatnonzero((number < 0) | (number > 2**53 // np.maximum(widths, 1)))
-        if bad.size:
-            raise self.fields.wrong(int(self.rows[which[bad[0]]]), f"{what} >= 0")
+        self.fields.refuse(
+            self.rows[which],
+            (number < 0) | (number > 2**53 // np.maximum(widths, 1)),
+            f"{what} >= 0",
+        )
         return number * widths
 
 
@@ -155,9 +155,9 @@ def messages_of(of: Actions) -> Messages:
     order = np.argsort(columns[0], kind="stable")
     ordered: Any = (column[order] for column in columns)
     action, sends_, peer, tag, size, blocking = ordered
-    bad = np.flatnonzero((peer >= of.ranks) | (sends_ & (peer < -2)))
-    if bad.size:
-        raise of.fields.wrong(int(of.rows[action[bad[0]]]), f"a partner below {of.ranks}")
+    of.fields.refuse(
+        of.rows[action], (peer >= of.ranks) | (sends_ & (peer < -2)), f"a partner below {of.ranks}"
+    )
     done = np.where(blocking, of.number[action], -1)
     open_ = np.flatnonzero(~blocking)
     done[open_] = _completed(of, action[open_], sends_[open_], peer[open_], tag[open_])

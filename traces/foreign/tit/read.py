@@ -146,13 +146,9 @@ def _table(file: Path) -> tuple[Ints, Fields, Ints]:
     if not rows.size:
         raise TraceError(f"{file}: no actions: expected lines like 0 send 1 0 100")
     expected = "a rank and an action"
-    short = np.flatnonzero(fields.counts[rows] < 2)
-    if short.size:
-        raise fields.wrong(int(rows[short[0]]), expected)
+    fields.refuse(rows, fields.counts[rows] < 2, expected)
     rank = fields.numbers(rows, 0, expected)
-    bad = np.flatnonzero((rank < 0) | (rank >= 2**24))
-    if bad.size:
-        raise fields.wrong(int(rows[bad[0]]), "a rank below 2^24")
+    fields.refuse(rows, (rank < 0) | (rank >= 2**24), "a rank below 2^24")
     return rank, fields, rows
 
 
