@@ -178,7 +178,7 @@ def _parameters() -> Entries:
 
 def _algorithms() -> Entries:
     from hopmap.simulator import ALGORITHMS
-    from hopmap.simulator.collectives.selection import OPTIONS, options_of
+    from hopmap.simulator.collectives.algorithms import OPTIONS, options_of
 
     return [
         _entry(

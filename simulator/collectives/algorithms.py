@@ -8,18 +8,30 @@ imported when the algorithm is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from hopmap.arrays import Ints
+from hopmap.errors import choice
 from hopmap.plugins import Table
 from hopmap.traces import Collective
+from hopmap.units import UnitError, parse_quantity
 
-from .schedules import Algorithm, Schedule, one_after_another, schedule
-from .selection import OPENMPI, called, enough, named, select, size_of, suited
-from .temporaries import Call, buffers_of
+from .schedules import (
+    Algorithm,
+    AlgorithmError,
+    Call,
+    Schedule,
+    buffers_of,
+    one_after_another,
+    schedule,
+)
+from .selection import OPENMPI, called, enough, select, size_of, suited
 from .volumes import volume
 
 _GATHER = {
@@ -47,18 +59,18 @@ _ALLTOALL = {
     "bruck_by_blocks": "exchanges:bruck_alltoall_by_blocks",
 }
 _REDUCE_SCATTER = {
-    "pairwise": "reduce_scatters:pairwise_reduce_scatter",
-    "recursive_halving": "reduce_scatters:halving_reduce_scatter",
-    "butterfly": "reduce_scatters:butterfly_reduce_scatter",
-    "ring": "reduce_scatters:ring_reduce_scatter",
+    "pairwise": "reductions:pairwise_reduce_scatter",
+    "recursive_halving": "reductions:halving_reduce_scatter",
+    "butterfly": "reductions:butterfly_reduce_scatter",
+    "ring": "reductions:ring_reduce_scatter",
 }
 _OWN: Mapping[str, Mapping[str, str]] = {
     "barrier": {
-        "dissemination": "allreduces:dissemination",
-        "recursive_doubling": "allreduces:doubling_barrier",
-        "double_ring": "allreduces:double_ring",
-        "tree": "allreduces:tree_barrier",
-        "linear": "allreduces:linear_barrier",
+        "dissemination": "reductions:dissemination",
+        "recursive_doubling": "reductions:doubling_barrier",
+        "double_ring": "reductions:double_ring",
+        "tree": "reductions:tree_barrier",
+        "linear": "reductions:linear_barrier",
     },
     "bcast": {
         "binomial": "broadcasts:binomial_bcast",
@@ -81,12 +93,12 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "alltoallv": _ALLTOALL,
     "alltoallw": _ALLTOALL,
     "allreduce": {
-        "recursive_doubling": "allreduces:recursive_doubling",
-        "rabenseifner": "allreduces:rabenseifner_allreduce",
-        "ring": "allreduces:ring_allreduce",
-        "segmented_ring": "allreduces:segmented_ring_allreduce",
+        "recursive_doubling": "reductions:recursive_doubling",
+        "rabenseifner": "reductions:rabenseifner_allreduce",
+        "ring": "reductions:ring_allreduce",
+        "segmented_ring": "reductions:segmented_ring_allreduce",
         "reduce_bcast": "algorithms:reduce_then_bcast",
-        "linear": "allreduces:linear_allreduce",
+        "linear": "reductions:linear_allreduce",
         "allgather_reduce": "algorithms:allgather_then_reduce",
     },
     "reduce": {
@@ -96,17 +108,17 @@ _OWN: Mapping[str, Mapping[str, str]] = {
         "in_order_binary": "broadcasts:in_order_binary_reduce",
         "chain": "broadcasts:chain_reduce",
         "pipeline": "broadcasts:pipeline_reduce",
-        "rabenseifner": "allreduces:rabenseifner_reduce",
+        "rabenseifner": "reductions:rabenseifner_reduce",
     },
     "reduce_scatter": _REDUCE_SCATTER | {"reduce_scatter": "algorithms:reduce_then_scatterv"},
     "reduce_scatter_block": _REDUCE_SCATTER | {"reduce_scatter": "algorithms:reduce_then_scatter"},
     "scan": {
-        "recursive_doubling": "reduce_scatters:doubling_scan",
-        "linear": "reduce_scatters:linear_scan",
+        "recursive_doubling": "reductions:doubling_scan",
+        "linear": "reductions:linear_scan",
     },
     "exscan": {
-        "recursive_doubling": "reduce_scatters:doubling_exscan",
-        "linear": "reduce_scatters:linear_exscan",
+        "recursive_doubling": "reductions:doubling_exscan",
+        "linear": "reductions:linear_exscan",
     },
 }
 # Measured on Fugaku and elsewhere, see `measured/`.
@@ -125,13 +137,13 @@ _BINE_ALLGATHER = {
     "bine_sending": "bine.exchanges:bine_allgather_sending",
     "bine_blocks": "bine.exchanges:bine_allgather_blocks",
     "bine_ranges": "bine.exchanges:bine_allgather_ranges",
-    "bine_joined": "bine.clusters:bine_allgather_joined",
-    "bine_any_even": "bine.clusters:bine_allgather_any_even",
+    "bine_joined": "bine.blocks:bine_allgather_joined",
+    "bine_any_even": "bine.blocks:bine_allgather_any_even",
 }
 _BINE_REDUCE_SCATTER = {
     "bine": "bine.exchanges:bine_reduce_scatter",
-    "bine_sending": "bine.clusters:bine_reduce_scatter_sending",
-    "bine_any_even": "bine.clusters:bine_reduce_scatter_any_even",
+    "bine_sending": "bine.blocks:bine_reduce_scatter_sending",
+    "bine_any_even": "bine.blocks:bine_reduce_scatter_any_even",
 }
 _BINE: Mapping[str, Mapping[str, str]] = {
     "bcast": {
@@ -140,9 +152,9 @@ _BINE: Mapping[str, Mapping[str, str]] = {
         "bine_blocking": "bine.trees:bine_bcast_blocking",
         "bine_with_buffer": "bine.trees:bine_bcast_with_buffer",
         "bine_scatter_allgather": "bine.blocks:bine_scatter_then_allgather",
-        "bine_at_once": "bine.clusters:bine_bcast_at_once",
-        "bine_scatter_allgather_once": "bine.clusters:bine_scatter_allgather_once",
-        "bine_scatter_allgather_blocking": "bine.clusters:bine_scatter_allgather_blocking",
+        "bine_at_once": "bine.blocks:bine_bcast_at_once",
+        "bine_scatter_allgather_once": "bine.blocks:bine_scatter_allgather_once",
+        "bine_scatter_allgather_blocking": "bine.blocks:bine_scatter_allgather_blocking",
     },
     "gather": _BINE_GATHER,
     "gatherv": _BINE_GATHER,
@@ -155,18 +167,18 @@ _BINE: Mapping[str, Mapping[str, str]] = {
     "alltoallw": {"bine": "bine.exchanges:bine_alltoall"},
     "allreduce": {
         "bine": "bine.exchanges:bine_allreduce",
-        "bine_folded": "bine.clusters:bine_allreduce_folded",
+        "bine_folded": "bine.blocks:bine_allreduce_folded",
         "bine_halving": "bine.exchanges:bine_halving_allreduce",
-        "bine_halving_in_turns": "bine.clusters:bine_in_turns",
-        "bine_any_even": "bine.clusters:bine_allreduce_any_even",
+        "bine_halving_in_turns": "bine.blocks:bine_in_turns",
+        "bine_any_even": "bine.blocks:bine_allreduce_any_even",
         "torus_doubling": "bine.exchanges:torus_doubling_allreduce",
         "torus_halving": "bine.exchanges:torus_halving_allreduce",
     },
     "reduce": {
         "bine": "bine.trees:bine_reduce",
         "bine_reduce_scatter_gather": "bine.blocks:bine_reduce_then_gather",
-        "bine_whole": "bine.clusters:bine_reduce_whole",
-        "bine_reduce_scatter_gather_copied": "bine.clusters:bine_reduce_scatter_gather_copied",
+        "bine_whole": "bine.blocks:bine_reduce_whole",
+        "bine_reduce_scatter_gather_copied": "bine.blocks:bine_reduce_scatter_gather_copied",
     },
     "reduce_scatter": _BINE_REDUCE_SCATTER,
     "reduce_scatter_block": _BINE_REDUCE_SCATTER,
@@ -177,6 +189,93 @@ ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
     operation: Table(__package__, {**places, **_BINE.get(operation, {})})
     for operation, places in _OWN.items()
 }
+
+
+class Option(NamedTuple):
+    """Unit and least value of an option; "x" for lengths like 4x4x4."""
+
+    unit: str
+    least: int
+
+    @property
+    def kind(self) -> str:
+        """What a value is."""
+        return {"bytes": "bytes", "1": "int"}.get(self.unit, "lengths")
+
+
+OPTIONS: Mapping[str, Option] = {
+    "segment": Option("bytes", 0),
+    "fanout": Option("1", 1),
+    "radix": Option("1", 2),
+    "window": Option("1", 0),
+    "ports": Option("1", 1),
+    "puts": Option("1", 0),
+    "dims": Option("x", 1),
+}
+
+
+class Named(NamedTuple):
+    """An algorithm as it was named: its bare name, and the function with its options."""
+
+    name: str
+    algorithm: Algorithm
+
+
+def named(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
+    """Read the name of an algorithm, with options if it has some.
+
+    Parameters
+    ----------
+    text : str
+        ``name`` or ``name(option=value, ...)``; bytes with or without a unit.
+    table : mapping of str to callable
+        The algorithms of the operation, by name; options are their arguments by name alone.
+
+    Examples
+    --------
+    >>> from hopmap.simulator import ALGORITHMS
+    >>> named("chain(fanout=4)", ALGORITHMS["bcast"]).name
+    'chain'
+    """
+    match = re.fullmatch(r"(\w+)\s*(?:\((.*)\))?", text.strip())
+    if match is None or match[1] not in table:
+        raise AlgorithmError(f"{text!r}: expected one of {', '.join(table)}")
+    name, function = match[1], table[match[1]]
+    known = options_of(function)
+    given: dict[str, int | tuple[int, ...]] = {}
+    for setting in (match[2] or "").split(",") if (match[2] or "").strip() else ():
+        key, _, value = (piece.strip() for piece in setting.partition("="))
+        if key not in known:
+            none = f"{text!r}: option {key!r}: expected none: {name} has no options"
+            raise AlgorithmError(choice(f"{text!r}: option", key, known) if known else none)
+        if key in given:
+            raise AlgorithmError(f"{text!r}: option {key} is set twice")
+        given[key] = _value(text, key, value)
+    return Named(name, partial(function, **given) if given else function)  # type: ignore[arg-type]
+
+
+def options_of(function: Callable[..., object]) -> dict[str, object]:
+    """Return the options of an algorithm with their defaults, lengths that are not given as ""."""
+    parameters = inspect.signature(function).parameters.values()
+    given = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return {name: "" if default == () else default for name, default in given.items()}
+
+
+def _value(text: str, key: str, value: str) -> int | tuple[int, ...]:
+    option = OPTIONS[key]
+    if option.unit == "x":
+        if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", value):
+            raise AlgorithmError(f"{text!r}: option {key} {value}: expected lengths like 4x4x4")
+        return tuple(map(int, value.split("x")))
+    try:
+        number = parse_quantity(value, option.unit)
+    except UnitError as error:
+        raise AlgorithmError(f"{text!r}: option {key}: {error}") from None
+    if number != int(number) or number < option.least:
+        raise AlgorithmError(
+            f"{text!r}: option {key} {value}: expected a whole number of at least {option.least}"
+        )
+    return int(number)
 
 
 class Chosen(NamedTuple):

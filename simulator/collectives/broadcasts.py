@@ -1,17 +1,19 @@
 """Broadcasts and reductions to one member: whole buffers down or up a tree, in segments if wished.
 
 Source: Open MPI, coll_base_bcast.c and coll_base_reduce.c in ompi/mca/coll/base, the same in 4.1
-and 5.0. Behind `scatter_allgather`: M. Barnett et al., Building a high-performance collective
-communication library, 1994 (van de Geijn). Reductions are taken to commute, and not to be in place;
-`rabenseifner` is among the allreduces.
+and 5.0; trees are those of coll_base_topo.c, whose function is named with each. Behind
+`scatter_allgather`: M. Barnett et al., Building a high-performance collective communication
+library, 1994 (van de Geijn). Reductions are taken to commute, and not to be in place;
+`rabenseifner` is in `reductions.py`.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.simulator.collectives import tree_shapes as shapes
 
 from .exchanges import ring
 from .schedules import (
@@ -26,38 +28,162 @@ from .schedules import (
     turned,
     work,
 )
-from .tree_shapes import Tree, rooted
+
+
+class Tree(NamedTuple):
+    """A tree of members."""
+
+    # shape (members - 1,): all but the root, by depth of their parents, then by parents, then in
+    # their order there
+    child: Ints
+    # parent, place: shape (members - 1,): of each of these the parent, and its place among the
+    # parent's children
+    parent: Ints
+    place: Ints
+    # depth, children: shape (members,): of every member its distance from the root, and how many
+    # children it has
+    depth: Ints
+    children: Ints
+
+
+def tree_of(parent: Ints, order: Ints, root: int = 0) -> Tree:
+    """Build a tree.
+
+    Parameters
+    ----------
+    parent : ndarray(int64, shape=(members,))
+        Of every member; what stands for the root does not matter.
+    order : ndarray(int64, shape=(members,))
+        Siblings come in the order of these numbers.
+    """
+    members = len(parent)
+    parent = parent.copy()
+    parent[root] = root
+    depth, above = np.zeros(members, dtype=np.int64), parent.copy()
+    while (above != root).any():
+        depth += above != root
+        above = parent[above]
+    depth += np.arange(members) != root
+    child = np.delete(np.arange(members), root)
+    child = child[np.lexsort((order[child], parent[child], depth[child]))]
+    above = parent[child]
+    first = np.flatnonzero(np.diff(above, prepend=-1))
+    place = np.arange(len(child)) - np.repeat(first, np.diff(first, append=len(child)))
+    return Tree(child, above, place, depth, np.bincount(above, minlength=members))
+
+
+def rooted(tree: Tree, root: int) -> Tree:
+    """Put this root in the place of member 0, and all others behind it in turn."""
+    members = len(tree.depth)
+    back = (np.arange(members) - root) % members
+    return Tree(
+        (tree.child + root) % members,
+        (tree.parent + root) % members,
+        tree.place,
+        tree.depth[back],
+        tree.children[back],
+    )
+
+
+def binomial(members: int) -> Tree:
+    """Parents lack the highest bit; children nearest first: build_bmtree."""
+    me = np.arange(members)
+    return tree_of(me - _highest_bit(me), me)
+
+
+def in_order_binomial(members: int) -> Tree:
+    """Parents lack the lowest bit; children nearest first: build_in_order_bmtree."""
+    me = np.arange(members)
+    return tree_of(me & (me - 1), me)
+
+
+def knomial(members: int, radix: int = 4) -> Tree:
+    """Parents lack the lowest digit; children farthest first: build_kmtree."""
+    me = np.arange(members)
+    digit = np.ones(members, dtype=np.int64)  # weight of the lowest digit that is not 0
+    weight = radix
+    while weight < members:
+        digit[me % weight == 0] = weight
+        weight *= radix
+    # The last digits' children come first, and of these the nearest.
+    return tree_of(me - me // digit % radix * digit, me - digit * 2 * radix * members)
+
+
+def binary(members: int) -> Tree:
+    """Level after level, children of neighbours beside each other: build_tree with fan-out 2."""
+    me = np.arange(members)
+    above = (_highest_bit(me + 1) + 1) // 2  # members of the level above
+    parent = np.where(me < 3, 0, above - 1 + (me + 1) % np.maximum(above, 1))
+    return tree_of(parent, me)
+
+
+def chains(members: int, fanout: int = 1) -> Tree:
+    """So many chains from the root, the first ones longer by one: build_chain."""
+    fanout = min(max(fanout, 1), 32, max(members - 1, 1))  # MAXTREEFANOUT is 32
+    longest, longer = -(-(members - 1) // fanout), (members - 1) % fanout or fanout
+    length = np.full(fanout, longest)
+    length[longer:] -= 1
+    me = np.arange(members)
+    heads = 1 + np.concatenate(([0], np.cumsum(length)[:-1]))
+    return tree_of(np.where(np.isin(me, heads), 0, me - 1), me)
+
+
+def in_order_binary(members: int) -> Tree:
+    """Every subtree is a range of members whose last is its root: build_in_order_bintree.
+
+    The right half of what is left goes to the left child. Members count from 0, and the last one is
+    the root.
+    """
+    parent, order = np.zeros(members, dtype=np.int64), np.arange(members)[::-1].copy()
+    ranges = [(0, members)]
+    while ranges:
+        begin, size = ranges.pop()
+        right = size >> 1
+        if size > 1:
+            parent[begin + size - 2] = begin + size - 1
+            ranges.append((begin + right, size - right - 1))
+        if size > 2:
+            parent[begin + right - 1] = begin + size - 1
+            ranges.append((begin, right))
+    return tree_of(parent, order, members - 1)
+
+
+def _highest_bit(numbers: Ints) -> Ints:
+    """Largest power of two in each number; 0 of 0."""
+    bits = np.frexp(numbers.astype(np.float64))[1]
+    return np.where(numbers > 0, 1 << np.maximum(bits - 1, 0), 0).astype(np.int64)
+
 
 SEGMENT = 128 * 1024  # bytes of a pipeline's segment, as in Open MPI until 4.0
 
 
 def binomial_bcast(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """Binomial tree from the root, children at 1, 2, 4, ...: bcast_intra_binomial."""
-    return _down(rooted(shapes.binomial(members), root), int(volume[0]), segment)
+    return _down(rooted(binomial(members), root), int(volume[0]), segment)
 
 
 def binary_bcast(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """Binary tree from the root: bcast_intra_bintree."""
-    return _down(rooted(shapes.binary(members), root), int(volume[0]), segment)
+    return _down(rooted(binary(members), root), int(volume[0]), segment)
 
 
 def knomial_bcast(
     members: int, root: int, volume: Ints, /, *, segment: int = 0, radix: int = 4
 ) -> Schedule:
     """Tree in which a member's number lacks its parent's lowest digit: bcast_intra_knomial."""
-    return _down(rooted(shapes.knomial(members, radix), root), int(volume[0]), segment)
+    return _down(rooted(knomial(members, radix), root), int(volume[0]), segment)
 
 
 def chain_bcast(
     members: int, root: int, volume: Ints, /, *, segment: int = 0, fanout: int = 1
 ) -> Schedule:
     """Chains from the root, along which the buffer is passed on: bcast_intra_chain."""
-    return _down(rooted(shapes.chains(members, fanout), root), int(volume[0]), segment)
+    return _down(rooted(chains(members, fanout), root), int(volume[0]), segment)
 
 
 def pipeline_bcast(members: int, root: int, volume: Ints, /, *, segment: int = SEGMENT) -> Schedule:
     """One chain, in segments: bcast_intra_pipeline."""
-    return _down(rooted(shapes.chains(members), root), int(volume[0]), segment)
+    return _down(rooted(chains(members), root), int(volume[0]), segment)
 
 
 def linear_bcast(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -96,7 +222,7 @@ def split_binary_bcast(members: int, root: int, volume: Ints, /, *, segment: int
     halves = (whole - whole // 2, whole // 2)
     if not halves[1] or segment > halves[1]:
         return chain_bcast(members, root, volume, segment=segment)
-    tree = shapes.binary(members)
+    tree = binary(members)
     left = tree.child % 2
     sides = [np.flatnonzero(left != side) for side in (0, 1)]
     down = together(
@@ -180,12 +306,12 @@ def _scatter(blocks: Ints) -> Schedule:
 
 def binomial_reduce(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """In-order binomial tree towards the root: reduce_intra_binomial."""
-    return _up(rooted(shapes.in_order_binomial(members), root), int(volume[0]), segment)
+    return _up(rooted(in_order_binomial(members), root), int(volume[0]), segment)
 
 
 def binary_reduce(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """Binary tree towards the root: reduce_intra_binary."""
-    return _up(rooted(shapes.binary(members), root), int(volume[0]), segment)
+    return _up(rooted(binary(members), root), int(volume[0]), segment)
 
 
 def in_order_binary_reduce(
@@ -193,7 +319,7 @@ def in_order_binary_reduce(
 ) -> Schedule:
     """Binary tree to the last member, and from there to the root: reduce_intra_in_order_binary."""
     whole, last = int(volume[0]), members - 1
-    up = _up(shapes.in_order_binary(members), whole, segment)
+    up = _up(in_order_binary(members), whole, segment)
     if root == last:
         return up
     return one_after_another(
@@ -205,14 +331,14 @@ def chain_reduce(
     members: int, root: int, volume: Ints, /, *, segment: int = 0, fanout: int = 1
 ) -> Schedule:
     """Chains towards the root, along which partial results are passed on: reduce_intra_chain."""
-    return _up(rooted(shapes.chains(members, fanout), root), int(volume[0]), segment)
+    return _up(rooted(chains(members, fanout), root), int(volume[0]), segment)
 
 
 def pipeline_reduce(
     members: int, root: int, volume: Ints, /, *, segment: int = SEGMENT
 ) -> Schedule:
     """One chain, in segments: reduce_intra_pipeline."""
-    return _up(rooted(shapes.chains(members), root), int(volume[0]), segment)
+    return _up(rooted(chains(members), root), int(volume[0]), segment)
 
 
 def linear_reduce(members: int, root: int, volume: Ints, /) -> Schedule:

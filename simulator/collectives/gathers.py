@@ -10,7 +10,7 @@ import numpy as np
 
 from hopmap.arrays import Ints
 
-from . import tree_shapes as shapes
+from .broadcasts import Tree, in_order_binomial
 from .schedules import Done, Schedule, edges, schedule, turned, work
 
 
@@ -65,13 +65,13 @@ def binomial_scatter(members: int, root: int, volume: Ints, /) -> Schedule:
     )
 
 
-def _subtrees(members: int, root: int, volume: Ints) -> tuple[shapes.Tree, Ints, Ints]:
+def _subtrees(members: int, root: int, volume: Ints) -> tuple[Tree, Ints, Ints]:
     """In-order binomial tree, bytes of each member's subtree, and of its block; from the root."""
     own = np.roll(volume, -root)
     me = np.arange(members)
     before = edges(own)
     end = np.minimum(me + (me & -me), members)
-    return shapes.in_order_binomial(members), before[end] - before[me], own
+    return in_order_binomial(members), before[end] - before[me], own
 
 
 def linear_gather(members: int, root: int, volume: Ints, /) -> Schedule:

@@ -19,15 +19,14 @@ from collections.abc import Mapping
 from math import inf
 from typing import NamedTuple
 
-from hopmap.simulator.collectives.algorithms import ALGORITHMS
-from hopmap.simulator.collectives.selection import options_of
+from hopmap.simulator.collectives.algorithms import ALGORITHMS, options_of
 
 
 class Known(NamedTuple):
     """An algorithm that is known."""
 
     operation: str  # a key of `ALGORITHMS`
-    algorithm: str  # with its options, as `naming.named` reads them
+    algorithm: str  # with its options, as `algorithms.named` reads them
     # whether messages are puts into memory that the receiver has named before: they wait for no
     # receive, like those of MPI's ready mode
     puts: bool = False

@@ -7,9 +7,8 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from hopmap.errors import HopmapError, choice
-from hopmap.simulator.collectives.algorithms import ALGORITHMS
+from hopmap.simulator.collectives.algorithms import ALGORITHMS, named
 from hopmap.simulator.collectives.schedules import AlgorithmError
-from hopmap.simulator.collectives.selection import named
 
 DISTRIBUTIONS = ("lognormal", "gamma")
 DETERMINISTIC = "deterministic"  # by the topology's own routes

@@ -1,7 +1,12 @@
-"""Blocks up and down Bine trees, and collectives with a root that are made of that.
+"""Blocks up and down Bine trees, and the algorithms of the authors' library for clusters.
 
 Source: HLC-Lab/bine_trees_fugaku, lib/libbine_coll_gather.cc, _scatter.cc, _reduce.cc, _bcast.cc;
-what `dims`, `ports` and `puts` mean is in `trees.py`.
+what `dims`, `ports` and `puts` mean is in `trees.py`. For clusters (whole messages, ranges, even
+numbers): libbine/libbine_OPERATION.c and libbine_utils.h in HLC-Lab/pico, with the partners and
+trees of `trees.py` in one dimension. Where members are no power of two, `bine_folded` and
+`bine_in_turns` fold as recursive doubling does, and `bine_any_even` takes any even number: members
+have partners as they are, and which block goes in which step is read off the digits of its distance
+to base -2.
 """
 
 from __future__ import annotations
@@ -11,16 +16,23 @@ from collections.abc import Callable
 import numpy as np
 
 from hopmap.arrays import Ints
+from hopmap.simulator.collectives.reductions import folded
 from hopmap.simulator.collectives.schedules import (
+    Done,
     Schedule,
+    cut,
     edges,
+    expect,
     one_after_another,
+    renumbered,
+    schedule,
     shares,
+    together,
     turned,
     work,
 )
 
-from .exchanges import Dims, doubling, halving, with_copies
+from .exchanges import Dims, bine_allreduce, doubling, halving, with_copies
 from .trees import (
     BineTree,
     by_port,
@@ -29,6 +41,7 @@ from .trees import (
     reached_order,
     scattered,
     told_by_all,
+    tree_down,
     tree_from,
     ways,
 )
@@ -184,3 +197,188 @@ def _in_two(step: Ints, src: Ints, dst: Ints, size: Ints) -> Schedule:
     number = np.stack((step, step + 1))[there]
     src, dst = (np.stack((each, each))[there] for each in (src, dst))
     return Schedule(number, src, dst, size[there], number, number, work())
+
+
+def bine_bcast_at_once(members: int, root: int, volume: Ints, /) -> Schedule:
+    """Bine tree, farthest first, whole to all children at once: bine_lat_reversed, _lat_i_new."""
+    return tree_down(tree_from(root, ways(members), nearest_first=False), volume[:1])
+
+
+def bine_scatter_allgather_once(members: int, root: int, volume: Ints, /) -> Schedule:
+    """Scatter along the tree, then exchange what the partner lacks: bcast_bine_bdw_static."""
+    return _scattered_and_exchanged(members, root, volume, one_by_one=False)
+
+
+def bine_scatter_allgather_blocking(members: int, root: int, volume: Ints, /) -> Schedule:
+    """As above, the scatter to child after child: bcast_bine_bdw_remap."""
+    return _scattered_and_exchanged(members, root, volume, one_by_one=True)
+
+
+def _scattered_and_exchanged(
+    members: int, root: int, volume: Ints, *, one_by_one: bool
+) -> Schedule:
+    way, blocks = ways(members), cut(int(volume[0]), members)
+    tree = tree_from(root, way, nearest_first=True)
+    down = scattered(tree, blocks)
+    if one_by_one:
+        now = tree.reached[down.dst]
+        down = down._replace(round=now, posted=now, taken=now)
+    has = 1 << (len(way.peer) - 1 - tree.reached)  # blocks of each member's part
+    me = np.arange(members)
+    rounds, held = [], blocks
+    for k, partner in enumerate(way.peer[::-1]):
+        lacks = me[(1 << k) >= has[partner]]
+        rounds.append((lacks, partner[lacks], held[lacks]))
+        held = held + held[partner]
+    return one_after_another(down, schedule(rounds))
+
+
+def bine_reduce_whole(members: int, root: int, volume: Ints, /) -> Schedule:
+    """Bine tree towards the root, nearest first, whole buffers: reduce_bine_lat."""
+    tree = tree_from(root, ways(members), nearest_first=False)
+    child = reached_order(tree)[::-1]
+    step, size = tree.reached.max(initial=0) - tree.reached[child], volume[0] + 0 * child
+    parent = tree.parent[child]
+    adding = work([(-1, np.arange(members), volume[:1])], [(step, parent, size)])
+    return Schedule(step, child, parent, size, step, step, adding)
+
+
+def bine_reduce_scatter_gather_copied(members: int, root: int, volume: Ints, /) -> Schedule:
+    """Copy the buffer, halve, nearest first, then gather along the tree: reduce_bine_bdw."""
+    given = bine_reduce_then_gather(members, root, volume)
+    return with_copies(given, [(-1, np.arange(members), volume[:1])])
+
+
+def bine_allgather_joined(members: int, _root: int, volume: Ints, /) -> Schedule:
+    """As by ranges, what wraps packed, in one message: allgather_bine_2_blocks_dtype."""
+    me, way = np.arange(members), ways(members)
+    before, first, held = edges(volume), me.copy(), volume
+    rounds, copied = [], [(-1, me, volume)]
+    for k, partner in enumerate(way.peer):
+        mask = 1 << k
+        wraps = me[first + mask > members]
+        rounds.append((me, partner, held))
+        copied += [(k - 1, wraps, held[wraps]), (k, partner[wraps], held[wraps])]
+        first = np.where(k % 2 == me % 2, first, (first - mask) % members)
+        end = first + 2 * mask
+        held = before[np.minimum(end, members)] - before[first]
+        held = held + before[np.maximum(end - members, 0)]
+    return schedule(rounds, copied)
+
+
+def bine_allreduce_folded(members: int, _root: int, volume: Ints, /) -> Schedule:
+    """Exchange all with the partner of each step, nearest first; fold beyond a power of two."""
+    return _folded(members, volume, lambda power: bine_allreduce(power, 0, volume))
+
+
+def bine_in_turns(members: int, _root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
+    """Halve and exchange, a part in segments one after the other: bdw_remap_segmented.
+
+    The next receive is posted before the last is waited for; a segment is added before the next is
+    sent. Less than a segment that is left over goes with the last one.
+    """
+
+    def inner(power: int) -> Schedule:
+        way, blocks = ways(power), cut(int(volume[0]), power)
+        me, held, sizes = np.arange(power), blocks, []
+        for partner in way.peer[::-1]:
+            sizes.append(held[partner])
+            held = held + held[partner]
+        parts, begin = [], 0
+        for partner, size in zip(way.peer, reversed(sizes), strict=True):
+            count = max(int(size.max(initial=0)) // segment, 1) if segment else 1
+            for k in range(count):
+                part = size // count + (size % count > k)
+                now = np.full(power, begin + k)
+                adding = work(reduced=[(now, partner, part)])
+                early = np.full(power, begin + max(k - 1, 0))
+                parts.append(Schedule(now, me, partner, part, early, now, adding))
+            begin += count
+        both = one_after_another(together(*parts), doubling(way, blocks)) if parts else schedule([])
+        return with_copies(both, [(-1, me, volume[:1])])
+
+    return _folded(members, volume, inner)
+
+
+def _folded(members: int, volume: Ints, inner: Callable[[int], Schedule]) -> Schedule:
+    fold, active = folded(members, int(volume[0]))
+    even = np.arange(0, 2 * (members - len(active)), 2)
+    back = schedule([(even + 1, even, np.full(len(even), volume[0]))] if len(even) else [])
+    return one_after_another(fold, renumbered(inner(len(active)), active), back)
+
+
+def bine_reduce_scatter_sending(members: int, _root: int, volume: Ints, /) -> Schedule:
+    """Halve, nearest first, then send every block to its member: reduce_scatter send_remap."""
+    me, way = np.arange(members), ways(members)
+    place = tree_from(0, way, nearest_first=True).place
+    moves, stays = me[place != me], me[place == me]
+    last = schedule([(moves, place[moves], volume[place[moves]])], [(0, stays, volume[stays])])
+    both = one_after_another(halving(way, volume[place]), last)
+    return with_copies(both, [(-1, me, volume.sum(keepdims=True))])
+
+
+def bine_allgather_any_even(members: int, _root: int, volume: Ints, /) -> Schedule:
+    """Exchange block after block, farthest partner first: block_by_block_any_even."""
+    me = np.arange(members)
+    rounds = []
+    for partner, away in reversed(_by_distance(members)):
+        src, block = _blocks(partner, away)  # whose blocks come to a member: those of its partner
+        rounds.append((src, partner[src], volume[block]))
+    return schedule(rounds, [(-1, me, volume)])
+
+
+def bine_reduce_scatter_any_even(members: int, _root: int, volume: Ints, /) -> Schedule:
+    """Send block after block to be added, nearest partner first: block_by_block(_any_even)."""
+    rounds: list[tuple[Ints, Ints, Ints]] = []
+    reduced: list[Done] = []
+    for k, (partner, away) in enumerate(_by_distance(members)):
+        dst, block = _blocks(partner, away)  # the way back of the allgather
+        rounds.append((partner[dst], dst, volume[block]))
+        reduced.append((k, dst, volume[block]))
+    copied: list[Done] = [(-1, np.arange(members), volume.sum(keepdims=True))]
+    return schedule(rounds, copied, reduced)
+
+
+def bine_allreduce_any_even(members: int, _root: int, volume: Ints, /) -> Schedule:
+    """Reduce-scatter, then allgather, block after block: block_by_block_any_even."""
+    blocks = cut(int(volume[0]), members)
+    return one_after_another(
+        bine_reduce_scatter_any_even(members, 0, blocks),
+        bine_allgather_any_even(members, 0, blocks)._replace(work=work()),
+    )
+
+
+def _blocks(partner: Ints, away: Ints) -> tuple[Ints, Ints]:
+    """Members, each as often as it has blocks for its partner, and these blocks.
+
+    An even member's partner gets what lies so far behind the partner, an odd one's what lies so far
+    before it.
+    """
+    me = np.arange(len(partner))
+    way = np.where(me % 2 == 0, -1, 1)[:, None] * away[None, :]
+    return np.repeat(me, len(away)), ((partner[:, None] + way) % len(partner)).ravel()
+
+
+def _by_distance(members: int) -> list[tuple[Ints, Ints]]:
+    """Partners, nearest first, and the distances of the blocks that go with them."""
+    expect(members % 2 == 0 or members == 1, "bine_any_even", members, "an even number")
+    me, steps = np.arange(members), (members - 1).bit_length()
+    low = -sum(1 << k for k in range(1, steps, 2))  # least and greatest number of so many digits
+    high = sum(1 << k for k in range(0, steps, 2))
+    distance = np.arange(1, members)
+    nearest = np.full(members - 1, 1 << steps)
+    signed = np.where(distance % 2 == 1, distance, -distance)
+    for number in (signed, signed - np.sign(signed) * members):
+        digits = (0xAAAAAAAA + number) ^ 0xAAAAAAAA
+        gray = digits ^ digits >> 1
+        mirrored = sum((gray >> k & 1) << (steps - 1 - k) for k in range(steps))
+        fits = (low <= number) & (number <= high)
+        nearest = np.where(fits, np.minimum(nearest, mirrored), nearest)
+    top = np.floor(np.log2(nearest)).astype(np.int64)
+    return [
+        (
+            (me + (1 - (-2) ** (k + 1)) // 3 * (1 - 2 * (me % 2))) % members,
+            distance[top == steps - 1 - k],
+        )
+        for k in range(steps)
+    ]

@@ -27,8 +27,8 @@ ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 SAME = ("gatherv", "scatterv", "alltoallv", "alltoallw")  # as gather, scatter and alltoall
 MEASURE = PACKAGE / "scenarios" / "sweep" / "measure.py"
 CUTTING = (
-    *("allreduces:cut", "broadcasts:shares"),
-    *("bine.clusters:cut", "bine.blocks:shares", "bine.exchanges:shares"),
+    *("reductions:cut", "broadcasts:shares"),
+    *("bine.blocks:cut", "bine.blocks:shares", "bine.exchanges:shares"),
 )
 WHOLE = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")  # move one buffer
 

@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import ALGORITHMS
-from hopmap.simulator.collectives.algorithms import choose
+from hopmap.simulator.collectives.algorithms import OPTIONS, choose, named, options_of
 from hopmap.simulator.collectives.schedules import AlgorithmError
 from hopmap.simulator.collectives.selection import (
-    OPTIONS,
     SELECTION,
     Row,
     called,
-    named,
-    options_of,
     select,
     size_of,
     suited,

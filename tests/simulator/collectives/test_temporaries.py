@@ -6,7 +6,7 @@ import pytest
 
 from hopmap.simulator import ALGORITHMS
 from hopmap.simulator.collectives.algorithms import scheduled
-from hopmap.simulator.collectives.temporaries import ALLOCATED
+from hopmap.simulator.collectives.schedules import ALLOCATED
 from hopmap.simulator.measured.prediction import moved
 
 WHOLE = 8 * 1024
