@@ -28,14 +28,9 @@ def deadlock(
 ) -> DeadlockError:
     """Say who waits for what.
 
-    Parameters
-    ----------
-    stuck : sequence of (int, int, int)
-        Tasks that did not finish, in order; the row that each waits in; and how many messages, or
-        receives, the channel had before the one that it waits for.
-    waits : mapping of int to int, optional
-        Virtual channels, link times channels of each plus number, whose first packet waits for room
-        in another.
+    `stuck` are tasks that did not finish, in order, the row that each waits in, and how many
+    messages, or receives, the channel had before the one that it waits for. `waits` are virtual
+    channels (link times channels of each plus number) whose first packet waits for room in another.
     """
     program = plan.program
     told = []

@@ -13,21 +13,12 @@ Run: TypeAlias = "Callable[..., Outcome]"
 
 
 class Engine(NamedTuple):
-    """A way to run a plan.
+    """A way to run a plan."""
 
-    Attributes
-    ----------
-    load : callable
-        Imports the engine and returns what `run` is.
-    summary : str
-        One line for ``hopmap list engines``.
-    packets : bool
-        Whether links serve packets one after the other, so that their use over time is known; and
-        what repeats stands in memory once, so that it can be watched.
-    """
-
-    load: Callable[[], Run]
-    summary: str
+    load: Callable[[], Run]  # imports the engine and returns what `run` is
+    summary: str  # one line for ``hopmap list engines``
+    # whether links serve packets one after the other, so that their use over time is known; and
+    # what repeats stands in memory once, so that it can be watched
     packets: bool = False
 
     @property

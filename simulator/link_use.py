@@ -20,18 +20,11 @@ FINEST = 2.0**-40  # seconds, about a picosecond
 
 
 class LinkUse(NamedTuple):
-    """Use of links over time.
+    """Use of links over time."""
 
-    Attributes
-    ----------
-    width : float
-        Seconds of a bin; the k-th lasts from ``k * width`` to ``(k + 1) * width``.
-    busy : ndarray(float64, shape=(links, bins))
-        Seconds that each link spent on packets in each bin; they add up to `Result.link_busy`. The
-        last bin is that of the makespan, or of the last packet, if that comes later.
-    """
-
-    width: float
+    width: float  # seconds of a bin; the k-th lasts from ``k * width`` to ``(k + 1) * width``
+    # shape (links, bins): seconds that each link spent on packets in each bin, `Result.link_busy`
+    # in all; the last bin is that of the makespan, or of the last packet, if that comes later
     busy: Floats
 
     @property

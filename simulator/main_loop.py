@@ -35,11 +35,8 @@ class Step(NamedTuple):
 def main_loop(plan: RunPlan) -> MainLoop | None:
     """Find the loop in which every rank does most.
 
-    Returns
-    -------
-    MainLoop or None
-        None if some rank has no loop; if they differ in their iterations or, of several with as
-        many, in their place; or if only one side of a message is in them.
+    None if some rank has no loop; if they differ in their iterations or, of several with as many,
+    in their place; or if only one side of a message is in them.
     """
     program = plan.program
     ends = _outermost(program)

@@ -92,18 +92,10 @@ def expect_no_noise(parameters: Parameters, what: str) -> None:
 def quantiles(distribution: str, deviation: float) -> Floats:
     """Quantiles of a distribution of mean 1, in the middle of parts that are equally likely.
 
-    Parameters
-    ----------
-    distribution : {"lognormal", "gamma"}
-    deviation : float
-        Standard deviation; that of the quantiles is less, of lognormal ones by 0.02 % if it is 0.1
-        and by 4 % if it is 2, since the ends of the tails are not among them. Gamma with 1 is
-        exponential.
-
-    Returns
-    -------
-    ndarray(float64, shape=(QUANTILES,))
-        Their mean is 1.
+    Their mean is 1, their shape (QUANTILES,). The deviation is the standard deviation of
+    "lognormal" or "gamma"; that of the quantiles is less, of lognormal ones by 0.02 % if it is 0.1
+    and by 4 % if it is 2, since the ends of the tails are not among them. Gamma with 1 is
+    exponential.
     """
     if deviation == 0:
         return np.ones(QUANTILES)

@@ -59,30 +59,18 @@ class Operations(NamedTuple):
     What ended the wait is of the operation `awaited`: of a receive, the delivery of its `message`;
     of a send, that the last byte of its rendezvous `message` left its first server; of a START, the
     end of the task that it began.
-
-    Attributes
-    ----------
-    row : ndarray(int64)
-        Row of the program.
-    task : ndarray(int64)
-    begin, ready, end : ndarray(float64)
-        When the task came to the operation, had computed, and went on; seconds.
-    woken : ndarray(float64)
-        When what the operation waits for was complete; NaN if it already was.
-    awaited : ndarray(int64)
-        Entry that began what a WAIT waits for; of SEND and RECV their own entry; -1 of others.
-    message : ndarray(int64)
-        Message that the operation sends or receives, as in `MessageTimes`; -1 if none.
     """
 
-    row: Ints
+    row: Ints  # of the program
     task: Ints
+    # begin, ready, end: when the task came to the operation, had computed, and went on; seconds
     begin: Floats
     ready: Floats
-    woken: Floats
+    woken: Floats  # when what the operation waits for was complete; NaN if it already was
     end: Floats
+    # entry that began what a WAIT waits for; of SEND and RECV their own entry; -1 of others
     awaited: Ints
-    message: Ints
+    message: Ints  # that it sends or receives, as in `MessageTimes`; -1 if none
 
 
 def operations_of(program: Program, times: OperationTimestamps) -> Operations:

@@ -26,47 +26,27 @@ if TYPE_CHECKING:
 
 
 class Servers(NamedTuple):
-    """Counters of a set of servers, all of shape (servers,).
+    """Counters of a set of servers, all of shape (servers,)."""
 
-    Attributes
-    ----------
-    messages, bytes : ndarray(int64)
-        Of data; requests and grants of rendezvous are not in it.
-    busy : ndarray(float64)
-        Seconds spent on packets.
-    longest_wait : ndarray(float64)
-        Longest time that a packet stood in the queue, in seconds.
-    waited : ndarray(float64)
-        Time that all packets stood in the queue, in seconds.
-    """
-
+    # messages, bytes: of data; requests and grants of rendezvous are not in it
     messages: Ints
     bytes: Ints
-    busy: Floats
+    busy: Floats  # seconds spent on packets
+    # longest_wait, waited: seconds that a packet stood in the queue at most, and all together
     longest_wait: Floats
     waited: Floats
 
 
 @dataclass(frozen=True)
 class Extrapolated:
-    """How a run was extrapolated from its first steps, the iterations of its main loop.
+    """How a run was extrapolated from its first steps, the iterations of its main loop."""
 
-    Attributes
-    ----------
-    steps, of : int
-        How many were replayed, and how many there are.
-    period : int
-        Steps after which all repeats.
-    seconds : float
-        Mean time of a step of those that were not replayed.
-    error : float
-        By how much of the makespan it may be off, as far as the steps that were replayed say.
-    """
-
+    # steps, of: how many were replayed, and how many there are
     steps: int
     of: int
-    period: int
-    seconds: float
+    period: int  # steps after which all repeats
+    seconds: float  # mean time of a step of those that were not replayed
+    # by how much of the makespan it may be off, as far as the steps that were replayed say
     error: float
 
     def __str__(self) -> str:
@@ -95,23 +75,16 @@ class Outcome(NamedTuple):
 class MessageTimes(NamedTuple):
     """One entry per message, in the order of (source rank, n-th send).
 
-    Attributes
-    ----------
-    source, target : ndarray(int32)
-        Ranks.
-    size : ndarray(int64)
-        Bytes.
-    sent, delivered : ndarray(float64)
-        When the sender handed it over, and when its last byte reached the target's node; NaN if it
-        never did.
-    requested, granted, departed : ndarray(float64)
-        When its request reached the target's node and the grant its own, NaN of eager messages; and
-        when its data, which have passed the end point of their rank, were handed to the network.
+    Data are handed over (`sent`), pass the end point of their rank, and are handed to the network
+    (`departed`); `delivered` is when the last byte reached the target's node, NaN if it never did.
+    `requested` and `granted` are when the request reached the target's node and the grant its own;
+    NaN of eager messages.
     """
 
+    # source, target: ranks
     source: Ints32
     target: Ints32
-    size: Ints
+    size: Ints  # bytes
     sent: Floats
     delivered: Floats
     requested: Floats

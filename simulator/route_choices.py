@@ -53,10 +53,7 @@ def choices(homes: int, here: int, there: int) -> int:
 def intermediate(drawn: int, left: int, low: int, low_size: int, high: int, high_size: int) -> int:
     """Return the number of a node, without the groups whose first numbers are low and high.
 
-    Parameters
-    ----------
-    drawn, left : int
-        A random number, and `choices`, at least one.
+    It is drawn at random of those that are left, `choices`, at least one.
     """
     number = drawn % left
     if number >= low:

@@ -134,21 +134,10 @@ def no_rings(
 ) -> tuple[Ints, int]:
     """Return the classes of virtual channels that some paths take, and the channels of a class.
 
-    The number of classes is the network's, so that a run does not depend on whether others pass
-    elsewhere.
-
-    Parameters
-    ----------
-    indptr, servers : ndarray(int64)
-        Paths as `RunPlan` has them: injection, links, ejection.
-
-    Returns
-    -------
-    ndarray(int64)
-        Class of every entry of `servers`; none without buffers. `ANY` on links from and to nodes
-        that forward nothing: no packet waits for these buffers that holds another.
-    int
-        Virtual channels of each class.
+    Paths are as `RunPlan` has them: injection, links, ejection. There is a class of every entry of
+    `servers`, none without buffers, and `ANY` on links from and to nodes that forward nothing: no
+    packet waits for these buffers that holds another. The number of classes is the network's, so
+    that a run does not depend on whether others pass elsewhere.
     """
     if not parameters.network_buffer:
         return np.empty(0, dtype=np.int64), 1

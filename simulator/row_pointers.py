@@ -7,13 +7,15 @@ keep it alive, and nobody checks the index.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import lower_builtin, type_callable
+from numba.extending import lower_builtin, overload, type_callable
+
+from hopmap.compilation import NO_WRAPPERS
 
 wide: Any = np.int64
 """Of a number from a narrower column, so that a function is compiled for one type of it only."""
@@ -30,10 +32,29 @@ def nth(first: Any, index: int) -> Any:
     return first.base[index]
 
 
-def fields_of(tables: Any, name: str) -> Collection[str]:
-    """Columns of one of the tables of a type of run, when code is compiled."""
-    fields: Collection[str] = tables.types[tables.fields.index(name)].fields
-    return fields
+def by_columns(
+    holds: Callable[[Collection[str]], bool],
+    there: Callable[..., Any],
+    elsewhere: Callable[..., Any],
+) -> Callable[..., Any]:
+    """Return a function of a run that is `there` or `elsewhere`, as its tables' columns ask.
+
+    Which one is known by the types of its packets and messages when code is compiled: a run has
+    nothing in it of what its parameters leave out. `holds` is asked of the columns of both tables.
+    """
+
+    def either(run: Any, *given: Any) -> Any:
+        columns = {*run.packets.dtype.names, *run.messages.dtype.names}
+        return (there if holds(columns) else elsewhere)(run, *given)
+
+    def compiled(run: Any, *_given: Any) -> Callable[..., Any]:
+        tables = (run.types[run.fields.index(name)] for name in ("packets", "messages"))
+        return (
+            there if holds({column for table in tables for column in table.fields}) else elsewhere
+        )
+
+    overload(either, jit_options=NO_WRAPPERS, strict=False)(compiled)
+    return either
 
 
 @type_callable(nth)

@@ -47,18 +47,13 @@ def simulate(
     repeat: int = 0,
     progress: Progress | None = None,
 ) -> Result:
-    """Simulate a run.
+    """Simulate a run of what the ranks do, on the node of each.
+
+    A trace is lowered first, with the parameters' algorithms. The engine is a name in `ENGINES`;
+    "simpy" is the reference, whose times "compiled" has to the last bit.
 
     Parameters
     ----------
-    program : Program, Trace or Folded
-        What the ranks do; a trace is lowered first, with the parameters' algorithms.
-    node_of : array_like of int, shape (ranks,)
-        Node of each rank.
-    parameters : Parameters, optional
-        End points, packets, collectives.
-    engine : str
-        A name in `ENGINES`; "simpy" is the reference, whose times "compiled" has to the last bit.
     record : Record
         What to keep: when each message moved, when each operation ran (and the messages), and in
         how many bins the use of every link over time, of which more than half are used.
@@ -74,13 +69,8 @@ def simulate(
     Raises
     ------
     ParameterError
-        Unknown engine, algorithms other than those the program was lowered with, the use of links
-        over time, or turns of packets, from an engine that does not know them, or too few repeats
-        for an interval.
-    MappingError
-        See `check_mapping`.
-    DeadlockError
-        The run gets stuck.
+        Algorithms other than those the program was lowered with, the use of links over time, or
+        turns of packets, from an engine that does not know them, or too few repeats.
     OutOfMemoryError
         The tables of the run would not fit; what is in flight comes on top and is not known before.
     """

@@ -52,19 +52,9 @@ def window(steps: int, period: int = 1) -> int:
 
 
 def pace_of(ends: Floats, left: int) -> Pace | None:
-    """Judge the pace of a loop.
+    """Judge the pace of a loop with so many steps to come; None after too few steps to say.
 
-    Parameters
-    ----------
-    ends : ndarray(float64, shape=(ranks, steps))
-        When each rank ended each of the first steps, in seconds.
-    left : int
-        Steps that are to come.
-
-    Returns
-    -------
-    Pace or None
-        None after too few steps to say.
+    `ends`, shape (ranks, steps), says when each rank ended each of the first steps, in seconds.
     """
     steps = ends.shape[1]
     if window(steps) < FEWEST:
@@ -96,31 +86,20 @@ def _pace(ends: Floats, period: int, left: int) -> Pace:
 
 @dataclass(frozen=True)
 class Steady:
-    """When the steps of a run may be extrapolated.
+    """When the steps of a run may be extrapolated."""
 
-    Attributes
-    ----------
-    tolerance : float
-        Largest error bound, relative to the makespan.
-    hops : int
-        Runs of fewer packet-hops are replayed whole: they take a second or two.
-    """
-
-    tolerance: float = 2e-3
-    hops: int = 20_000_000
+    tolerance: float = 2e-3  # largest error bound, relative to the makespan
+    hops: int = (
+        20_000_000  # runs of fewer packet-hops are replayed whole: they take a second or two
+    )
 
 
 class LoopWatch:
     """What an engine asks about the main loop of its run.
 
-    Attributes
-    ----------
-    rows : ndarray(int64, shape=(ranks,))
-        REPEATs that the engine watches.
-    ends : ndarray(ITERATION_END, shape=(ranks, steps))
-        Where it writes the first iterations of each rank down; NaN so far.
-    leave : int
-        Iterations after which all ranks leave the loop; 0: not known yet.
+    It watches the REPEATs in `rows`, one a rank, and writes the first iterations of each rank down
+    in `ends`, ITERATION_END of shape (ranks, steps), NaN so far. After `leave` iterations all ranks
+    leave the loop; 0: not known yet.
     """
 
     def __init__(self, loop: MainLoop, tolerance: float) -> None:
@@ -140,12 +119,7 @@ class LoopWatch:
     def look(self, moved: Ints, busy: Floats, waited: Floats) -> int:
         """Say after how many iterations to leave the loop; 0: go on, nothing is known yet.
 
-        Parameters
-        ----------
-        moved : ndarray(int64, shape=(servers,))
-            Bytes over all servers so far.
-        busy, waited : ndarray(float64, shape=(servers,))
-            Likewise; see `Servers`.
+        Bytes moved over all servers so far, and seconds as in `Servers`, have shape (servers,).
         """
         ended = np.count_nonzero(~np.isnan(self.ends["time"]), axis=1)
         self._served.append((float(ended.mean()), np.stack((moved, busy, waited))))

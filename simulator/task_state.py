@@ -177,13 +177,8 @@ def check_finished(
 ) -> None:
     """See that every task of a run that has ended has finished.
 
-    Parameters
-    ----------
-    place_of : callable
-        How many messages, or receives, the channel of each of some rows had before the one that the
-        row began last.
-    waits : callable
-        See `deadlock`.
+    `place_of` says how many messages, or receives, the channel of each of some rows had before the
+    one that the row began last; for `waits` see `deadlock`.
     """
     stuck = np.flatnonzero(run.tasks["stuck"] >= 0)
     if len(stuck):

@@ -50,10 +50,6 @@ class Interval(NamedTuple):
 def median_interval(values: ArrayLike) -> Interval:
     """Return the median of some draws and the interval of what they are drawn from.
 
-    Parameters
-    ----------
-    values : array_like of float, shape (n,)
-
     Examples
     --------
     >>> median_interval(range(1, 21))
@@ -110,16 +106,9 @@ def shown(interval: Interval) -> tuple[str, str]:
 def faster(times: ArrayLike) -> Bools:
     """Return which mappings are faster than which, beyond what noise explains.
 
-    Parameters
-    ----------
-    times : array_like of float, shape (mappings, seeds)
-        Makespans; of one seed all have the same noise.
-
-    Returns
-    -------
-    ndarray(bool, shape=(mappings, mappings))
-        Whether the one of the row is faster than that of the column; of two that are tied neither
-        is.
+    Makespans have shape (mappings, seeds); of one seed all have the same noise. Of the result,
+    shape (mappings, mappings), each entry says whether the mapping of the row is faster than that
+    of the column; of two that are tied neither is.
     """
     from scipy.special import bdtr  # slow to import
 
@@ -180,15 +169,8 @@ class Standing(NamedTuple):
 def regrets(times: ArrayLike) -> Floats:
     """Return how much longer every mapping runs than the best one of its model.
 
-    Parameters
-    ----------
-    times : array_like of float, shape (mappings, models)
-        Makespans, NaN where a mapping was not replayed.
-
-    Returns
-    -------
-    ndarray(float64, shape=(mappings, models))
-        T(c, d) / min over c' of T(c', d) - 1, over those that were replayed; NaN as in `times`.
+    That is T(c, d) / min over c' of T(c', d) - 1, of makespans of shape (mappings, models), over
+    those that were replayed; NaN where one was not.
 
     Examples
     --------

@@ -222,14 +222,9 @@ class Named(NamedTuple):
 
 
 def named(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
-    """Read the name of an algorithm, with options if it has some.
+    """Read ``name`` or ``name(option=value, ...)``, bytes with or without a unit.
 
-    Parameters
-    ----------
-    text : str
-        ``name`` or ``name(option=value, ...)``; bytes with or without a unit.
-    table : mapping of str to callable
-        The algorithms of the operation, by name; options are their arguments by name alone.
+    The table has an operation's algorithms by name; options are their arguments by name alone.
 
     Examples
     --------
@@ -296,19 +291,11 @@ def choose(
 ) -> Chosen:
     """Choose the algorithm of one collective call, and list its messages.
 
-    Creating, destroying, allocating and freeing handles synchronise: they are barriers. An
-    algorithm that is not for so many members is replaced, see `selection.suited`.
-
-    Parameters
-    ----------
-    root : int
-        Position of the root, or -1.
-    sent, received : ndarray(int64, shape=(members,))
-        Bytes as recorded at each member, see `volume`.
-    algorithms : mapping of str to str, optional
-        Algorithms by operation, where Open MPI's choice is not wanted, as `named` reads them.
-    moved : ndarray(int64), optional
-        What is really moved, where more is known of it than this one call's record.
+    Creating, destroying, allocating and freeing handles synchronise: they are barriers. `root` is a
+    position, or -1; `sent` and `received` are bytes as recorded at each member, shape (members,).
+    `moved` is what is really moved, where more is known of it than this call's record, see
+    `volume`. `algorithms` are by operation, where Open MPI's choice is not wanted; one that is not
+    for so many members is replaced, see `suited`.
     """
     name = operation.name.lower()
     if name not in ALGORITHMS:
@@ -330,20 +317,11 @@ def scheduled(
     moved: Ints,
     elements: int | None = None,
 ) -> Chosen:
-    """List the messages of one collective call by an algorithm that is named.
+    """List the messages of one collective call by an algorithm that is named, see `named`.
 
-    Parameters
-    ----------
-    operation : str
-        A key of `ALGORITHMS`.
-    algorithm : str
-        With its options, as `named` reads them.
-    moved : ndarray(int64)
-        What is moved, see `volume`.
-    elements : int, optional
-        Elements of the buffer, of a call that is what its name says: it is replaced only where
-        Open MPI's function of that name calls another, for so few elements or so many members.
-        When left out, what is not for so many members is replaced, see `selection.suited`.
+    A call with `elements` is what its name says: it is replaced only where Open MPI's function of
+    that name calls another, for so few elements of the buffer or so many members. When left out,
+    what is not for so many members is replaced, see `suited`.
     """
     bare, schedule_of = named(algorithm, ALGORITHMS[operation])
     if elements is None:

@@ -47,14 +47,9 @@ class Tree(NamedTuple):
 
 
 def tree_of(parent: Ints, order: Ints, root: int = 0) -> Tree:
-    """Build a tree.
+    """Build a tree from every member's parent, that of the root being anything.
 
-    Parameters
-    ----------
-    parent : ndarray(int64, shape=(members,))
-        Of every member; what stands for the root does not matter.
-    order : ndarray(int64, shape=(members,))
-        Siblings come in the order of these numbers.
+    Siblings come in the order of these numbers; both arrays have shape (members,).
     """
     members = len(parent)
     parent = parent.copy()

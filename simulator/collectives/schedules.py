@@ -103,11 +103,8 @@ def schedule(
 ) -> Schedule:
     """Give each round, a tuple (src, dst, size), its number; both sides meet in one step.
 
-    Parameters
-    ----------
-    copied, reduced, blocks : iterable of tuple
-        Steps, members and bytes of the work behind these rounds, or how many blocks are copied one
-        by one; -1 is before the first.
+    Work behind these rounds is of steps, members and bytes, or how many blocks are copied one by
+    one; step -1 is before the first.
     """
     columns = [(np.full(len(src), k), src, dst, size) for k, (src, dst, size) in enumerate(rounds)]
     if not columns:

@@ -209,10 +209,8 @@ def read_accounts(
 def habits(operation: Ints, sent: Ints, members: Ints) -> dict[Collective, bool]:
     """Say which operations were always in place, or never, wherever the number of bytes tells.
 
-    Parameters
-    ----------
-    operation, sent, members : ndarray(int64, shape=(calls,))
-        Calls of a whole trace, at any rank; members of the communicator, at least two.
+    Columns are the calls of a whole trace, at any rank, with the members of the communicator, at
+    least two; shape (calls,).
     """
     fits, fits_in_place = sent % members == 0, sent % (members - 1) == 0
     was: dict[Collective, bool] = {}

@@ -55,16 +55,10 @@ def overheads(program: Program, parameters: Parameters) -> Overheads:
 
 
 class Bound(NamedTuple):
-    """A lower bound of the makespan.
-
-    Attributes
-    ----------
-    place : str
-        Link, node or rank that needs so long.
-    """
+    """A lower bound of the makespan."""
 
     seconds: float
-    place: str
+    place: str  # link, node or rank that needs so long
 
 
 def lower_bounds(

@@ -66,31 +66,19 @@ class Segment(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class CriticalPath:
-    """Segments in order of time, of which each begins where the one before ends.
+    """Segments in order of time, of which each begins where the one before ends; shape (segments,).
 
-    Attributes
-    ----------
-    kind : ndarray(uint8, shape=(segments,))
-        `Segment`.
-    begin, end : ndarray(float64, shape=(segments,))
-    rank : ndarray(int32, shape=(segments,))
-        Of computation, overheads and end points; else -1.
-    message : ndarray(int64, shape=(segments,))
-        Number of the message, as in `MessageTimes`, of all else and of end points; else -1.
-    cargo : ndarray(int8, shape=(segments,))
-        0 for a message's data, 1 for its request, 2 for its grant, 3 for its acknowledgement.
-    server : ndarray(int64, shape=(segments,))
-        Where it is served, travels or queues, see `server_name`; else -1.
-    behind : ndarray(int64, shape=(segments,))
-        Of a QUEUE, the message whose packet was served last before; else -1.
+    The rank is that of computation, overheads and end points; the message, as in `MessageTimes`,
+    that of all else and of end points; the server, see `server_name`, where it is served, travels
+    or queues; `behind`, of a QUEUE, the message whose packet was served last before. -1 is none.
     """
 
-    kind: NDArray[np.uint8]
+    kind: NDArray[np.uint8]  # `Segment`
     begin: Floats
     end: Floats
     rank: Ints32
     message: Ints
-    cargo: Ints8
+    cargo: Ints8  # 0: a message's data, 1: its request, 2: its grant, 3: its acknowledgement
     server: Ints
     behind: Ints
 
@@ -217,26 +205,14 @@ class ServerShare:
 
 @dataclass(frozen=True)
 class Composition:
-    """What a critical path consists of.
+    """What a critical path consists of."""
 
-    Attributes
-    ----------
-    seconds : mapping of str to float
-        By the name of the `Segment` in lower case; they add up to the makespan.
-    control : float
-        Of these, what requests and grants of rendezvous take.
-    messages : int
-        Messages on the path.
-    ranks : list of (int, float)
-        (rank, seconds) of the ranks that compute or handle messages on the path, longest first.
-    kinds, servers : list of ServerShare
-        Where messages spend most, by kind of server and by server.
-    """
-
-    seconds: dict[str, float]
-    control: float
-    messages: int
+    seconds: dict[str, float]  # by `Segment` in lower case; they add up to the makespan
+    control: float  # of these, what requests and grants of rendezvous take
+    messages: int  # on the path
+    # (rank, seconds) of the ranks that compute or handle messages on the path, longest first
     ranks: list[tuple[int, float]]
+    # kinds, servers: where messages spend most, by kind of server and by server
     kinds: list[ServerShare]
     servers: list[ServerShare]
 

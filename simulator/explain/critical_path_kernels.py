@@ -63,10 +63,7 @@ class Replayed(NamedTuple):
 def walk_operations(run: Replayed, at: int, segments: Any) -> int:
     """Walk back from the end of entry `at` to the beginning of the run; count the segments.
 
-    Parameters
-    ----------
-    segments : ndarray(SEGMENT)
-        Filled as far as it is long; given none, the call counts.
+    Segments (SEGMENT) are filled as far as the table is long; given none, the call counts.
     """
     count = 0
     stage, message = ENDED, -1
@@ -184,21 +181,13 @@ def walk_hops(
     limited: bool,
     segments: Any,
 ) -> int:
-    """Divide every TRANSIT and DISPATCH; copy the other segments; count.
+    """Divide every TRANSIT and DISPATCH of `walk_operations`; copy the other segments; count.
 
-    Parameters
-    ----------
-    coarse : ndarray(SEGMENT)
-        What `walk_operations` wrote.
-    hops : ndarray(HOP)
-        By message, cargo, packet and hop.
-    late : ndarray(bool, shape=(hops,))
-        Whether the end of the hop is that of the packet's tail, behind a slower server.
-    first, length, packets : ndarray(int64, shape=(coarse,))
-        Of each segment that is divided: where its hops begin, servers on its path, its packets.
-    limited : bool
-        Whether buffers have an end, so that a server may be idle for want of room behind it, and
-        packets of a message may pass one another.
+    `hops` (HOP) come by message, cargo, packet and hop; `late`, shape (hops,), says whether the end
+    of one is that of the packet's tail, behind a slower server. `first`, `length` and `packets`,
+    shape (coarse,), are of each segment that is divided: where its hops begin, servers on its path,
+    its packets. If buffers are limited a server may be idle for want of room behind it, and packets
+    of a message may pass one another.
     """
     count = 0
     for k in range(len(coarse)):

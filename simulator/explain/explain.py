@@ -35,30 +35,15 @@ LITTLE = 0.01  # of a run: less is not worth anybody's time, and one replay does
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """A server and who loads it.
-
-    Attributes
-    ----------
-    kind, place : str
-        See `ServerName`.
-    bytes : int
-        Of data.
-    seconds : float
-        That they take: bytes / bandwidth.
-    busy : float
-        Seconds for which the server was held, requests and grants included.
-    queued : float
-        Seconds that all packets together stood in its queue.
-    pairs : list of (int, int, int)
-        (source rank, target rank, bytes) of the rank pairs behind it, heaviest first.
-    """
+    """A server, see `ServerName`, and who loads it."""
 
     kind: str
     place: str
-    bytes: int
-    seconds: float
-    busy: float
-    queued: float
+    bytes: int  # of data
+    seconds: float  # that they take: bytes / bandwidth
+    busy: float  # seconds for which the server was held, requests and grants included
+    queued: float  # seconds that all packets together stood in its queue
+    # (source rank, target rank, bytes) of the rank pairs behind it, heaviest first
     pairs: list[tuple[int, int, int]]
 
 
@@ -73,16 +58,10 @@ def bottlenecks(
     top: int = 5,
     pairs: int = 3,
 ) -> list[Bottleneck]:
-    """Find the servers that hold a run up.
+    """Find the servers that hold a run up, by bytes / bandwidth or by the time that packets queued.
 
-    Parameters
-    ----------
-    result : Result
-        Of a replay of that traffic on that topology.
-    by : {"bytes", "queued"}
-        Whether bytes / bandwidth counts, or the time that packets queued.
-    top, pairs : int
-        Servers to return, and rank pairs of each, at most; what is 0 is left out.
+    The result is of a replay of that traffic on that topology. At most so many servers are returned
+    (`top`), and so many rank pairs of each; what is 0 is left out.
     """
     load, busy, queued = (
         np.concatenate((links, *(getattr(getattr(result, end), field) for end in ENDS)))
@@ -230,16 +209,8 @@ def explain(
 ) -> Explanation:
     """Replay a program, with the compiled engine, and say why it takes as long as it does.
 
-    Parameters
-    ----------
-    node_of : array_like of int, shape (ranks,)
-        Node of each rank.
-    top : int
-        Servers and rank pairs to list.
-    doubled : bool
-        Whether to replay the program with each parameter doubled.
-    progress : callable, optional
-        Called with the replays done and those to come in all.
+    `top` servers and rank pairs are listed. If `doubled`, the program is replayed with each
+    parameter doubled; `progress` is called with the replays done and those to come in all.
     """
     parameters = parameters or Parameters()
     expect_fixed_routes(parameters.network_routing, "explain takes a run")

@@ -4,7 +4,8 @@ A message needs its latencies and bytes / bandwidth even alone, so that no run i
 longest path without contention; a server needs bytes / bandwidth for all that crosses it. In the
 terms of packet routing these are dilation and congestion, of which the larger is a bound and the
 sum is the time of a good schedule (Leighton, Maggs, Rao, Packet routing and job-shop scheduling in
-O(congestion + dilation) steps, Combinatorica 14, 1994). Unlike a replay it has no queue of events.
+O(congestion + dilation) steps, Combinatorica 14, 1994). Unlike a replay it has no queue of events:
+compiled walks go over what tasks do, each message as if it were alone in the network.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.arrays import Floats, Ints, Ints8
+from hopmap.arrays import Bools, Floats, Ints, Ints8
+from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.deadlock import DeadlockError
-from hopmap.simulator.explain import longest_path_kernels as kernels
 from hopmap.simulator.main_loop import MainLoop, main_loop
 from hopmap.simulator.noise import without_noise
 from hopmap.simulator.parameters.keys import expect_fixed_routes
@@ -28,19 +29,160 @@ from hopmap.simulator.run_plan import RunPlan, flat, paths, plan_run
 from hopmap.topologies import Topology, check_mapping
 
 from .bounds import overheads, surely_received
-from .longest_path_kernels import Messages, Pairs, Steps
+
+# What a step does. Each row of a program has two: what it does at once, and what it waits for.
+NOTHING = 0
+SEND = 1  # message `item`
+POST = 2  # the receive of message `item`
+BEGIN = 3  # task `item`
+FINISH = 4
+TAKE = 5  # wait for the arrival of message `item`
+LEAVE = 6  # wait until message `item` has left its first server
+ACKNOWLEDGE = 7  # wait for the acknowledgement of message `item`
+JOIN = 8  # wait for the end of task `item`
+
+
+class Steps(NamedTuple):
+    """What tasks do, in an order in which nothing depends on what comes later."""
+
+    action: Ints8
+    task: Ints
+    item: Ints
+    pause: Floats  # seconds that the task is busy: before the step, or behind what it waits for
+
+
+class Messages(NamedTuple):
+    """Messages of `Steps`."""
+
+    # pair, back: places of sender and receiver, and of receiver and sender, in `Pairs`
+    pair: Ints
+    back: Ints
+    size: Floats  # bytes
+    asks: Bools  # whether its data wait for a grant
+    late: Floats  # seconds from its arrival until its target is told
+
+
+class Pairs(NamedTuple):
+    """Directed rank pairs under a mapping."""
+
+    latency: Floats  # of all servers on the way
+    # slowest, first: bandwidths of the slowest and of the first server on the way
+    slowest: Floats
+    first: Floats
+    control: Floats  # seconds that a control message takes
+
+
+@njit
+def dependable_order(
+    offsets: Ints, main: Ints, action: Ints8, item: Ints, asks: Bools, order: Ints
+) -> int:
+    """Write an order of steps, two a row, that can be walked; return how many can be reached.
+
+    Task s has steps ``2 * offsets[s]`` to ``2 * offsets[s + 1] - 1``, and goes on until it waits
+    for what has not been walked yet; those of `main` need not be begun.
+    """
+    tasks, messages = len(offsets) - 1, len(asks)
+    at = 2 * offsets[:-1]
+    sent, posted = np.zeros(messages, dtype=np.bool_), np.zeros(messages, dtype=np.bool_)
+    ended = np.zeros(tasks, dtype=np.bool_)
+    taker, sender = np.full(messages, -1), np.full(messages, -1)
+    joiner = np.full(tasks, -1)
+    stack, top, walked = np.empty(tasks, dtype=np.int64), len(main), 0
+    stack[:top] = main
+    while top > 0:
+        top -= 1
+        task = stack[top]
+        while True:
+            step = at[task]
+            what, which = action[step], item[step]
+            woken = -1
+            if what in (SEND, POST):
+                (sent if what == SEND else posted)[which] = True
+                if posted[which] or not asks[which]:
+                    woken, sender[which] = sender[which], -1
+                    if woken >= 0:
+                        stack[top] = woken
+                        top += 1
+                if sent[which] and posted[which]:
+                    woken, taker[which] = taker[which], -1
+            elif what == BEGIN:
+                woken = which
+            elif what in (TAKE, LEAVE, ACKNOWLEDGE):
+                there = which >= 0 and sent[which]
+                if there and (what != LEAVE or asks[which]):
+                    there = posted[which]
+                if not there:
+                    if which >= 0 and what == TAKE:
+                        taker[which] = task
+                    elif which >= 0:
+                        sender[which] = task
+                    break
+            elif what == JOIN and not ended[which]:
+                joiner[which] = task
+                break
+            elif what == FINISH:
+                ended[task] = True
+                woken = joiner[task]
+            if woken >= 0:
+                stack[top] = woken
+                top += 1
+            order[walked] = step
+            walked += 1
+            if what == FINISH:
+                break
+            at[task] += 1
+    return walked
+
+
+@njit
+def longest_path(steps: Steps, messages: Messages, pairs: Pairs, tasks: int) -> float:
+    """When the last task ends; O(steps)."""
+    now = np.zeros(tasks)
+    sent, posted = np.zeros(len(messages.size)), np.zeros(len(messages.size))
+    for k in range(len(steps.action)):
+        action, task, x = steps.action[k], steps.task[k], steps.item[k]
+        at, pause = now[task], steps.pause[k]
+        if action == SEND:
+            at += pause
+            sent[x] = at
+        elif action == POST:
+            at += pause
+            posted[x] = at
+        elif action == BEGIN:
+            at += pause
+            now[x] = at
+        elif action == JOIN:
+            at = max(at, now[x])
+        elif action in (TAKE, LEAVE, ACKNOWLEDGE):
+            pair, back, size = messages.pair[x], messages.back[x], messages.size[x]
+            begun = sent[x]
+            if messages.asks[x]:
+                begun = max(begun + pairs.control[pair], posted[x]) + pairs.control[back]
+            if action == LEAVE:
+                at = max(at, begun + size / pairs.first[pair])
+            else:
+                there = begun + pairs.latency[pair] + size / pairs.slowest[pair]
+                if action == TAKE:
+                    at = max(at, there + messages.late[x]) + pause
+                else:
+                    at = max(at, max(there, posted[x]) + pairs.control[back])
+        else:
+            at += pause
+        now[task] = at
+    return now.max() if tasks else 0.0
+
 
 _AT_ONCE = {
-    Op.SEND: kernels.SEND,
-    Op.ISEND: kernels.SEND,
-    Op.RECV: kernels.POST,
-    Op.IRECV: kernels.POST,
-    Op.START: kernels.BEGIN,
+    Op.SEND: SEND,
+    Op.ISEND: SEND,
+    Op.RECV: POST,
+    Op.IRECV: POST,
+    Op.START: BEGIN,
 }
 _COMPLETION = {
-    model.POSTED: kernels.NOTHING,
-    model.LEFT: kernels.LEAVE,
-    model.ACKNOWLEDGED: kernels.ACKNOWLEDGE,
+    model.POSTED: NOTHING,
+    model.LEFT: LEAVE,
+    model.ACKNOWLEDGED: ACKNOWLEDGE,
 }
 
 WRITTEN_OUT = 100_000  # messages, up to which all steps of a main loop are walked
@@ -56,7 +198,7 @@ class LaidOut(NamedTuple):
 
     def seconds(self, pairs: Pairs) -> float:
         """When the last task ends."""
-        return float(kernels.longest_path(self.steps, self.messages, pairs, self.tasks))
+        return float(longest_path(self.steps, self.messages, pairs, self.tasks))
 
 
 def rank_pairs(program: Program) -> tuple[Ints, Ints]:
@@ -79,16 +221,16 @@ def laid_out(plan: RunPlan, source: Ints, target: Ints) -> LaidOut:
     asks, _ = plan.controls(sends)
     action, item, pause = _two_a_row(plan, message)
     order = np.empty(len(action), dtype=np.int64)
-    walked = kernels.dependable_order(program.offsets, program.main(), action, item, asks, order)
+    walked = dependable_order(program.offsets, program.main(), action, item, asks, order)
     reached = action[order[:walked]]
-    begun = program.ranks + int((reached == kernels.BEGIN).sum())
-    if stuck := begun - int((reached == kernels.FINISH).sum()):
+    begun = program.ranks + int((reached == BEGIN).sum())
+    if stuck := begun - int((reached == FINISH).sum()):
         raise DeadlockError(
             f"{program.name}: deadlock, {stuck} of {begun} ranks and non-blocking collectives "
             "wait for ever"
         )
     order = order[:walked]
-    order = order[(action[order] != kernels.NOTHING) | (pause[order] > 0)]
+    order = order[(action[order] != NOTHING) | (pause[order] > 0)]
     task = np.repeat(np.arange(program.tasks), 2 * np.diff(program.offsets))
     ranks = program.ranks
     own, peer = program.rank_of_row()[sends].astype(np.int64), program.peer[sends].astype(np.int64)
@@ -119,17 +261,17 @@ def _two_a_row(plan: RunPlan, message: Ints) -> tuple[Ints8, Ints, Floats]:
     for op, what in _AT_ONCE.items():
         action[kind == op, 0] = what
     item[:, 0] = np.where(kind == Op.START, program.target, message)
-    action[(action[:, 0] == kernels.POST) & (message < 0), 0] = kernels.NOTHING  # nobody sends it
+    action[(action[:, 0] == POST) & (message < 0), 0] = NOTHING  # nobody sends it
     # A FINISH stands in its second step, behind what its row computes.
-    action[kind == Op.FINISH, 1] = kernels.FINISH
+    action[kind == Op.FINISH, 1] = FINISH
 
     # What a row waits for: of a WAIT that of another row.
     waits = kind == Op.WAIT
     of = np.where(waits, program.target, np.arange(program.operations))
     takes = np.where(waits, kind[of] == Op.IRECV, kind == Op.RECV)
-    action[takes, 1] = kernels.TAKE
+    action[takes, 1] = TAKE
     joins = waits & (kind[of] == Op.START)
-    action[joins, 1] = kernels.JOIN
+    action[joins, 1] = JOIN
     item[:, 1] = np.where(joins, program.target[of], message[of])
     completes = np.where(waits, kind[of] == Op.ISEND, kind == Op.SEND)
     action[completes, 1] = _completions(program, parameters)[of[completes]]
@@ -153,21 +295,12 @@ def _completions(program: Program, parameters: Parameters) -> Ints8:
 
 
 class MakespanBound:
-    """The function from a mapping to a lower bound of its makespan in seconds.
+    """The function from a mapping to a lower bound of its makespan in seconds; noise is left out.
 
     A program of more than `WRITTEN_OUT` messages that has a main loop is walked with `FEW` and with
     `MORE` steps of it, and each of the others taken to last as long as those between: an estimate
-    then, which is no bound any more, as good as the pace of the first steps is that of all.
-
-    Parameters
-    ----------
-    parameters : Parameters, optional
-        As for `simulate`; noise is left out.
-
-    Attributes
-    ----------
-    exact : bool
-        Whether all of the program is walked, so that it is a bound.
+    then, which is no bound any more, as good as the pace of the first steps is that of all. `exact`
+    says whether all of the program is walked, so that it is a bound.
 
     Examples
     --------

@@ -31,27 +31,13 @@ FAST = 1e30  # bytes/s
 
 @dataclass(frozen=True)
 class Doubling:
-    """A replay with one parameter doubled.
+    """A replay with one parameter doubled."""
 
-    Attributes
-    ----------
-    key : str
-        As ``--set`` takes it.
-    value : float
-        What was doubled, in its `unit`.
-    unit : str
-        As in `Key`.
-    makespan : float
-        Seconds.
-    change : float
-        Of the makespan, in relation to what it was: 0.5 is half as long again.
-    """
-
-    key: str
-    value: float
-    unit: str
-    makespan: float
-    change: float
+    key: str  # as ``--set`` takes it
+    value: float  # what was doubled, in its `unit`
+    unit: str  # as in `Key`
+    makespan: float  # seconds
+    change: float  # of the makespan, in relation to what it was: 0.5 is half as long again
 
 
 def sensitivity(
@@ -66,12 +52,8 @@ def sensitivity(
     """Double every parameter of links and model by itself; the largest change comes first.
 
     Left out is what cannot matter: a parameter that is 0, speeds of servers that no message
-    crosses, and limits on sizes that no message has.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with the replays done and those to come in all.
+    crosses, and limits on sizes that no message has. `progress` is called with the replays done and
+    those to come in all.
     """
     cases = list(_cases(program, topology, node_of, parameters, engine))
 
@@ -156,10 +138,6 @@ def free_makespan(
     """Return the seconds of a run without noise whose bytes take no time, on links or at nodes.
 
     What is left is computing, overheads, and waiting for these.
-
-    Parameters
-    ----------
-    node_of : array_like of int, shape (ranks,)
     """
     return simulate(
         program,

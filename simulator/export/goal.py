@@ -53,10 +53,7 @@ def write(out: Path, program: Program, parameters: Parameters, _placed: Placed |
 def write_goal(path: str | Path, program: Program, *, compute_scale: float = 1.0) -> None:
     """Write a program as one GOAL file, which appears whole.
 
-    Parameters
-    ----------
-    compute_scale : float
-        As `Parameters.compute_scale`; computation is rounded to nanoseconds along each task.
+    Computation is scaled and rounded to nanoseconds along each task.
     """
     warn_of_modes(program)
     operations = int(program.iterations().sum())

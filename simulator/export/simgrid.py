@@ -214,15 +214,11 @@ def platform_xml(
     zone: str = "routes",
     names: Sequence[str] | None = None,
 ) -> Iterator[str]:
-    """Yield the pieces of a platform file.
+    """Yield the pieces of a platform file, of a zone in `ZONES`.
 
-    Parameters
-    ----------
-    zone : str
-        A name in `ZONES`. Of "torus", injection and ejection are left out: SimGrid has no such
-        links on a torus, its ``limiter_link`` is crossed anew at every hop.
-    names : sequence of str, optional
-        Of the hosts of zone "routes", in order of the nodes; node0, node1, ... when left out.
+    Of "torus", injection and ejection are left out: SimGrid has no such links on a torus, its
+    ``limiter_link`` is crossed anew at every hop. `names` are of the hosts of zone "routes", in
+    order of the nodes; node0, node1, ... when left out.
     """
     if zone not in ZONES:
         raise TopologyError(choice("unknown zone", zone, ZONES))

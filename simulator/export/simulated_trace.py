@@ -40,12 +40,7 @@ _RECORDS = (Kind.SEND, Kind.ISEND, Kind.RECV, Kind.IRECV_REQUEST)
 def retimed(trace: Trace, program: Program, result: Result) -> Trace:
     """Return the trace with the times of a simulated run.
 
-    Parameters
-    ----------
-    program : Program
-        `lower` of the trace.
-    result : Result
-        `simulate` of the program, its operations recorded.
+    The program is `lower` of the trace; the result is `simulate` of it, its operations recorded.
     """
     ops = recorded(program, result)
     if (

@@ -15,6 +15,8 @@ from hopmap.simulator.run_plan import RunPlan, flat
 from hopmap.simulator.task_kernels import CROWDED, ENDED
 from hopmap.simulator.task_state import check_finished, outcome_of
 
+from .loop_kernels import advance as advance_alone
+from .loop_kernels import advance_flows
 from .state import begin, enlarged
 
 SHARE = 1 << 18  # events before Python may look at Ctrl-C and the progress
@@ -33,10 +35,7 @@ def run_flow(plan: RunPlan, record: Record = NOTHING, progress: Progress | None 
 
 
 def _run(plan: RunPlan, record: Record, progress: Progress | None, *, flow: bool) -> Outcome:
-    if flow:
-        from .flow_kernels import advance_flows as advance
-    else:
-        from .loop_kernels import advance
+    advance = advance_flows if flow else advance_alone
     plan = flat(plan)
     run = begin(plan, record, flow=flow)
     while (why := advance(first_records(run), SHARE)) != ENDED:

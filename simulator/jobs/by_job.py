@@ -86,13 +86,7 @@ def loads_by_job(program: Program, topology: Topology, node_of: ArrayLike) -> In
 
 
 def shared_links(names: Sequence[str], loads: Ints) -> list[SharedLinks]:
-    """Say of every two jobs which links they share, most bytes first.
-
-    Parameters
-    ----------
-    loads : ndarray(int64, shape=(jobs, links))
-        See `loads_by_job`.
-    """
+    """Say of every two jobs which links they share, by `loads_by_job`; most bytes first."""
     found = []
     for a in range(len(names)):
         for b in range(a + 1, len(names)):

@@ -137,26 +137,13 @@ def merge_programs(
     names: Sequence[str] | None = None,
     background: Sequence[bool] | None = None,
 ) -> Program:
-    """Let programs run side by side.
+    """Let programs run side by side; the ranks of each stand behind those of the one before.
 
-    Parameters
-    ----------
-    programs : sequence of Program
-        Of job after job; the ranks of each stand behind those of the one before.
-    starts : sequence of float, optional
-        When each begins, in seconds; 0 when left out.
-    repeats : sequence of int, optional
-        How often each runs, one run behind the other; see `repeated`.
-    names : sequence of str, optional
-        What each is called; the programs' own names when left out, numbered where two are alike.
-    background : sequence of bool, optional
-        Which are traffic of others; see `Job`.
-
-    Returns
-    -------
-    Program
-        Its `jobs` say whose each rank is. Rows have no events of a trace any more, but of one
-        program that is neither late nor repeated.
+    Each begins at its start, in seconds, 0 when left out, and runs as often as `repeats` says, see
+    `repeated`. `names` are what they are called, their own when left out, numbered where two are
+    alike. `background` says which are traffic of others, see `Job`. The program's `jobs` say whose
+    each rank is. Rows have no events of a trace any more, but of one program that is neither late
+    nor repeated.
     """
     number = len(programs)
     if not number:

@@ -60,20 +60,11 @@ class Error(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Whether the fastest known algorithm of a cell is found.
+    """Whether the fastest known algorithm of a cell is found."""
 
-    Attributes
-    ----------
-    cells : int
-        Cells of at least two known algorithms; what differs in algorithm alone is a cell.
-    right : int
-        Cells whose fastest algorithm by simulation is the fastest by measurement.
-    within_5 : int
-        Cells in which what simulation takes for the fastest is so, or took at most 5 % longer.
-    """
-
-    cells: int
-    right: int
+    cells: int  # of at least two known algorithms; what differs in algorithm alone is a cell
+    right: int  # cells whose fastest algorithm by simulation is the fastest by measurement
+    # cells in which what simulation takes for the fastest is so, or took at most 5 % longer
     within_5: int
 
 

@@ -245,12 +245,8 @@ SEVERAL_PORTS = re.compile(r"-(MPI|UTOFU)-\d+-(?!1$)\d+$")
 def known(collective: str, algorithm: str, dims: str = "", size: int = 0) -> Known | None:
     """Find an algorithm by its name in measured data; None if it has no public definition.
 
-    Parameters
-    ----------
-    size : int
-        Bytes of the buffer, on which depends how the measurements cut some of them.
-    dims : str
-        Lengths of the job's torus, like 4x4x2, of which the ranks' numbers follow the last first.
+    On the bytes of the buffer depends how the measurements cut some of them. `dims` are the lengths
+    of the job's torus, like 4x4x2, of which the ranks' numbers follow the last first.
     """
     name, _, library = algorithm.rpartition("_")
     if algorithm.startswith("default-"):

@@ -54,15 +54,9 @@ _kept: dict[tuple[Known, int, int], Program] = {}
 def moved(operation: str, size: int, members: int) -> Ints:
     """Return what a call moves, as algorithms take it, of a buffer of so many bytes in all.
 
-    It is what broadcasts and reductions to all or one carry; what gathers collect from all; what
-    scatters, exchanges and scattered reductions share out. Exchanges send equal blocks of
-    ``size // members`` bytes.
-
-    Returns
-    -------
-    ndarray(int64)
-        Bytes: of the buffer, shape (1,), for `WHOLE`; of each pair, shape (members, members), for
-        alltoall; of each member's block, shape (members,), for all others.
+    It is what broadcasts and reductions to all or one carry (`WHOLE`, shape (1,)); what gathers
+    collect from all, and what scatters and scattered reductions share out (shape (members,)).
+    Exchanges send equal blocks of ``size // members`` bytes, shape (members, members).
     """
     if operation in WHOLE:
         return np.array([size], dtype=np.int64)
@@ -74,19 +68,10 @@ def moved(operation: str, size: int, members: int) -> Ints:
 def call_program(
     operation: str, algorithm: str, members: int, size: int, *, puts: bool = False
 ) -> Program:
-    """Lower one call on all ranks, rank 0 the root.
+    """Lower one call on all ranks, rank 0 the root, by an algorithm as `named` reads it.
 
-    Parameters
-    ----------
-    operation : str
-        A key of `ALGORITHMS`.
-    algorithm : str
-        With its options, as `named` reads them.
-    size : int
-        Bytes of the whole buffer, see `moved`.
-    puts : bool
-        Whether messages go into memory that is there, and wait for no receive, even if the
-        algorithm does not say so itself.
+    `size` is bytes of the whole buffer, see `moved`. With puts messages go into memory that is
+    there, and wait for no receive, even if the algorithm does not say so itself.
     """
     volume = moved(operation, size, members)
     chosen = scheduled(operation, algorithm, members, 0, volume, size // ELEMENT)
@@ -114,16 +99,9 @@ def predict(
 ) -> Prediction:
     """Simulate every call whose algorithm has a public definition.
 
-    Parameters
-    ----------
-    networks : sequence of Topology
-        Of each file; with the hosts of a job, or all nodes in their order.
-    parameters : Parameters or sequence of Parameters
-        Of all files, or of each.
-    ranks : int
-        Calls of more ranks are not simulated; 0 for any number.
-    limit : int
-        Packets of a call that is simulated at most, a message counting as `MESSAGE` more.
+    Networks are of each file, with the hosts of a job, or all nodes in their order; parameters are
+    of all files, or of each. Calls of more than so many ranks are not simulated, 0 for any number,
+    nor those of more packets than the limit, a message counting as `MESSAGE` more.
     """
     given = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
     time, why = np.full(len(measured), np.nan), []
@@ -149,16 +127,10 @@ def predict(
 
 
 def nodes_of_ranks(network: Topology, nodes: int, tasks: int, where: str) -> Ints:
-    """Node of each rank of a call: one node after the other, those of a job in its order.
+    """Node of each rank of a call: one node after the other, in a job's order, with so many ranks.
 
-    Parameters
-    ----------
-    nodes : int
-        The first so many, of a job; of a machine all. 0 for all.
-    tasks : int
-        Ranks on each.
-    where : str
-        What messages begin with.
+    Of a job the first so many nodes count, of a machine all; 0 for all. Messages begin with
+    `where`.
     """
     job = len(network.order) > 0
     there = network.order if job else np.flatnonzero(network.slots > 0)
@@ -212,17 +184,9 @@ def call_time(
 ) -> float:
     """Seconds of one call, from its start on all ranks to the end of the last; NaN if too large.
 
-    Of very many segments, all but the first `SEGMENTS` take as long as the last half of these;
-    buffers are new there only if those of so many would be.
-
-    Parameters
-    ----------
-    size : int
-        Bytes of the whole buffer.
-    node_of : ndarray(int64, shape=(ranks,))
-        Node of each rank.
-    limit : int
-        See `predict`.
+    `size` is bytes of the whole buffer; for the limit see `predict`. Of very many segments, all but
+    the first `SEGMENTS` take as long as the last half of these; buffers are new there only if those
+    of so many would be.
     """
     segment = re.search(r"segment=([1-9]\d*)", entry.algorithm)
     enough = SEGMENTS * int(segment[1]) if segment else size

@@ -56,19 +56,9 @@ class FailureImpact(NamedTuple):
 def failure_impact(
     traffic: Traffic, topology: Topology, node_of: Mapping, failures: str, draws: int | None = None
 ) -> FailureImpact:
-    """Measure a mapping on a network and on the same with failures.
+    """Measure a mapping on a network and on the same with failures, see `with_failures`.
 
-    Parameters
-    ----------
-    failures : str
-        See `with_failures`.
-    draws : int, optional
-        How often to draw, with the seeds 0, 1, ...; once, as `failures` says, when left out.
-
-    Raises
-    ------
-    TopologyError, MappingError
-        Failures that cannot be; a rank on a node that failed.
+    They are drawn so often, with the seeds 0, 1, ...; once, as `failures` says, when left out.
     """
     drawn = [failures] if draws is None else [f"{failures},seed={seed}" for seed in range(draws)]
     networks = [topology, *(with_failures(topology, each) for each in drawn)]

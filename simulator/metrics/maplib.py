@@ -44,15 +44,7 @@ class PublishedSpread(Spread):
 
 
 def maplib_measure(traffic: Traffic, topology: Topology, mapping: Ints, weight: Ints) -> Measure:
-    """Measure one quantity by rules 1 to 4.
-
-    Parameters
-    ----------
-    mapping : ndarray(int64, shape=(ranks,))
-        Node of each rank, valid.
-    weight : ndarray(int64, shape=(pairs,))
-        Messages or bytes of each directed pair.
-    """
+    """Measure one quantity, of each directed pair, shape (pairs,), by rules 1 to 4."""
     from . import load_kernels
 
     router = topology.router

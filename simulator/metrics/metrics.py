@@ -195,19 +195,7 @@ class Metrics(Shown):
 
 @dataclass(frozen=True)
 class HotLink:
-    """A loaded link and who loads it.
-
-    Attributes
-    ----------
-    link, source, target : int
-        The link and the nodes that it joins.
-    kind : str
-        Its technology.
-    messages, bytes : int
-        What it carries.
-    pairs : list of (int, int, int, int)
-        (src rank, dst rank, messages, bytes) of the rank pairs behind it, heaviest first.
-    """
+    """A loaded link, the nodes that it joins, its technology, what it carries, and who loads it."""
 
     link: int
     source: int
@@ -215,6 +203,7 @@ class HotLink:
     kind: str
     messages: int
     bytes: int
+    # (src rank, dst rank, messages, bytes) of the rank pairs behind it, heaviest first
     pairs: list[tuple[int, int, int, int]]
 
 
@@ -287,16 +276,10 @@ def hot_links(
     by: str = "bytes",
     pairs: int = 5,
 ) -> list[HotLink]:
-    """Find the most loaded links and the rank pairs behind them.
+    """Find the most loaded links, by bytes or messages, and the rank pairs behind them.
 
-    Parameters
-    ----------
-    top : int
-        Links to return, at most; unused links are left out.
-    by : {"bytes", "messages"}
-        What counts; the other breaks ties, then the lower link number.
-    pairs : int
-        Rank pairs to return per link, at most.
+    The other quantity breaks ties, then the lower link number. At most so many links are returned
+    (`top`), unused ones left out, and so many rank pairs of each.
     """
     from hopmap.simulator.metrics import load_kernels
 

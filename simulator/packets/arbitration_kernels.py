@@ -1,8 +1,7 @@
 """The compiled event loop, network interfaces whose queues take turns; see `reference/network.py`.
 
 Which queue a rail serves next is known only when it is done, so that there is an event for every
-packet. Runs in which nothing takes turns are told by the type of their messages when code is
-compiled, and have none of this in them.
+packet. Runs in which nothing takes turns have none of this in them, see `by_columns`.
 
 Among finite buffers a node's injection link is the only rail, and asks for room as other links do:
 its buffer knows only that something waits, and which queue the link serves is settled when it
@@ -11,14 +10,13 @@ begins.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from numba.extending import overload
-
-from hopmap.compilation import NO_WRAPPERS, subroutine
+from hopmap.compilation import subroutine
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import DATA, LEFT, SERVED
-from hopmap.simulator.row_pointers import fields_of, nth
+from hopmap.simulator.row_pointers import by_columns, nth
 from hopmap.simulator.task_kernels import packet_bytes
 
 from .server_kernels import left, release, serve_from, watch
@@ -114,37 +112,8 @@ def stand_again(run: State, node: int) -> None:
         enlist(run, queue, number)
 
 
-def enter(run: State, slot: int, now: float) -> bool:
-    """Put a message into its queue, if its first server is one whose queues take turns."""
-    fields = *run.messages.dtype.names, *run.packets.dtype.names
-    return "handed" in fields and "buffer" not in fields and _enter(run, slot, now)
-
-
-def next_turn(run: State, number: int, now: float) -> None:
-    """Let a rail that has served a packet of a queue take the next one."""
-    _next_turn(run, number, now)
-
-
-def _takes_turns(run: Any) -> bool:
-    fields = {*fields_of(run, "messages"), *fields_of(run, "packets")}
-    return "handed" in fields and "buffer" not in fields
-
-
-@overload(enter, jit_options=NO_WRAPPERS, strict=False)
-def _compiled_enter(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
-    if _takes_turns(run):
-        return _enter
-    return lambda run, slot, now: False  # noqa: ARG005
-
-
-@overload(next_turn, jit_options=NO_WRAPPERS, strict=False)
-def _compiled_next_turn(run: Any, number: Any, now: Any) -> Any:  # noqa: ARG001 (types)
-    if _takes_turns(run):
-        return _next_turn
-    return lambda run, number, now: None  # noqa: ARG005
-
-
 def _enter(run: State, slot: int, now: float) -> bool:
+    """Put a message into its queue, if its first server is one whose queues take turns."""
     message = nth(run.messages, slot)
     place = nth(run.paths, message["path"])["server"]
     if place < 0:  # a node's memory: no other path ends where it begins
@@ -162,6 +131,7 @@ def _enter(run: State, slot: int, now: float) -> bool:
 
 
 def _next_turn(run: State, number: int, now: float) -> None:
+    """Let a rail that has served a packet of a queue take the next one."""
     queue = nth(run.nics.queues, number)
     queue["served"] = False
     nth(run.nics.nodes, queue["node"])["idle"] += 1
@@ -204,3 +174,11 @@ def _serve(run: State, queue: Any, number: int, place: int, now: float) -> None:
         if cargo == DATA and message["completion"] == LEFT:
             left(run, slot, end)
     release(run, slot, now, end, False)
+
+
+def _take_turns(columns: Collection[str]) -> bool:
+    return "handed" in columns and "buffer" not in columns
+
+
+enter = by_columns(_take_turns, _enter, lambda _run, _slot, _now: False)
+next_turn = by_columns(_take_turns, _next_turn, lambda _run, _number, _now: None)

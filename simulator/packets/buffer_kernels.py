@@ -1,8 +1,8 @@
 """The compiled event loop, finite buffers; see `reference/buffered.py`, step by step the same.
 
-Runs whose buffers are unbounded are told by the type of their packets when code is compiled, and
-have none of this in them. A packet leaves the list of its buffer when a link begins to serve it,
-but its place is free only when its tail has left, or a flit.
+Runs whose buffers are unbounded have none of this in them, see `by_columns`. A packet leaves the
+list of its buffer when a link begins to serve it, but its place is free only when its tail has
+left, or a flit.
 
 A call hands over every pointer of a run, so that what happens at every hop is compiled into one
 function, `_grant`. Functions take `forceinline` from the first that calls them unless told.
@@ -10,28 +10,17 @@ function, `_grant`. Functions take `forceinline` from the first that calls them 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from numba.extending import overload
-
-from hopmap.compilation import NO_WRAPPERS, subroutine
+from hopmap.compilation import subroutine
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
 from hopmap.simulator.routes import FIXED
-from hopmap.simulator.row_pointers import fields_of, nth, wide
+from hopmap.simulator.row_pointers import by_columns, nth, wide
 from hopmap.simulator.task_kernels import credit_arrival, packet_bytes, place_free, tail_arrival
 
 from .arbitration_kernels import stand_again, stand_in, step_forward
-from .credit_kernels import (
-    come_back,
-    come_to,
-    expect,
-    schedule_credit,
-    send_back,
-    settle,
-    settle_tail,
-    watch_out,
-)
-from .output_request_kernels import (
+from .routing_kernels import (
     channel_for,
     list_of,
     most_room,
@@ -40,51 +29,24 @@ from .output_request_kernels import (
     watch_ways,
 )
 from .server_kernels import came, forward, left, release, serve_from, server_at, watch
-from .slot_kernels import append, drop, key_of
+from .slot_kernels import (
+    append,
+    come_back,
+    come_to,
+    drop,
+    expect,
+    key_of,
+    schedule_credit,
+    send_back,
+    settle,
+    settle_tail,
+    watch_out,
+)
 from .state import State
 
 
-def queue_up(run: State, slot: int, now: float) -> bool:
-    """Put a message into its node's queue, if buffers are finite."""
-    return "buffer" in run.packets.dtype.names and _queue_up(run, slot, now)
-
-
-def enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
-    """Put a packet into the buffer that it has reached, if buffers are finite."""
-    return "buffer" in run.packets.dtype.names and _enter_buffer(run, slot, key, now)
-
-
-def make_room(run: State, kind: int, item: int, now: float) -> bool:
-    """Handle the events that there are where buffers are finite."""
-    return "buffer" in run.packets.dtype.names and _make_room(run, kind, item, now)
-
-
-def _limited(run: Any) -> bool:
-    return "buffer" in fields_of(run, "packets")
-
-
-@overload(queue_up, jit_options=NO_WRAPPERS, strict=False)
-def _compiled_queue_up(run: Any, slot: Any, now: Any) -> Any:  # noqa: ARG001 (types)
-    if _limited(run):
-        return _queue_up
-    return lambda run, slot, now: False  # noqa: ARG005
-
-
-@overload(enter_buffer, jit_options=NO_WRAPPERS, strict=False)
-def _compiled_enter_buffer(run: Any, slot: Any, key: Any, now: Any) -> Any:  # noqa: ARG001 (types)
-    if _limited(run):
-        return _enter_buffer
-    return lambda run, slot, key, now: False  # noqa: ARG005
-
-
-@overload(make_room, jit_options=NO_WRAPPERS, strict=False)
-def _compiled_make_room(run: Any, kind: Any, item: Any, now: Any) -> Any:  # noqa: ARG001 (types)
-    if _limited(run):
-        return _make_room
-    return lambda run, kind, item, now: False  # noqa: ARG005
-
-
 def _queue_up(run: State, slot: int, now: float) -> bool:
+    """Put a message into its node's queue."""
     message = nth(run.messages, slot)
     place = nth(run.paths, message["path"])["server"]
     if place < 0:  # a node's memory: no other path ends where it begins
@@ -103,6 +65,7 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
 
 
 def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
+    """Put a packet into the buffer that it has reached."""
     packet = nth(run.packets, slot)
     number = wide(packet["buffer"])
     buffer = nth(run.limits.buffers, number)
@@ -134,6 +97,7 @@ def _is_read(run: State, buffer: Any, now: float) -> bool:
 
 
 def _make_room(run: State, kind: int, item: int, now: float) -> bool:
+    """Handle the events that there are where buffers are finite."""
     if kind == PASSED:
         come_to(run, PASSED, item, now)
         _passed(run, item, now)
@@ -365,3 +329,12 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
         return end
     came(run, slot, whole, tail_arrival(end, latency))
     return end
+
+
+def _are_finite(columns: Collection[str]) -> bool:
+    return "buffer" in columns
+
+
+queue_up = by_columns(_are_finite, _queue_up, lambda _run, _slot, _now: False)
+enter_buffer = by_columns(_are_finite, _enter_buffer, lambda _run, _slot, _key, _now: False)
+make_room = by_columns(_are_finite, _make_room, lambda _run, _kind, _item, _now: False)

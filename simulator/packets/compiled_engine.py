@@ -94,17 +94,9 @@ def run(
 
 
 def watch(plan: RunPlan, numbers: Ints) -> Table:
-    """Replay a plan; return how the packets of some messages crossed the network.
+    """Replay a plan; return how the packets of some messages crossed the network, a table of HOP.
 
-    Parameters
-    ----------
-    numbers : ndarray(int64)
-        Messages.
-
-    Returns
-    -------
-    ndarray(HOP)
-        In order of their arrival, those of each packet in order of its path.
+    Hops come in order of their arrival, those of each packet in order of its path.
     """
     watched = np.zeros(plan.messages + 1, dtype=WATCHED)
     watched["yes"][numbers] = True

@@ -68,7 +68,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> float:
     message["path"] = path
     message["size"] = size
     message["packet"] = 0
-    send_off(message, count)
+    send_off(run, slot, count)
     if enter(run, slot, now) or queue_up(run, slot, now):
         return -1.0
     loop["served"] += count

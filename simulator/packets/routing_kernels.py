@@ -1,25 +1,28 @@
 """The compiled event loop, routes that are chosen on the way; see `reference/routing.py`.
 
-Runs with fixed routes are told by the type of their packets when code is compiled, and have none of
-this in them. Where a packet is, is the number of the place, or OUTSIDE before the link from a node
-that forwards nothing, or ARRIVED behind the last link of all.
+Runs with fixed routes have none of this in them, see `by_columns`. Where a packet is, is the number
+of the place, or OUTSIDE before the link from a node that forwards nothing, or ARRIVED behind the
+last link of all.
+
+Among finite buffers, where any minimal way will do, buffers ask for all links of their place in one
+list, and a link that grants looks for those whose first packet it is on a way of.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
-from hopmap.compilation import NO_WRAPPERS, subroutine
+from hopmap.compilation import subroutine
 from hopmap.simulator import route_choices
 from hopmap.simulator.routes import ADAPTIVE, FIXED, PAR, SPRAYING, UGAL_G, VALIANT
-from hopmap.simulator.row_pointers import fields_of, nth
+from hopmap.simulator.row_pointers import by_columns, nth, wide
 from hopmap.simulator.task_kernels import hashed
 
-from .credit_kernels import settle
 from .part_state import ARRIVED, OUTSIDE
+from .slot_kernels import settle, watch_out
 from .state import State
 
 INNER = -(2**31)  # a stop that is to be chosen
@@ -32,47 +35,8 @@ goes_minimally = subroutine(route_choices.goes_minimally)
 decided = subroutine(route_choices.decided)
 
 
-def set_out(run: State, packet: Any, path: int) -> None:
-    """Set a packet behind the first server of a path."""
-    if "via" in run.packets.dtype.names:
-        _set_out(run, packet, path)
-    else:
-        packet["at"] = path + 1
-
-
-def next_stop(run: State, packet: Any, key: int, now: float) -> int:
-    """Server that a packet takes next, ~server if it is the last; it counts as taken."""
-    if "via" in run.packets.dtype.names:
-        return _next_stop(run, packet, key, now)
-    packet["at"] += 1
-    return int(nth(run.paths, packet["at"] - 1)["server"])
-
-
-@overload(set_out, jit_options=NO_WRAPPERS, strict=False)
-def _compiled_set_out(run: Any, packet: Any, path: Any) -> Any:  # noqa: ARG001 (types)
-    if "via" in packet.fields:
-        return _set_out
-
-    def follow(run: Any, packet: Any, path: Any) -> None:  # noqa: ARG001
-        packet["at"] = path + 1
-
-    return follow
-
-
-@overload(next_stop, jit_options=NO_WRAPPERS, strict=False)
-def _compiled_next_stop(run: Any, packet: Any, key: Any, now: Any) -> Any:  # noqa: ARG001 (types)
-    if "via" in packet.fields:
-        return _next_stop
-
-    def follow(run: Any, packet: Any, key: Any, now: Any) -> int:  # noqa: ARG001
-        at = packet["at"]
-        packet["at"] = at + 1
-        return int(nth(run.paths, at)["server"])
-
-    return follow
-
-
 def _set_out(run: State, packet: Any, path: int) -> None:
+    """Set a packet behind the first server of a path."""
     if run.loop["routing"] == FIXED:
         packet["at"] = path + 1
         return
@@ -85,6 +49,7 @@ def _set_out(run: State, packet: Any, path: int) -> None:
 
 
 def _next_stop(run: State, packet: Any, key: int, now: float) -> int:
+    """Server that a packet takes next, ~server if it is the last; it counts as taken."""
     stop = only_stop(run, packet)
     if stop == INNER:
         if run.loop["routing"] == ADAPTIVE:
@@ -96,6 +61,24 @@ def _next_stop(run: State, packet: Any, key: int, now: float) -> int:
     if stop >= 0:
         packet["at"] = nth(run.ways.links, stop)["end"]
     return int(stop)
+
+
+def _set_out_on_path(_run: State, packet: Any, path: int) -> None:
+    packet["at"] = path + 1
+
+
+def _next_on_path(run: State, packet: Any, _key: int, _now: float) -> int:
+    at = packet["at"]
+    packet["at"] = at + 1
+    return int(nth(run.paths, at)["server"])
+
+
+def _are_chosen(columns: Collection[str]) -> bool:
+    return "via" in columns
+
+
+set_out = by_columns(_are_chosen, _set_out, _set_out_on_path)
+next_stop = by_columns(_are_chosen, _next_stop, _next_on_path)
 
 
 @subroutine
@@ -127,27 +110,19 @@ def port_towards(run: State, at: int, goal: int) -> Any:
     return nth(run.ways.ports, nth(run.ways.places, at)["ports"] + port)
 
 
-def queue(run: State, link: int, now: float) -> float:
-    """Seconds until a link is idle; places behind it that are taken, if buffers are finite."""
-    known = _places if "buffer" in run.packets.dtype.names else _seconds
-    return float(known(run, link, now))
-
-
-@overload(queue, jit_options=NO_WRAPPERS, strict=False)
-def _compiled_queue(run: Any, link: Any, now: Any) -> Any:  # noqa: ARG001 (types)
-    if "buffer" in fields_of(run, "packets"):
-        return _places
-    return _seconds
-
-
 def _seconds(run: State, link: int, now: float) -> float:
+    """Seconds until a link is idle."""
     return float(max(0.0, nth(run.servers, link)["free"] - now))
 
 
 def _places(run: State, link: int, now: float) -> float:
+    """Places behind a link that are taken, as it knows."""
     settle(run, link, now)
     channels = run.loop["channels"]
     return float(run.loop["capacity"] - room_in(run, link, 0, channels))
+
+
+queue = by_columns(lambda columns: "buffer" in columns, _places, _seconds)
 
 
 @subroutine
@@ -262,3 +237,130 @@ def _leg(
             q += queue(run, port["link"], now)
         at = port["end"]
     return q, count, at, False
+
+
+@subroutine
+def request_output(run: State, packet: Any, now: float) -> int:
+    """Let a packet that comes to the head of its buffer ask; return one of the links."""
+    loop, key = run.loop, packet["key"]
+    stop = only_stop(run, packet)
+    packet["output"], packet["own"], packet["any"] = stop, -1, False
+    packet["first"], packet["count"] = 0, loop["channels"]
+    if stop != INNER:
+        return stop if stop >= 0 else ~stop
+    at, target = packet["at"], packet["target"]
+    if loop["routing"] > SPRAYING:
+        packet["output"] = port_towards(run, at, goal(run, packet, key, now))["link"]
+        packet["first"] = _class(run, packet) * loop["route_lanes"]
+        packet["count"] = loop["route_lanes"]
+        return int(packet["output"])
+    packet["first"], packet["count"] = loop["escapes"], loop["channels"] - loop["escapes"]
+    packet["own"] = port_towards(run, at, target)["link"]
+    if loop["routing"] == ADAPTIVE:
+        packet["any"] = True
+    else:
+        packet["output"] = any_minimal(run, at, target, key)["link"]
+    return int(packet["own"])
+
+
+@subroutine
+def _kind(run: State, at: int, node: int) -> int:
+    return int(nth(run.ways.classes, nth(run.ways.nodes, node)["row"] + at)["kind"])
+
+
+@subroutine
+def _class(run: State, packet: Any) -> int:
+    """Class of virtual channels of a packet on the link that it asks for."""
+    loop, at = run.loop, packet["at"]
+    if packet["via"] >= 0:
+        return int(loop["detour"] + _kind(run, at, packet["via"]))
+    undecided = loop["routing"] == PAR and not packet["decided"]
+    if undecided and not port_towards(run, at, packet["target"])["crosses"]:
+        return 0
+    return int(loop["direct"] + _kind(run, at, packet["target"]))
+
+
+@subroutine
+def list_of(run: State, place: int) -> int:
+    """Link in whose list buffers ask for another."""
+    if run.loop["routing"] == FIXED or place >= run.loop["links"]:
+        return place
+    return int(nth(run.ways.links, place)["list"])
+
+
+@subroutine
+def channel_for(run: State, packet: Any, place: int) -> int:
+    """Buffer behind a link that a packet would take, or -1."""
+    loop = run.loop
+    if place == packet["output"] or (
+        packet["any"]
+        and minimal(run, packet["at"], packet["target"], nth(run.ways.links, place)["end"])
+    ):
+        best = most_room(run, place, wide(packet["first"]), wide(packet["count"]))
+        if best >= 0:
+            return best
+    if place == packet["own"] and loop["escapes"] > 0:
+        kind = wide(_kind(run, packet["at"], packet["target"]))
+        return most_room(run, place, kind, 1)
+    return -1
+
+
+@subroutine
+def most_room(run: State, place: int, first: int, count: int) -> int:
+    """Of some buffers behind a link the one with most room, the first among equals; or -1."""
+    best = place * run.loop["channels"] + first
+    for other in range(best + 1, best + count):
+        if nth(run.limits.buffers, other)["credits"] > nth(run.limits.buffers, best)["credits"]:
+            best = other
+    return int(best) if nth(run.limits.buffers, best)["credits"] > 0 else -1
+
+
+@subroutine(forceinline=True)
+def preferred(run: State, packet: Any, now: float) -> int:
+    """Idle link with room that a packet asks for and would rather have, or -1."""
+    own, output = wide(packet["own"]), wide(packet["output"])
+    first, count = wide(packet["first"]), wide(packet["count"])
+    best, most = -1, 0
+    if not packet["any"]:
+        if _open(run, output, first, count, now):
+            best = output
+    else:
+        if _open(run, own, first, count, now):
+            best, most = own, room_in(run, own, first, count)
+        at = packet["at"]
+        for number in range(
+            nth(run.ways.places, at)["ports"], nth(run.ways.places, at + 1)["ports"]
+        ):
+            port = nth(run.ways.ports, number)
+            if minimal(run, at, packet["target"], port["end"]):
+                link = wide(port["link"])
+                able = _open(run, link, first, count, now)
+                room = room_in(run, link, first, count)
+                if room > most and able:
+                    best, most = link, room
+    if best >= 0 or run.loop["escapes"] == 0:
+        return int(best)
+    escape = wide(_kind(run, packet["at"], packet["target"]))
+    return int(own) if _open(run, own, escape, 1, now) else -1
+
+
+@subroutine(forceinline=True)
+def _open(run: State, link: int, first: int, count: int, now: float) -> bool:
+    """Whether a link is idle and some virtual channels behind it have room."""
+    settle(run, link, now)
+    return nth(run.limits.links, link)["serves"] < 0 and most_room(run, link, first, count) >= 0
+
+
+@subroutine(forceinline=True)
+def watch_ways(run: State, packet: Any, now: float) -> None:
+    """Let there be an event when a link that a packet asks for may take it."""
+    at = packet["at"]
+    settle(run, wide(packet["own"]), now)
+    watch_out(run, wide(packet["own"]))
+    if not packet["any"]:
+        watch_out(run, wide(packet["output"]))
+        return
+    for number in range(nth(run.ways.places, at)["ports"], nth(run.ways.places, at + 1)["ports"]):
+        port = nth(run.ways.ports, number)
+        if minimal(run, at, packet["target"], port["end"]):
+            watch_out(run, wide(port["link"]))

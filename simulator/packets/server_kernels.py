@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from numba.extending import overload
-
-from hopmap.compilation import NO_WRAPPERS, subroutine
+from hopmap.compilation import subroutine
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DELIVER, SENT
-from hopmap.simulator.row_pointers import fields_of, nth
+from hopmap.simulator.row_pointers import by_columns, nth
 from hopmap.simulator.task_kernels import (
     head_arrival,
     noticed,
@@ -176,46 +175,22 @@ def arrived(run: State, slot: int, at: float) -> None:
     push(run.heap, slot, at, key_of(run, DELIVER, message["number"], 0))
 
 
-def send_off(message: Any, packets: int) -> None:
-    """Note of how many packets a message is; count them, where they may pass one another."""
-    message["packets"] = packets
-    if "under_way" in message.dtype.names:
-        message["under_way"] = packets
+def _note(run: State, slot: int, packets: int) -> None:
+    """Note of how many packets a message is."""
+    nth(run.messages, slot)["packets"] = packets
 
 
-def came(run: State, slot: int, whole: int, at: float) -> None:
+def _note_and_count(run: State, slot: int, packets: int) -> None:
+    message = nth(run.messages, slot)
+    message["packets"] = message["under_way"] = packets
+
+
+def _came_in_order(run: State, slot: int, whole: int, at: float) -> None:
     """Let a packet end that reaches its target then; the last to come has the message delivered."""
-    if "under_way" in run.messages.dtype.names:
-        _came_of_many(run, slot, whole, at)
-    elif slot == whole:
+    if slot == whole:
         arrived(run, slot, at)
     else:
         free(run, slot)
-
-
-@overload(send_off, jit_options=NO_WRAPPERS, strict=False)
-def _compiled_send_off(message: Any, packets: Any) -> Any:  # noqa: ARG001 (types)
-    def note(message: Any, packets: Any) -> None:
-        message["packets"] = packets
-
-    def count(message: Any, packets: Any) -> None:
-        message["packets"] = message["under_way"] = packets
-
-    return count if "under_way" in message.fields else note
-
-
-@overload(came, jit_options=NO_WRAPPERS, strict=False)
-def _compiled_came(run: Any, slot: Any, whole: Any, at: Any) -> Any:  # noqa: ARG001 (types)
-    if "under_way" in fields_of(run, "messages"):
-        return _came_of_many
-
-    def in_order(run: Any, slot: Any, whole: Any, at: Any) -> None:
-        if slot == whole:
-            arrived(run, slot, at)
-        else:
-            free(run, slot)
-
-    return in_order
 
 
 def _came_of_many(run: State, slot: int, whole: int, at: float) -> None:
@@ -225,6 +200,14 @@ def _came_of_many(run: State, slot: int, whole: int, at: float) -> None:
         free(run, slot)
     if message["under_way"] == 0:
         arrived(run, whole, at)
+
+
+def _may_pass(columns: Collection[str]) -> bool:
+    return "under_way" in columns
+
+
+send_off = by_columns(_may_pass, _note_and_count, _note)
+came = by_columns(_may_pass, _came_of_many, _came_in_order)
 
 
 @subroutine

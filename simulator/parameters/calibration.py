@@ -133,13 +133,7 @@ class Fit:
 
 
 def calibrate(data: PingPong, name: str = "ping-pong") -> Fit:
-    """Fit the model's parameters to ping-pongs.
-
-    Parameters
-    ----------
-    name : str
-        The file, for messages.
-    """
+    """Fit the model's parameters to ping-pongs; errors begin with the name, that of the file."""
     _check(data, name)
     sizes = np.unique(data.size)
     count = len(data.size)

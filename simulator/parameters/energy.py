@@ -25,23 +25,15 @@ MEANS = {
 
 
 class Energy(NamedTuple):
-    """Joules of a run.
+    """Joules of a run."""
 
-    Attributes
-    ----------
-    transfer, static : mapping of str to float
-        By kind of link: what its bytes cost, and what it draws for as long as the run lasts.
-    compute, idle : float
-        What nodes draw while they compute, and while they do not.
-    delay_product : float
-        Total energy times makespan, in joule-seconds.
-    """
-
+    # transfer, static: by kind of link, what its bytes cost, and what it draws while the run lasts
     transfer: Mapping[str, float]
     static: Mapping[str, float]
+    # compute, idle: what nodes draw while they compute, and while they do not
     compute: float
     idle: float
-    delay_product: float
+    delay_product: float  # total energy times makespan, in joule-seconds
 
     @property
     def total(self) -> float:
@@ -72,15 +64,10 @@ def energy_of(
 ) -> Energy:
     """Add up the energy of a run.
 
-    Parameters
-    ----------
-    figures : mapping of str to float
-        `Parameters.energy`: "link.per_byte", "link.static" of all links, "link.KIND.per_byte", ...
-        of one kind, which wins; "node.compute", "node.idle". What is missing is 0.
-    node_of : ndarray(int64, shape=(ranks,))
-    link_bytes : ndarray(int64, shape=(links,))
-    compute : ndarray(float64, shape=(ranks,))
-        Seconds that each rank computes. Of n ranks on a node, each stands for an n-th of it.
+    Figures are `Parameters.energy`: "link.per_byte", "link.static" of all links,
+    "link.KIND.per_byte", ... of one kind, which wins; "node.compute", "node.idle". What is missing
+    is 0. `compute` is seconds that each rank computes, shape (ranks,): of n ranks on a node, each
+    stands for an n-th of it.
     """
 
     def figure(kind: str, quantity: str) -> float:

@@ -238,12 +238,7 @@ def key_of(name: str) -> Key:
 
 
 def parameters_from(settings: Mapping[str, Any]) -> Parameters:
-    """Build `Parameters` from dotted keys; what is not named keeps its default.
-
-    Parameters
-    ----------
-    settings : mapping of str to float, int or str
-        Keys that `key_of` knows, numbers in the unit given there.
+    """Build `Parameters` from dotted keys, in the unit of each; the others keep their defaults.
 
     Examples
     --------

@@ -39,12 +39,8 @@ class PingPongError(HopmapError, ValueError):
 def read_pingpong(path: str | Path, *, hops: int = 1, round_trip: bool = False) -> PingPong:
     """Read measurements, their format known by what is in the file.
 
-    Parameters
-    ----------
-    hops : int
-        Links between the two nodes, where the file has no such column; 0 within a node.
-    round_trip : bool
-        Whether times are of whole round trips.
+    `hops` are links between the two nodes, where the file has no such column; 0 within a node.
+    Times may be of whole round trips.
     """
     try:
         with Path(path).open("rb") as stream:

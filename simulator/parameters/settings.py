@@ -34,12 +34,9 @@ class SettingError(HopmapError, ValueError):
 def configure(topology: Topology, settings: Settings) -> tuple[Topology, Parameters]:
     """Apply settings to a topology's links and to the model, over what the topology itself says.
 
-    Parameters
-    ----------
-    settings : sequence of (str, str or float)
-        Keys of `KEYS`, "link.bandwidth", "link.latency", "link.KIND.bandwidth", ...,
-        "energy.link.KIND.static", ...; texts have units, numbers are in SI units. A link kind that
-        the topology does not have is left out.
+    Keys are those of `KEYS`, "link.bandwidth", "link.latency", "link.KIND.bandwidth", ...,
+    "energy.link.KIND.static", ...; texts have units, numbers are in SI units. A link kind that the
+    topology does not have is left out.
     """
     model: dict[str, Value] = dict(topology.parameters)
     # All links first, one kind afterwards: "link.bandwidth" must not undo "link.optical.bandwidth".

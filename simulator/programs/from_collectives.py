@@ -14,10 +14,18 @@ from hopmap.simulator.collectives.schedules import Schedule, Work
 from hopmap.simulator.collectives.volumes import Account, habits, read_accounts, volume
 from hopmap.traces import Collective, Folded, Kind, Trace
 
-from .agreement import Found, agreed, group_functions
-from .counted_pairs import OF_PAIRS, CountedPairs, are_made_up, check_received, counted_pairs
+from .collective_calls import (
+    OF_PAIRS,
+    CountedPairs,
+    Found,
+    agreed,
+    are_made_up,
+    check_received,
+    counted_pairs,
+    group_functions,
+)
 from .mpi_calls import SendMode
-from .operation_rows import REST, Carried, Rows, Worked, local_work
+from .operation_rows import REST, Carried, Rows, Worked, local_work, rows_of
 from .program import Op, Program, numbered, with_finishes
 
 _ENDS = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE, Kind.RMA_COLLECTIVE_END)
@@ -136,19 +144,11 @@ def collective_rows(
 def _background_rows(found: Found) -> Rows:
     """START and WAIT of the tasks of non-blocking collectives; a WAIT's target is its START."""
     which = np.flatnonzero(found.task >= 0)
-    count = len(which)
-    blank = np.full(2 * count, -1, dtype=np.int64)
-    return Rows(
-        event=np.concatenate((found.start[which], found.done[which])),
-        phase=np.full(2 * count, REST),
-        task=blank,
-        kind=np.repeat(np.array([Op.START, Op.WAIT], dtype=np.int64), count),
-        peer=blank,
-        tag=blank,
-        context=blank,
-        size=np.zeros(2 * count, dtype=np.int64),
-        target=np.concatenate((found.task[which], np.arange(count))),
-        mode=np.zeros(2 * count, dtype=np.uint8),
+    return rows_of(
+        np.concatenate((found.start[which], found.done[which])),
+        REST,
+        np.repeat([Op.START, Op.WAIT], len(which)),
+        target=np.concatenate((found.task[which], np.arange(len(which)))),
     )
 
 

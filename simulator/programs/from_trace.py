@@ -14,7 +14,7 @@ how long it took is left to the simulation. Time between calls is computation, b
 * Collectives become rounds of messages (`algorithms.py`): the k-th on a communicator at each
   member is one operation. Those that make, free or allocate handles (MPI_Init, MPI_Comm_split,
   MPI_Finalize, ...) synchronise like a barrier, of some members where only some call
-  (`agreement.py`). Communicators of one member move nothing.
+  (`collective_calls.py`). Communicators of one member move nothing.
 * A non-blocking collective is a task that starts at its request, goes on in the background, and
   is joined at its completion.
 * One-sided operations become messages that targets take no part in (`one_sided.py`).
@@ -33,7 +33,7 @@ import numpy as np
 from hopmap.arrays import Ints
 from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
 
-from .agreement import Found
+from .collective_calls import Found
 from .computation import computation, computed_beside, omissions_of
 from .from_collectives import collective_rows, find_collectives
 from .mpi_calls import Calls, calls_of
@@ -47,6 +47,7 @@ from .operation_rows import (
     assemble,
     loop_rows,
     message_rows,
+    rows_of,
 )
 from .program import Op, Program
 from .requests import (
@@ -63,10 +64,7 @@ BYTES_PER_EVENT = 130  # that lowering takes at its peak, measured on LU; the pr
 def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) -> Program:
     """Turn a trace into a program, and a folded trace into a program with loops.
 
-    Parameters
-    ----------
-    algorithms : mapping of str to str, optional
-        Algorithms of collectives, see `Parameters.algorithms`.
+    `algorithms` of collectives are those of `Parameters.algorithms`.
     """
     algorithms = dict(algorithms or {})
     if isinstance(trace, Folded):
@@ -168,20 +166,12 @@ def _beside_rows(
     renumbered = (
         _renumbered(rows, of) for rows, of in zip(made, (of_memory, of_collectives), strict=True)
     )
-    blank = np.full(2 * len(which), -1, dtype=np.int64)
-    rows = Rows(
-        event=np.concatenate((calls.first[which], calls.last[which])),
-        phase=np.repeat([POST_RECEIVES, REST], len(which)),
-        task=blank,
-        kind=np.repeat([int(Op.START), int(Op.WAIT)], len(which)),
-        peer=blank,
-        tag=blank,
-        context=blank,
-        size=np.zeros_like(blank),
-        target=np.concatenate(
-            (number[len(others) : len(others) + len(rank)], np.arange(len(which)))
-        ),
-        mode=np.zeros(len(blank), dtype=np.uint8),
+    begun = number[len(others) : len(others) + len(rank)]
+    rows = rows_of(
+        np.concatenate((calls.first[which], calls.last[which])),
+        np.repeat([POST_RECEIVES, REST], len(which)),
+        np.repeat([Op.START, Op.WAIT], len(which)),
+        target=np.concatenate((begun, np.arange(len(which)))),
     )
     return rows, tuple(renumbered), background  # type: ignore[return-value]
 

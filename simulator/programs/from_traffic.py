@@ -2,16 +2,26 @@
 
 In bulk-synchronous rounds: in each, a rank posts the receives of the round, then its sends, and
 waits for all of them. One round is everything at once.
+
+Or as background of others: nodes that send messages at a rate, whatever becomes of them. An open
+loop, as networks are loaded in Dally and Towles, Principles and Practices of Interconnection
+Networks, 2004, 23.1: what is sent does not depend on how fast it gets through. Messages set out at
+the moments of a Poisson process; nobody receives them, and no rank waits. Such a load has no end of
+its own, so that it is made for a time; for a longer time it begins with the same messages.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from hopmap.arrays import Floats, Ints
 from hopmap.errors import choice
 from hopmap.simulator.parameters.keys import ParameterError
-from hopmap.traces import TraceError, Traffic
+from hopmap.simulator.parameters.parameters import Parameters
+from hopmap.traces import TraceError, Traffic, require_memory
+from hopmap.traces.patterns.synthetic import PATTERNS, synthetic_traffic
 
+from .mpi_calls import SendMode
 from .program import Op, Program, with_finishes
 
 MODES = ("rounds", "at_once")
@@ -21,16 +31,11 @@ MOST_MESSAGES = 4_000_000  # each takes some 500 bytes while the program is made
 def program_of_traffic(
     traffic: Traffic, mode: str = "rounds", rounds: int | None = None, name: str = "traffic"
 ) -> Program:
-    """Turn traffic into a program that sends exactly it.
+    """Turn traffic into a program that sends exactly it, in rounds or all at once.
 
-    Parameters
-    ----------
-    mode : {"rounds", "at_once"}
-        Bulk-synchronous rounds, or all messages in one.
-    rounds : int, optional
-        Number of rounds; as many as the messages of the pair that has most, when left out, so that
-        no pair has two messages in a round. A pair's messages are spread evenly over the rounds,
-        and its bytes over its messages: sizes differ by one byte at most.
+    There are as many rounds as messages of the pair that has most, when left out, so that no pair
+    has two messages in a round. A pair's messages are spread evenly over the rounds, and its bytes
+    over its messages: sizes differ by one byte at most.
 
     Examples
     --------
@@ -83,3 +88,100 @@ def program_of_traffic(
     }
     sorted_columns = {column: values[order] for column, values in columns.items()}
     return with_finishes(name, traffic.ranks, rank[order], sorted_columns)
+
+
+UNIFORM, INCAST = "uniform", "incast"
+BYTES_PER_MESSAGE = 200  # of its rows and of an engine's
+
+
+def background(
+    pattern: str,
+    ranks: int,
+    *,
+    rate: float,
+    size: int,
+    seconds: float,
+    seed: int = 0,
+    parameters: Parameters | None = None,
+) -> Program:
+    """Return the traffic of as many ranks, which stand on a node each.
+
+    The pattern is "uniform", every message to any other rank; "incast", all but the first to the
+    first; or one of `PATTERNS` on a line of the ranks. A rank sends so many bytes/s in the mean, in
+    messages of so many bytes, which set out until then. By overheads and the scale of computation
+    of the parameters the rate is kept.
+    """
+    parameters = parameters or Parameters()
+    said = f"background {pattern}"
+    if pattern not in BACKGROUNDS:
+        raise ParameterError(choice("unknown background", pattern, BACKGROUNDS))
+    if ranks < 2:
+        raise ParameterError(f"{said}: {ranks} nodes for it: expected at least 2")
+    if not (rate > 0 and size >= 1):
+        raise ParameterError(
+            f"{said}: {rate:g} bytes/s in messages of {size} bytes: expected more than 0 of both"
+        )
+    busy = parameters.overhead_send
+    if size < parameters.eager_limit:
+        busy += size * parameters.overhead_per_byte
+    if size / rate <= busy:
+        raise ParameterError(
+            f"{said}: {rate:g} bytes/s a node in messages of {size} bytes, each {busy:g} s of "
+            f"overhead: expected less than {size / busy:g} bytes/s, or larger messages"
+        )
+    if parameters.compute_scale <= 0:
+        raise ParameterError(f"{said}: compute.scale 0: expected more, it waits between messages")
+    require_memory(
+        int(BYTES_PER_MESSAGE * ranks * seconds * rate / size),
+        f"{said}: {seconds:g} s of it",
+        "expected a shorter time, a lower rate or larger messages",
+    )
+    target = np.zeros(ranks, dtype=np.int64)
+    if pattern not in (UNIFORM, INCAST):
+        pairs = synthetic_traffic(pattern, (ranks,))
+        target[pairs.src] = pairs.dst
+    parts: list[tuple[Floats, Ints]] = []
+    for rank in range(ranks):
+        sends = pattern == UNIFORM or target[rank] != rank
+        sent = _moments(size / rate, seconds if sends else 0.0, seed, rank)
+        to = np.full(len(sent), target[rank])
+        if pattern == UNIFORM:
+            others = np.random.default_rng([seed, rank, 1]).integers(ranks - 1, size=len(sent))
+            to = others + (others >= rank)
+        parts.append((_pauses(sent, busy) / parameters.compute_scale, to))
+    return _program(f"{pattern} background", parts, size)
+
+
+BACKGROUNDS = (UNIFORM, INCAST, *(name for name in PATTERNS if name != UNIFORM))
+
+
+def _moments(mean: float, seconds: float, seed: int, rank: int) -> Floats:
+    """Draw when a rank's messages set out."""
+    number = int(seconds / mean) + 16
+    while True:
+        gaps = np.random.default_rng([seed, rank, 0]).exponential(mean, size=number)
+        sent = np.cumsum(gaps)
+        if sent[-1] > seconds:
+            return sent[sent <= seconds]
+        number *= 2
+
+
+def _pauses(sent: Floats, busy: float) -> Floats:
+    """Return what a rank computes before each send, which then keeps it busy for so long."""
+    behind = np.arange(len(sent)) * busy
+    at = np.maximum.accumulate(sent - behind) + behind if len(sent) else sent
+    return np.diff(at, prepend=-busy) - busy
+
+
+def _program(name: str, parts: list[tuple[Floats, Ints]], size: int) -> Program:
+    rank = np.repeat(np.arange(len(parts)), [len(to) for _, to in parts])
+    columns = {
+        "kind": Op.ISEND,
+        "compute": np.maximum(np.concatenate([pauses for pauses, _ in parts]), 0.0),
+        "peer": np.concatenate([to for _, to in parts]),
+        "tag": 0,
+        "context": 0,
+        "size": size,
+        "mode": SendMode.READY,
+    }
+    return with_finishes(name, len(parts), rank, columns)

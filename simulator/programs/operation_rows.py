@@ -48,10 +48,21 @@ class Rows(NamedTuple):
     mode: NDArray[np.uint8]
 
 
-class Worked(NamedTuple):
-    """What is copied, reduced, prepared and allocated before rows, or behind them.
+def rows_of(event: Ints, phase: Any, kind: Any, **columns: Any) -> Rows:
+    """Make rows from columns, or one value for all rows; -1, or 0 bytes, of what is left out."""
+    given: dict[str, Any] = dict.fromkeys(Rows._fields, -1)
+    given |= {"size": 0, "mode": SendMode.STANDARD, "event": event, "phase": phase}
+    given |= {"kind": kind} | columns
+    wide = {
+        key: np.broadcast_to(np.asarray(values, dtype=np.int64), len(event)).copy()
+        for key, values in given.items()
+    }
+    return Rows(**wide | {"mode": wide["mode"].astype(np.uint8)})  # type: ignore[arg-type]
 
-    Rows may occur again.
+
+class Worked(NamedTuple):
+    """What is copied, reduced, prepared and allocated before rows, which may occur again.
+
     What has nothing to come stands behind the last row of its member.
     """
 
@@ -83,16 +94,8 @@ def message_rows(
 ) -> Rows:
     """Operations of the point-to-point calls.
 
-    Parameters
-    ----------
-    events : ndarray(int64, shape=(records,))
-        Events that are not brackets.
-    kind : ndarray(uint8, shape=(records,))
-        `Kind` of each.
-    partner : ndarray(int64, shape=(records,))
-        As `pair_requests` has it.
-    gone : ndarray(bool, shape=(records,))
-        Starts of requests that were cancelled.
+    Columns have shape (records,): `events` that are not brackets, and the `Kind` of each; `partner`
+    and `gone` are those of `pair_requests`.
     """
     call = calls.of_event[events]
     acts = _ACTS[kind] & ~((ROLE[kind] > 0) & (partner < 0) & (kind != Kind.ISEND)) & ~gone
@@ -121,46 +124,27 @@ def message_rows(
     waits = np.flatnonzero(
         acts & ((blocking & ~alone) | (kind == Kind.ISEND_COMPLETE) | (kind == Kind.IRECV))
     )
-    target = index[np.where(blocking[waits], waits, partner[waits])]
-    blank = np.full(len(waits), -1, dtype=np.int64)
-    mode = np.zeros(len(posts) + len(waits), dtype=np.uint8)
+    mode = np.zeros(len(posts), dtype=np.uint8)
     sends = np.flatnonzero(~receives)
     mode[sends] = modes_of(trace, events[posts[sends]])
-    return Rows(
-        event=np.concatenate((events[posts], events[waits])),
-        phase=np.concatenate(
-            (
-                np.where(solo, REST, np.where(receives, POST_RECEIVES, POST_SENDS)),
-                np.full(len(waits), REST),
-            )
-        ),
-        task=np.full(len(posts) + len(waits), -1, dtype=np.int64),
-        kind=np.concatenate((_POST[post] - np.where(solo, 1, 0), np.full(len(waits), Op.WAIT))),
-        peer=np.concatenate((peer, blank)),
-        tag=np.concatenate((trace.records.tag[record], blank)),
-        context=np.concatenate((trace.records.comm[record], blank)),
-        size=np.concatenate((trace.records.size[record], np.zeros_like(blank))),
-        target=np.concatenate((np.full(len(posts), -1, dtype=np.int64), target)),
+    posted = rows_of(
+        events[posts],
+        np.where(solo, REST, np.where(receives, POST_RECEIVES, POST_SENDS)),
+        _POST[post] - solo,
+        peer=peer,
+        tag=trace.records.tag[record],
+        context=trace.records.comm[record],
+        size=trace.records.size[record],
         mode=mode,
     )
+    target = index[np.where(blocking[waits], waits, partner[waits])]
+    parts = [posted, rows_of(events[waits], REST, Op.WAIT, target=target)]
+    return Rows(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def loop_rows(folded: Folded) -> Rows:
     """REPEATs; where their bodies begin is known when all rows are in place."""
-    count = len(folded.end)
-    blank = np.full(count, -1, dtype=np.int64)
-    return Rows(
-        event=folded.end - 1,
-        phase=np.full(count, AGAIN),
-        task=blank,
-        kind=np.full(count, int(Op.REPEAT)),
-        peer=blank,
-        tag=blank,
-        context=blank,
-        size=folded.times,
-        target=blank,
-        mode=np.zeros(count, dtype=np.uint8),
-    )
+    return rows_of(folded.end - 1, AGAIN, Op.REPEAT, size=folded.times)
 
 
 class Background(NamedTuple):
@@ -252,13 +236,7 @@ def _next_call(calls: Calls, events: Ints) -> Ints:
 
 
 def local_work(worked: Worked, place: Ints) -> LocalWork:
-    """Add up what is done before each row, when all rows are in their places.
-
-    Parameters
-    ----------
-    place : ndarray(int64)
-        Row of the program of each row that `worked` counts.
-    """
+    """Add up what is done before each row, when all that `worked` counts are in their places."""
     before, of = np.unique(place[worked.row] + worked.behind, return_inverse=True)
     sums = (np.bincount(of, each, len(before)).astype(np.int64) for each in worked[2:])
     return LocalWork(before, *sums)

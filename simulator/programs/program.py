@@ -79,23 +79,13 @@ class LocalWork(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One of several programs that run side by side, see `jobs/merge_programs.py`.
-
-    Attributes
-    ----------
-    first, ranks : int
-        Its ranks are `first` and those behind it.
-    start : float
-        When they begin, in seconds.
-    background : bool
-        Whether it is traffic that others send, whose end nobody waits for.
-    """
+    """One of several programs that run side by side, see `jobs/merge_programs.py`."""
 
     name: str
-    first: int
+    first: int  # its ranks are this one and those behind it
     ranks: int
-    start: float = 0.0
-    background: bool = False
+    start: float = 0.0  # when they begin, in seconds
+    background: bool = False  # whether it is traffic that others send, whose end nobody waits for
 
 
 def no_work() -> LocalWork:
@@ -371,12 +361,9 @@ _WORDS = {"recv": (Op.RECV, SendMode.STANDARD), "irecv": (Op.IRECV, SendMode.STA
 def program_of(name: str, tasks: Sequence[Sequence[tuple[Any, ...]]]) -> Program:
     """Write a program by hand, one list of operations per rank.
 
-    Parameters
-    ----------
-    tasks : sequence of sequence of tuple
-        ``("compute", seconds)``, ``("send" | "isend" | "recv" | "irecv", peer, bytes[, tag])``,
-        "bsend", "issend", ... likewise in other modes, ``("wait", k)``, k being the place in the
-        same list of the operation to wait for, or ``("repeat", times, operations)``.
+    They are ``("compute", seconds)``, ``("send" | "isend" | "recv" | "irecv", peer, bytes[,
+    tag])``, "bsend", "issend", ... likewise in other modes, ``("wait", k)``, k being the place in
+    the same list of the operation to wait for, or ``("repeat", times, operations)``.
 
     Examples
     --------

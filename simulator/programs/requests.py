@@ -39,12 +39,8 @@ def ranks_of(trace: Trace, events: Ints) -> Ints:
 def pair_requests(trace: Trace, events: Ints, kind: NDArray[np.uint8]) -> tuple[Ints, Bools]:
     """Pair the start of each request with its end.
 
-    Returns
-    -------
-    partner : ndarray(int64, shape=(records,))
-        Of a start, the place in `events` of its completion; of a completion, of its start.
-    gone : ndarray(bool, shape=(records,))
-        Starts of requests that were cancelled.
+    Returns `partner`, of a start the place in `events` of its completion, and of a completion of
+    its start; and `gone`, starts of requests that were cancelled. Both have shape (records,).
     """
     partner = np.full(len(events), -1, dtype=np.int64)
     role = ROLE[kind]
@@ -101,23 +97,9 @@ def with_freed_receives(
     their other receives is posted between these, it does not matter which one took which message.
     What a matched probe found is known (`with_matched_probes`).
 
-    Parameters
-    ----------
-    events, rank : ndarray(int64, shape=(records,))
-        Events that are not brackets, and their ranks.
-    freed : ndarray(int64)
-        Places in `events` of the receives that were never completed.
-    partner : ndarray(int64, shape=(records,))
-        As `pair_requests` has it.
-    gone : ndarray(bool, shape=(records,))
-        Starts of requests that were cancelled.
-
-    Returns
-    -------
-    trace : Trace
-        With partner, tag, communicator and size in the records of the receives that were found.
-    found : ndarray(int64)
-        Which of `freed` these are.
+    `events` are those that are not brackets, `rank` is theirs, and `freed` are the places there of
+    the receives that were never completed; for `partner` and `gone` see `pair_requests`. Returns
+    the trace with what was found in the records of these receives, and which of `freed` they are.
     """
     if not freed.size:
         return trace, freed

@@ -134,16 +134,11 @@ def ordered(graph: Graph, works: Bools) -> tuple[Ints, int]:
 
 @njit
 def tasks_of(graph: Graph, order: Ints, division: Division) -> Ints:
-    """Put every operation into a task of its rank, and say how each edge is kept.
+    """Put every operation into a task of its rank, say how edges are kept; count each rank's tasks.
 
     An operation goes on with a task if that delays nothing: it waits, perhaps through others, for
     all that the task has waited for so far. So does what depends on an operation that stands
     there since the task last waited or computed (`now`). Else it begins a task of its own.
-
-    Returns
-    -------
-    ndarray(int64, shape=(ranks,))
-        Tasks of each rank.
     """
     offsets, kind, size = graph.offsets, graph.kind, graph.size
     before, begun, first, edges = graph.before, graph.begun, graph.first, graph.edges

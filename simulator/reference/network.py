@@ -121,17 +121,11 @@ class NodeQueue(Buffer):
 
 
 class Network:
-    """Servers, and the paths over them.
+    """Servers, and the paths over them, of packets of one type.
 
     `deliver` is called with each event of a message, `sent` with a message of which it is known
-    when its last byte will have left the first server.
-
-    Attributes
-    ----------
-    controls : int
-        Requests and grants sent so far.
-    packet : type
-        Of its packets.
+    when its last byte will have left the first server. Requests and grants sent so far are
+    `controls`.
     """
 
     packet: type[Packet] = Packet

@@ -25,13 +25,7 @@ EJECTION = -1  # where a link is asked for
 
 
 class Router:
-    """Finds the way of packets.
-
-    Parameters
-    ----------
-    queue : callable
-        How much stands before a link, 0 if it is idle.
-    """
+    """Finds the way of packets; `queue` says how much stands before a link, 0 if it is idle."""
 
     def __init__(self, routes: Routes, seed: int, queue: Callable[[int], float]) -> None:
         hops = routes.hops
@@ -151,16 +145,9 @@ class Router:
 
 
 class BufferedWays:
-    """Finds the way of packets among the links of a network of finite buffers.
+    """Finds the way of packets among the links, by server, of a network of finite buffers.
 
-    Parameters
-    ----------
-    links : list of Link
-        By server.
-    most : int
-        Virtual channels of a link.
-    ejection : int
-        First ejection link.
+    Each has `most` virtual channels; `ejection` is the first ejection link.
     """
 
     def __init__(

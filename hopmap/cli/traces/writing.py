@@ -239,7 +239,7 @@ def _rate(benchmark: str, options: Options, archive: bool) -> tuple[float, dict[
             return parse_quantity(flops, "flop/s"), {}
         except UnitError as error:
             raise typer.BadParameter(f"--flops {error}") from None
-    from hopmap.simulator.programs.nas_rate import fit_rate
+    from hopmap.simulator.programs.computation import fit_rate
     from hopmap.traces.sources import open_source
 
     assert rate_from is not None

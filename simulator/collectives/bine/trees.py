@@ -50,16 +50,10 @@ class BineTree(NamedTuple):
 
 
 def ways(members: int, dims: tuple[int, ...] = (), port: int = 0, doubling: bool = False) -> Ways:
-    """Return everybody's partners.
+    """Return everybody's partners, of recursive doubling if asked for.
 
-    Parameters
-    ----------
-    dims : tuple of int
-        Lengths of the torus, of whose coordinates the last changes first; one ring if left out.
-    port : int
-        Which part of a buffer that is cut for several ports.
-    doubling : bool
-        Whether partners are those of recursive doubling.
+    `dims` are the lengths of the torus, of whose coordinates the last changes first; one ring if
+    left out. The port says which part of a buffer that is cut for several ports.
     """
     shape = dims or (members,)
     suits = members == np.prod(shape) and all(size & (size - 1) == 0 for size in shape)
@@ -94,13 +88,7 @@ def _is_mirrored(port: int, dimensions: int) -> bool:
 
 
 def tree_from(root: int, way: Ways, nearest_first: bool) -> BineTree:
-    """Let everyone who is reached tell its partner of each step.
-
-    Parameters
-    ----------
-    nearest_first : bool
-        Whether the steps are taken as in `way`; else the farthest partner comes first.
-    """
+    """Let everyone who is reached tell its partner of each step, in either order."""
     steps, members = way.peer.shape
     parent, reached = np.full(members, -1), np.full(members, -1)
     place = np.zeros(members, dtype=np.int64)

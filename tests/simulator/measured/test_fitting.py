@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopmap.simulator.measured.fitting import Model, fit
+from hopmap.simulator.measured.calibration import Model, fit
 
 SIZE = np.tile(2.0 ** np.arange(4, 24, 2), 4)
 ROUNDS = np.repeat([1.0, 2.0, 3.0, 6.0], 10)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hopmap.simulator.programs.nas_rate import fit_rate
+from hopmap.simulator.programs.computation import fit_rate
 from hopmap.traces import TraceError, nas_trace
 
 
