@@ -5,14 +5,14 @@ from .engines import ENGINES as ENGINES
 from .engines import Engine as Engine
 from .explain.bounds import Bound as Bound
 from .explain.bounds import lower_bounds as lower_bounds
-from .explain.critical_path import Composition as Composition
 from .explain.critical_path import CriticalPath as CriticalPath
 from .explain.critical_path import Segment as Segment
-from .explain.critical_path import composition as composition
 from .explain.critical_path import critical_path as critical_path
 from .explain.explain import Bottleneck as Bottleneck
+from .explain.explain import Composition as Composition
 from .explain.explain import Explanation as Explanation
 from .explain.explain import bottlenecks as bottlenecks
+from .explain.explain import composition as composition
 from .explain.explain import explain as explain
 from .explain.makespan_bound import MakespanBound as MakespanBound
 from .explain.sensitivity import Doubling as Doubling

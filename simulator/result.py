@@ -11,6 +11,7 @@ from hopmap.arrays import Floats, Ints, Ints32
 from hopmap.notebook import Shown
 from hopmap.simulator.parameters.energy import Energy
 from hopmap.topologies import Mapping, Topology
+from hopmap.traces import TraceError
 from hopmap.traces.omissions import LeftOut
 from hopmap.units import show_seconds
 
@@ -238,3 +239,14 @@ class Result(Shown):
             "algorithms": {} if self.program is None else self.program.chosen,
             "link_kinds": [kind.to_dict() for kind in kinds],
         }
+
+
+def recorded(program: Program, result: Result) -> Operations:
+    """Return the operations of a run of a program, which were asked for."""
+    if result.operations is None or result.message_times is None:
+        raise TraceError(
+            f"{program.name}: no timeline: expected simulate(record=Record(operations=True))"
+        )
+    if len(result.operations.row) != int(program.iterations().sum()):
+        raise TraceError(f"{program.name}: a timeline of another program")
+    return result.operations

@@ -24,6 +24,7 @@ from .schedules import (
     Schedule,
     cut,
     edges,
+    folded,
     masks,
     one_after_another,
     renumbered,
@@ -31,16 +32,6 @@ from .schedules import (
     together,
     work,
 )
-
-
-def folded(members: int, whole: int) -> tuple[Schedule, Ints]:
-    """Fold members 0, 2, 4, ... into 1, 3, 5, ... until a power of two is left; return who is."""
-    extra = members - (1 << (members.bit_length() - 1))
-    even, size = np.arange(0, 2 * extra, 2), np.full(extra, whole)
-    active = np.concatenate((even + 1, np.arange(2 * extra, members)))
-    return schedule(
-        [(even, even + 1, size)] if extra else [], reduced=[(0, even + 1, size)]
-    ), active
 
 
 def halves(blocks: Ints) -> list[tuple[int, Ints, Ints]]:

@@ -165,6 +165,16 @@ def turned(given: Schedule, members: int, root: int) -> Schedule:
     return renumbered(given, (np.arange(members) + root) % members)
 
 
+def folded(members: int, whole: int) -> tuple[Schedule, Ints]:
+    """Fold members 0, 2, 4, ... into 1, 3, 5, ... until a power of two is left; return who is."""
+    extra = members - (1 << (members.bit_length() - 1))
+    even, size = np.arange(0, 2 * extra, 2), np.full(extra, whole)
+    active = np.concatenate((even + 1, np.arange(2 * extra, members)))
+    return schedule(
+        [(even, even + 1, size)] if extra else [], reduced=[(0, even + 1, size)]
+    ), active
+
+
 def expect(suits: bool, name: str, members: int, expected: str) -> None:
     """Raise `AlgorithmError` if an algorithm is not for so many members."""
     if not suits:

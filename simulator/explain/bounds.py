@@ -68,21 +68,11 @@ def lower_bounds(
     *,
     parameters: Parameters | None = None,
 ) -> Mapping[str, Bound]:
-    """Lower bounds of the makespan by what sets them; those of 0 s are left out.
+    """Lower bounds of the makespan by what sets them, largest first; those of 0 s are left out.
 
-    Parameters
-    ----------
-    node_of : array_like of int, shape (ranks,)
-        Node of each rank.
-    parameters : Parameters, optional
-        As for `simulate`.
-
-    Returns
-    -------
-    mapping of str to Bound
-        "rank": the longest computation and overheads of a rank; "link", "injection", "ejection",
-        "memory": the most bytes / bandwidth of such a server; "end point": the longest that a
-        rank's end point needs for the rank's messages. Largest first.
+    "rank": the longest computation and overheads of a rank; "link", "injection", "ejection",
+    "memory": the most bytes / bandwidth of such a server; "end point": the longest that a rank's
+    end point needs for the rank's messages.
     """
     nodes = check_mapping(node_of, topology, program.ranks)
     return bounds_of(plan_run(program, topology, nodes, parameters or Parameters()), topology)

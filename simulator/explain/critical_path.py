@@ -7,30 +7,280 @@ servers and at LogGP's end points, and, where buffers are finite, waiting for ro
 Segments follow one another to the last bit, and add up to the makespan.
 
 One replay says when operations ran and messages arrived, a second one, of which the hops of the
-messages on the path are kept, where those spent their time. Runs are deterministic.
+messages on the path are kept, where those spent their time. Runs are deterministic. Compiled walks
+go back through operations and messages, and through hops; both write segments, latest first, each
+of which begins where the next one ends.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Floats, Ints, Ints8, Ints32, Table
-from hopmap.simulator.explain import critical_path_kernels as kernels
+from hopmap.compilation import njit, subroutine
+from hopmap.simulator.model import ACKNOWLEDGEMENT, DATA, GRANT, REQUEST
 from hopmap.simulator.noise import expect_no_noise
 from hopmap.simulator.packets.compiled_engine import watch
 from hopmap.simulator.parameters.keys import ParameterError, expect_fixed_routes
-from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.mpi_calls import SendMode
-from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.programs.program import Op
 from hopmap.simulator.result import Result
-from hopmap.simulator.run_plan import RunPlan, ServerName, plan_run, server_kinds, server_name
-from hopmap.topologies import Topology, check_mapping
+from hopmap.simulator.run_plan import RunPlan
 
-from .critical_path_kernels import Replayed
+SEND, ISEND, START = int(Op.SEND), int(Op.ISEND), int(Op.START)
+RECV, IRECV = int(Op.RECV), int(Op.IRECV)
+
+
+class Segment(IntEnum):
+    """What a stretch of the critical path is."""
+
+    COMPUTE = 0
+    SEND_OVERHEAD = 1
+    RECV_OVERHEAD = 2
+    END_POINT = 3  # LogGP's: own bytes, and messages of the rank before
+    SERIALIZATION = 6  # a server takes bytes / bandwidth
+    LATENCY = 7
+    QUEUE = 8  # packets of other messages are served first
+    ROOM = 9  # the link is idle, but there is no room behind it, or others are in front
+    JOB_START = 10  # the rank's job has not begun
+
+
+COMPUTE, SEND_OVERHEAD, RECV_OVERHEAD, END_POINT = map(int, list(Segment)[:4])
+SERIALIZATION, LATENCY, QUEUE, ROOM, JOB_START = map(int, list(Segment)[4:])
+# A TRANSIT is a message or control message on its way, a DISPATCH the part of it up to the first
+# server's end; the walk through hops divides both into serialization, latency, queue and room.
+TRANSIT, DISPATCH = 4, 5
+
+# Where the walk stands: an operation is over, or has begun what it does; data have left.
+ENDED, POSTED, DEPARTED = 0, 1, 2
+# The same of a packet at a server: it has been served, is about to be, arrives.
+SERVED, SERVICE, ARRIVAL = 0, 1, 2
+
+
+class Replayed(NamedTuple):
+    """Columns of `Operations`, of `MessageTimes`, and what belongs to what."""
+
+    kind: NDArray[np.uint8]  # shape (entries,): `Op` of each entry
+    begin: Floats
+    ready: Floats
+    woken: Floats
+    end: Floats
+    # task, ready, woken, begin, end, awaited, message: of `Operations`
+    task: Ints
+    awaited: Ints
+    message: Ints
+    joins: Ints  # shape (entries,): task that a START begins
+    # sent, requested, granted, departed, delivered: shape (messages,): of `MessageTimes`
+    sent: Floats
+    requested: Floats
+    granted: Floats
+    departed: Floats
+    delivered: Floats
+    # shape (messages,): whether an acknowledgement completes the send
+    acknowledged: Bools
+    # send, receive: shape (messages,): entries that send and receive each message, -1 if none
+    send: Ints
+    receive: Ints
+    # begun_by, last: shape (tasks,): START of each task, -1 of a rank's own; and its last entry
+    begun_by: Ints
+    last: Ints
+
+
+@njit
+def walk_operations(run: Replayed, at: int, segments: Any) -> int:
+    """Walk back from the end of entry `at` to the beginning of the run; count the segments.
+
+    Segments (SEGMENT) are filled as far as the table is long; given none, the call counts.
+    """
+    count = 0
+    stage, message = ENDED, -1
+    while True:
+        if stage == ENDED:
+            woken = run.woken[at]
+            awaits = not np.isnan(woken)
+            begin, end = run.ready[at], run.end[at]
+            own = run.message[at]
+            if awaits:
+                begin = woken
+            elif run.kind[at] in (SEND, ISEND):
+                begin = run.sent[own]
+            task = run.task[at]
+            count = _segment(segments, count, RECV_OVERHEAD, begin, end, task, -1, DATA)
+            if not awaits:
+                stage = POSTED
+                continue
+            cause = run.awaited[at]
+            if run.kind[cause] == START:
+                at = run.last[run.joins[cause]]
+                continue
+            message = run.message[cause]
+            takes = run.kind[cause] in (RECV, IRECV)
+            kind = TRANSIT if takes else DISPATCH
+            begin = run.departed[message]
+            if not takes and run.acknowledged[message]:
+                # The later of message and receive is what the acknowledgement followed.
+                receive, delivered = run.receive[message], run.delivered[message]
+                posted = run.ready[receive]
+                answered = max(delivered, posted)
+                count = _segment(
+                    segments, count, TRANSIT, answered, woken, -1, message, ACKNOWLEDGEMENT
+                )
+                if posted > delivered:
+                    at, stage = receive, POSTED
+                    continue
+                kind, woken = TRANSIT, delivered
+            count = _segment(segments, count, kind, begin, woken, -1, message, DATA)
+            stage = DEPARTED
+        elif stage == DEPARTED:
+            at = run.send[message]
+            stage = POSTED
+            begin, end = run.sent[message], run.departed[message]
+            eager = np.isnan(run.granted[message])
+            if not eager:
+                begin = run.granted[message]
+            task = run.task[at]
+            count = _segment(segments, count, END_POINT, begin, end, task, message, DATA)
+            if eager:
+                continue
+            # The later of request and receive is what the grant followed.
+            receive, requested = run.receive[message], run.requested[message]
+            posted = run.ready[receive]
+            answered = max(requested, posted)
+            count = _segment(segments, count, TRANSIT, answered, begin, -1, message, GRANT)
+            if posted > requested:
+                at = receive
+                continue
+            count = _segment(
+                segments, count, TRANSIT, run.sent[message], requested, -1, message, REQUEST
+            )
+        else:
+            begin, end = run.begin[at], run.ready[at]
+            task = run.task[at]
+            if run.kind[at] in (SEND, ISEND):
+                sent = run.sent[run.message[at]]
+                count = _segment(segments, count, SEND_OVERHEAD, end, sent, task, -1, DATA)
+            count = _segment(segments, count, COMPUTE, begin, end, task, -1, DATA)
+            stage = ENDED
+            if at > 0 and run.task[at - 1] == task:
+                at -= 1
+            elif run.begun_by[task] >= 0:
+                at = run.begun_by[task]
+            else:
+                return _segment(segments, count, JOB_START, 0.0, begin, -1, -1, DATA)
+
+
+@subroutine
+def _segment(
+    segments: Any,
+    count: int,
+    kind: int,
+    begin: float,
+    end: float,
+    task: int,
+    message: int,
+    cargo: int,
+) -> int:
+    """Note a segment, if it takes any time; return how many there are."""
+    if end <= begin:
+        return count
+    if count < len(segments):
+        segment = segments[count]
+        segment["kind"] = kind
+        segment["begin"] = begin
+        segment["end"] = end
+        segment["task"] = task
+        segment["message"] = message
+        segment["cargo"] = cargo
+        segment["server"] = -1
+        segment["behind"] = -1
+    return count + 1
+
+
+@njit
+def walk_hops(
+    coarse: Any,
+    hops: Any,
+    late: Bools,
+    first: Ints,
+    length: Ints,
+    packets: Ints,
+    cut_through: bool,
+    limited: bool,
+    segments: Any,
+) -> int:
+    """Divide every TRANSIT and DISPATCH of `walk_operations`; copy the other segments; count.
+
+    `hops` (HOP) come by message, cargo, packet and hop; `late`, shape (hops,), says whether the end
+    of one is that of the packet's tail, behind a slower server. `first`, `length` and `packets`,
+    shape (coarse,), are of each segment that is divided: where its hops begin, servers on its path,
+    its packets. If buffers are limited a server may be idle for want of room behind it, and packets
+    of a message may pass one another.
+    """
+    count = 0
+    for k in range(len(coarse)):
+        whole = coarse[k]
+        if whole["kind"] not in (TRANSIT, DISPATCH):
+            if count < len(segments):
+                segments[count] = whole
+            count += 1
+            continue
+        hop = length[k] - 1 if whole["kind"] == TRANSIT else 0
+        at = first[k] + (packets[k] - 1) * length[k] + hop
+        if limited and whole["kind"] == TRANSIT:
+            for other in range(first[k] + hop, at, length[k]):
+                if hops[other]["end"] > hops[at]["end"]:
+                    at = other
+        stage = SERVED
+        if whole["kind"] == TRANSIT:
+            count = _part(segments, count, whole, LATENCY, hops[at], hops[at]["end"], whole["end"])
+        while True:
+            here = hops[at]
+            before = hops[at - 1]  # at the server before; not looked at if there is none
+            begin, end = here["start"], here["end"]
+            if stage == SERVED and hop > 0 and late[at]:
+                count = _part(segments, count, whole, LATENCY, before, before["end"], end)
+                at, hop = at - 1, hop - 1
+            elif stage == SERVED:
+                count = _part(segments, count, whole, SERIALIZATION, here, begin, end)
+                stage = SERVICE
+            elif stage == SERVICE:
+                stage, begin = ARRIVAL, here["arrival"]
+                # The message's packet before this one is no queue, if it was served before it.
+                own = at - length[k]
+                if own >= first[k] and begin < hops[own]["end"] <= here["start"]:
+                    stage, begin = SERVED, hops[own]["end"]
+                idle = max(begin, here["idle"]) if limited else here["start"]
+                count = _part(segments, count, whole, ROOM, here, idle, here["start"])
+                count = _part(segments, count, whole, QUEUE, here, begin, min(idle, here["start"]))
+                if stage == SERVED:
+                    at = own
+            elif hop == 0:
+                break
+            else:
+                begin = before["start"] if cut_through else before["end"]
+                count = _part(segments, count, whole, LATENCY, before, begin, here["arrival"])
+                stage = SERVICE if cut_through else SERVED
+                at, hop = at - 1, hop - 1
+    return count
+
+
+@subroutine
+def _part(
+    segments: Any, count: int, whole: Any, kind: int, hop: Any, begin: float, end: float
+) -> int:
+    """Note a part of a segment, at the server of a hop."""
+    total = _segment(segments, count, kind, begin, end, -1, whole["message"], whole["cargo"])
+    if count < min(total, len(segments)):
+        segments[count]["server"] = hop["server"]
+        if kind == QUEUE:
+            segments[count]["behind"] = hop["behind"]
+    return total
+
 
 ENGINES_OF_PACKETS = ("simpy", "compiled")
 
@@ -48,20 +298,6 @@ SEGMENT = np.dtype(
     ],
     align=True,
 )
-
-
-class Segment(IntEnum):
-    """What a stretch of the critical path is."""
-
-    COMPUTE = kernels.COMPUTE
-    SEND_OVERHEAD = kernels.SEND_OVERHEAD
-    RECV_OVERHEAD = kernels.RECV_OVERHEAD
-    END_POINT = kernels.END_POINT  # LogGP's: own bytes, and messages of the rank before
-    SERIALIZATION = kernels.SERIALIZATION  # a server takes bytes / bandwidth
-    LATENCY = kernels.LATENCY
-    QUEUE = kernels.QUEUE  # packets of other messages are served first
-    ROOM = kernels.ROOM  # the link is idle, but there is no room behind it, or others are in front
-    JOB_START = kernels.JOB_START  # the rank's job has not begun
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,27 +324,8 @@ class CriticalPath:
         return self.end - self.begin
 
 
-def critical_path(
-    result: Result,
-    program: Program,
-    topology: Topology,
-    node_of: ArrayLike,
-    *,
-    parameters: Parameters | None = None,
-) -> CriticalPath:
-    """Follow a replay back from its end.
-
-    Parameters
-    ----------
-    result : Result
-        Of an engine of packets, with its operations, and of all that follows.
-    """
-    nodes = check_mapping(node_of, topology, program.ranks)
-    return path_of(plan_run(program, topology, nodes, parameters or Parameters()), result)
-
-
-def path_of(ready: RunPlan, result: Result) -> CriticalPath:
-    """Follow a replay of a plan back from its end, see `critical_path`."""
+def critical_path(ready: RunPlan, result: Result) -> CriticalPath:
+    """Follow a replay of a plan back from its end, by an engine of packets, operations recorded."""
     expect_no_noise(ready.parameters, "the critical path is of a run")
     expect_fixed_routes(ready.parameters.network_routing, "the critical path is of a run")
     if result.operations is None or result.engine not in ENGINES_OF_PACKETS:
@@ -125,8 +342,8 @@ def path_of(ready: RunPlan, result: Result) -> CriticalPath:
     last = replayed.last[ready.program.main()[result.finish.argmax()]] if result.ranks else -1
     coarse = np.empty(0, dtype=SEGMENT)
     if last >= 0:
-        coarse = np.empty(kernels.walk_operations(replayed, last, coarse), dtype=SEGMENT)
-        kernels.walk_operations(replayed, last, coarse)
+        coarse = np.empty(walk_operations(replayed, last, coarse), dtype=SEGMENT)
+        walk_operations(replayed, last, coarse)
     fine = _divided(ready, coarse)[::-1]
     rank = np.where(fine["task"] < 0, -1, ready.program.rank_of[fine["task"]])
     names = ("kind", "begin", "end", "message", "cargo", "server", "behind")
@@ -166,7 +383,7 @@ def _replayed(ready: RunPlan, result: Result) -> Replayed:
 
 def _divided(ready: RunPlan, coarse: Table) -> Table:
     """Divide the journeys of messages by what happened to their packets at each server."""
-    journeys = (coarse["kind"] == kernels.TRANSIT) | (coarse["kind"] == kernels.DISPATCH)
+    journeys = (coarse["kind"] == TRANSIT) | (coarse["kind"] == DISPATCH)
     hops = watch(ready, np.unique(coarse["message"][journeys]))
     label = hops["message"] * 4 + hops["cargo"]
     # Hops of one packet stand in order already.
@@ -182,96 +399,6 @@ def _divided(ready: RunPlan, coarse: Table) -> Table:
     given = coarse, hops, late, first, length, packets
     rules = ready.parameters.switching == "cut_through", ready.parameters.network_buffer > 0
     fine = np.empty(0, dtype=SEGMENT)
-    fine = np.empty(kernels.walk_hops(*given, *rules, fine), dtype=SEGMENT)
-    kernels.walk_hops(*given, *rules, fine)
+    fine = np.empty(walk_hops(*given, *rules, fine), dtype=SEGMENT)
+    walk_hops(*given, *rules, fine)
     return fine
-
-
-@dataclass(frozen=True)
-class ServerShare:
-    """What the path spends at one server, or at all of a kind, in seconds."""
-
-    # kind, place: see `ServerName`; the place of all is "all"
-    kind: str
-    place: str
-    serialization: float
-    latency: float
-    queue: float
-    room: float
-    # (source rank, target rank, seconds) of the messages that were served last before the path's
-    # had its turn, longest first
-    behind: list[tuple[int, int, float]]
-
-
-@dataclass(frozen=True)
-class Composition:
-    """What a critical path consists of."""
-
-    seconds: dict[str, float]  # by `Segment` in lower case; they add up to the makespan
-    control: float  # of these, what requests and grants of rendezvous take
-    messages: int  # on the path
-    # (rank, seconds) of the ranks that compute or handle messages on the path, longest first
-    ranks: list[tuple[int, float]]
-    # kinds, servers: where messages spend most, by kind of server and by server
-    kinds: list[ServerShare]
-    servers: list[ServerShare]
-
-
-def composition(
-    path: CriticalPath, result: Result, topology: Topology, *, top: int = 5
-) -> Composition:
-    """Sum a critical path up; `top` is the most ranks, servers, and rank pairs of each."""
-    seconds = path.seconds
-    by_kind = np.bincount(path.kind, seconds, max(Segment) + 1)
-    of_rank = np.bincount(path.rank[path.rank >= 0], seconds[path.rank >= 0])
-    ranks = np.argsort(-of_rank, kind="stable")[:top]
-    placed = path.server >= 0
-    at_server = np.bincount(path.server[placed], seconds[placed])
-    servers = np.argsort(-at_server, kind="stable")[:top]
-    kind, names = server_kinds(topology)
-    kind_of = np.where(placed, kind[path.server], -1)
-    return Composition(
-        seconds={kind.name.lower(): float(by_kind[kind]) for kind in Segment},
-        control=float(seconds[placed & (path.cargo > 0)].sum()),
-        messages=len(np.unique(path.message[placed])),
-        ranks=[(rank, float(of_rank[rank])) for rank in ranks.tolist() if of_rank[rank] > 0],
-        kinds=sorted(
-            (
-                _share(path, result, kind_of == k, ServerName(name, "all"), top)
-                for k, name in enumerate(names)
-                if (kind_of == k).any()
-            ),
-            key=lambda share: -(share.serialization + share.latency + share.queue + share.room),
-        ),
-        servers=[
-            _share(path, result, path.server == server, server_name(topology, server), top)
-            for server in servers.tolist()
-            if at_server[server] > 0
-        ],
-    )
-
-
-def _share(
-    path: CriticalPath, result: Result, here: Bools, name: ServerName, top: int
-) -> ServerShare:
-    """Sum the segments up that are `here`."""
-    serialization, latency, queue, room = (
-        float(path.seconds[here & (path.kind == kind)].sum())
-        for kind in (Segment.SERIALIZATION, Segment.LATENCY, Segment.QUEUE, Segment.ROOM)
-    )
-    behind = _behind(path, result, here & (path.kind == Segment.QUEUE), top)
-    return ServerShare(name.kind, name.place, serialization, latency, queue, room, behind)
-
-
-def _behind(
-    path: CriticalPath, result: Result, queued: Bools, most: int
-) -> list[tuple[int, int, float]]:
-    """Rank pairs whose packets were served before those of these segments."""
-    times = result.message_times
-    assert times is not None
-    front = path.behind[queued]
-    pair = times.source[front].astype(np.int64) * result.ranks + times.target[front]
-    pairs, place = np.unique(pair, return_inverse=True)
-    seconds = np.bincount(place, path.seconds[queued], len(pairs))
-    longest = np.argsort(-seconds, kind="stable")[:most]
-    return [(*divmod(int(pairs[k]), result.ranks), float(seconds[k])) for k in longest.tolist()]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hopmap.arrays import Ints
+from hopmap.errors import HopmapWarning
 from hopmap.plugins import is_installed, load_named
+from hopmap.simulator.model import PUT
 
 if TYPE_CHECKING:
+    from hopmap.simulator.programs.program import Program
     from hopmap.topologies import Topology
 
 
@@ -46,3 +51,26 @@ EXPORTS: Mapping[str, Export] = {
         "LogGOPSim and ATLAHS: one schedule in GOAL, of ranks, whatever the mapping", "goal", False
     ),
 }
+
+
+def warn_of_modes(program: Program) -> None:
+    """Warn of sends in another mode than standard, which formats of other simulators lack."""
+    mode = program.mode[program.sends()]
+    puts = mode >= PUT
+    counted = {
+        "buffered, synchronous or ready sends": int(((mode > 0) & ~puts).sum()),
+        "puts, and answers of memory,": int(puts.sum()),
+    }
+    for what, sends in counted.items():
+        if sends:
+            said = f"{program.name}: {sends} {what} are written as standard"
+            warnings.warn(said, HopmapWarning, stacklevel=3)
+
+
+def message_sizes(program: Program) -> Ints:
+    """Bytes of each row; a receive has those of the message that it takes."""
+    size = program.size.copy()
+    sends, receives = program.sends(), program.receives()
+    taken = receives >= 0
+    size[receives[taken]] = program.size[sends[taken]]
+    return size

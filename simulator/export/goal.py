@@ -31,8 +31,7 @@ from hopmap.simulator.programs.unrolling import without_loops
 from hopmap.traces import require_memory
 from hopmap.traces.safety.atomic_files import replacing
 
-from . import Placed
-from .simgrid import message_sizes, warn_of_modes
+from . import Placed, message_sizes, warn_of_modes
 
 NANOSECOND = 1e-9
 BYTES_PER_ROW = 100  # in memory: the program without loops, sizes, tags
@@ -50,11 +49,8 @@ def write(out: Path, program: Program, parameters: Parameters, _placed: Placed |
     return f"txt2bin -i {out} -o {out}.bin && LogGOPSim -f {out}.bin {options}"
 
 
-def write_goal(path: str | Path, program: Program, *, compute_scale: float = 1.0) -> None:
-    """Write a program as one GOAL file, which appears whole.
-
-    Computation is scaled and rounded to nanoseconds along each task.
-    """
+def write_goal(path: str | Path, program: Program) -> None:
+    """Write a program as one GOAL file, which appears whole."""
     warn_of_modes(program)
     operations = int(program.iterations().sum())
     require_memory(
@@ -64,7 +60,7 @@ def write_goal(path: str | Path, program: Program, *, compute_scale: float = 1.0
     )
     program = without_loops(program)
     tags, sizes = _tags(program), np.maximum(message_sizes(program), 1)
-    pause = _nanoseconds(program, compute_scale)
+    pause = _nanoseconds(program)
     edges = np.searchsorted(program.rank_of, np.arange(program.ranks + 1))
     with replacing(path) as partial, partial.open("w", encoding="ascii") as file:
         file.write(f"num_ranks {program.ranks}\n")
@@ -139,9 +135,9 @@ def _begins(program: Program, tasks: range) -> dict[int, str]:
     return {int(program.target[row]): f"requires l{row}" for row in starts.tolist()}
 
 
-def _nanoseconds(program: Program, scale: float) -> Ints:
+def _nanoseconds(program: Program) -> Ints:
     """Return computation before each row, its sums along a task right to a nanosecond."""
-    worked = program.compute * scale / NANOSECOND
+    worked = program.compute / NANOSECOND
     rounded = np.empty(len(worked), dtype=np.int64)
     for begin, end in pairwise(program.offsets.tolist()):  # a sum of all would lose nanoseconds
         rounded[begin:end] = np.diff(np.rint(np.cumsum(worked[begin:end])), prepend=0)

@@ -24,12 +24,10 @@ from hopmap.errors import HopmapError
 from hopmap.simulator.link_use import LinkUse
 from hopmap.simulator.operations import Operations
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.result import Result
+from hopmap.simulator.result import Result, recorded
 from hopmap.topologies import Topology
 from hopmap.traces import Collective
 from hopmap.traces.safety.atomic_files import replacing
-
-from .simulated_trace import recorded
 
 Event = dict[str, Any]
 

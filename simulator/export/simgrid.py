@@ -20,7 +20,6 @@ Sources: SimGrid 3.32, src/smpi/internals/smpi_replay.cpp; its documentation, "R
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -28,9 +27,8 @@ from pathlib import Path
 import numpy as np
 
 from hopmap.arrays import Floats, Ints
-from hopmap.errors import HopmapWarning, choice
+from hopmap.errors import choice
 from hopmap.simulator.parameters.parameters import Parameters
-from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.programs.unrolling import without_loops
 from hopmap.simulator.run_plan import paths, speeds
@@ -38,7 +36,7 @@ from hopmap.topologies import Topology, TopologyError
 from hopmap.traces import TraceError, require_memory
 from hopmap.traces.safety.atomic_files import replacing_folder
 
-from . import Placed
+from . import Placed, message_sizes, warn_of_modes
 
 INDEX, PLATFORM, HOSTS = "traces.txt", "platform.xml", "hosts.txt"
 FLOPS = 1e9  # of a host, in one second
@@ -76,25 +74,13 @@ def write(out: Path, program: Program, parameters: Parameters, placed: Placed | 
             with (partial / PLATFORM).open("w", encoding="ascii") as file:
                 file.writelines(platform_xml(placed.network, parameters, placed.zone))
             (partial / HOSTS).write_text(placed.hosts, encoding="ascii")
-        _fill(partial, program, 1.0)
+        _fill(partial, program)
     words = ["smpirun", "-replay", INDEX, "-platform", PLATFORM, "-hostfile", HOSTS]
     return " ".join((*words, *smpirun_options(parameters)))
 
 
-def write_tit(folder: str | Path, program: Program, *, compute_scale: float = 1.0) -> None:
-    """Write a program into a folder, which is made, or replaced as a whole.
-
-    Parameters
-    ----------
-    compute_scale : float
-        As `Parameters.compute_scale`; computation of 0 s is left out.
-    """
-    with replacing_folder(folder) as partial:
-        _fill(partial, program, compute_scale)
-
-
-def _fill(folder: Path, program: Program, compute_scale: float) -> None:
-    """Write a program into a folder that is there, see `write_tit`."""
+def _fill(folder: Path, program: Program) -> None:
+    """Write a program into a folder that is there; computation of 0 s is left out."""
     warn_of_modes(program)
     if program.tasks > program.ranks:
         task = int(np.flatnonzero(np.diff(program.rank_of) == 0)[0]) + 1
@@ -114,7 +100,7 @@ def _fill(folder: Path, program: Program, compute_scale: float) -> None:
     program = without_loops(program)
     names = [f"rank{rank}.tit" for rank in range(program.ranks)]
     (folder / INDEX).write_text("".join(f"{name}\n" for name in names), encoding="ascii")
-    flops = program.compute * compute_scale * FLOPS
+    flops = program.compute * FLOPS
     tag, size = _tags(program), message_sizes(program)
     for rank, name in enumerate(names):
         rows = slice(int(program.offsets[rank]), int(program.offsets[rank + 1]))
@@ -142,29 +128,6 @@ def _actions(
             ends = f"{rank} {peer}" if sends else f"{peer} {rank}"
             yield f"{rank} wait {ends} {label}\n"
     yield f"{rank} finalize\n"
-
-
-def warn_of_modes(program: Program) -> None:
-    """Warn of sends in another mode than standard, which formats of other simulators lack."""
-    mode = program.mode[program.sends()]
-    puts = mode >= SendMode.PUT
-    counted = {
-        "buffered, synchronous or ready sends": int(((mode > 0) & ~puts).sum()),
-        "puts, and answers of memory,": int(puts.sum()),
-    }
-    for what, sends in counted.items():
-        if sends:
-            said = f"{program.name}: {sends} {what} are written as standard"
-            warnings.warn(said, HopmapWarning, stacklevel=3)
-
-
-def message_sizes(program: Program) -> Ints:
-    """Bytes of each row; a receive has those of the message that it takes."""
-    size = program.size.copy()
-    sends, receives = program.sends(), program.receives()
-    taken = receives >= 0
-    size[receives[taken]] = program.size[sends[taken]]
-    return size
 
 
 def _tags(program: Program) -> Ints:

@@ -23,10 +23,9 @@ from dataclasses import replace
 import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints
-from hopmap.simulator.operations import Operations
 from hopmap.simulator.programs.mpi_calls import calls_of
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.result import Result
+from hopmap.simulator.result import Result, recorded
 from hopmap.traces import Kind, Records, Trace, TraceError
 from hopmap.traces.trace import NO_OPERATION, NO_SPANS
 
@@ -130,17 +129,6 @@ def _between(
         time[first + free] = np.minimum(
             leave[gap] + share * (arrive[gap] - leave[gap]), arrive[gap]
         )
-
-
-def recorded(program: Program, result: Result) -> Operations:
-    """Return the operations of a run."""
-    if result.operations is None or result.message_times is None:
-        raise TraceError(
-            f"{program.name}: no timeline: expected simulate(record=Record(operations=True))"
-        )
-    if len(result.operations.row) != int(program.iterations().sum()):
-        raise TraceError(f"{program.name}: a timeline of another program")
-    return result.operations
 
 
 def trace_of_program(program: Program, result: Result) -> Trace:

@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 from hopmap.launchers.formats import companions, export_mapping, launcher_named
-from hopmap.simulator import program_of_traffic
-from hopmap.simulator.export.simgrid import INDEX, write_tit
+from hopmap.scenarios.launchers.formats import companions, export_mapping, launcher_named
+from hopmap.simulator import Parameters, program_of_traffic
+from hopmap.simulator.export.simgrid import INDEX, write
 from hopmap.topologies import torus
 from hopmap.traces import Traffic
 
@@ -196,7 +197,7 @@ def test_simgrid_places_every_rank_as_the_hostfile_says(tmp_path, name):
     ranks = np.arange(len(node_of))
     ones = np.ones_like(ranks)
     ring = Traffic.from_pairs(len(ranks), ranks, np.roll(ranks, 1), ones, 1000 * ones)
-    write_tit(tmp_path / "tit", program_of_traffic(ring))
+    write(tmp_path / "tit", program_of_traffic(ring), Parameters(), None)
     hostfile.write_text(export_mapping("simgrid", node_of, NETWORK, HOSTS))
     ((platform, text),) = companions(launcher_named("simgrid"), hostfile, NETWORK, HOSTS).items()
     platform.write_text(text)

@@ -29,6 +29,7 @@ from hopmap.simulator.programs.unrolling import without_loops
 from hopmap.topologies import mesh, torus
 from support.free_ends import FREE
 from support.random_loops import random_loop_runs
+from support.results import plan_of
 from support.slow import examples
 
 LINK, HOP = 10e9, 100e-9
@@ -243,7 +244,7 @@ def test_bounds_and_critical_paths_are_of_runs_without_noise():
         lower_bounds(program, *where, parameters=Parameters(noise_overhead=0.3))
     result = simulate(program, *where, record=Record(operations=True))
     with pytest.raises(ParameterError, match=r"noise.start 1e-06: the critical path .* expected 0"):
-        critical_path(result, program, *where, parameters=Parameters(noise_start=1e-6))
+        critical_path(plan_of(result).again(Parameters(noise_start=1e-6)), result)
 
 
 def test_an_ensemble_is_the_replays_with_one_seed_after_the_other():

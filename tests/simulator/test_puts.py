@@ -13,6 +13,7 @@ from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.simulator.programs.program import program_of
 from hopmap.topologies import mesh
 from support.free_ends import FREE
+from support.results import plan_of
 
 HOP, SEND, RECV, LATENCY = 2.0**-20, 2.0**-21, 2.0**-19, 2.0**-22
 SIZE, SPEED = 2**16, 2.0**30
@@ -95,7 +96,7 @@ def test_the_latency_of_a_put_is_latency_on_the_critical_path():
     result = simulate(
         program, NETWORK, [0, 1], record=Record(messages=True, operations=True), **given
     )
-    path = critical_path(result, program, NETWORK, [0, 1], **given)
+    path = critical_path(plan_of(result), result)
     seconds = {kind: path.seconds[path.kind == kind].sum() for kind in Segment}
     assert seconds[Segment.LATENCY] == HOP + LATENCY
     assert seconds[Segment.RECV_OVERHEAD] == RECV - LATENCY

@@ -4,6 +4,8 @@ from dataclasses import fields
 
 import numpy as np
 
+from hopmap.simulator.run_plan import plan_run
+
 OF_THE_ENGINE = {"engine", "wall_seconds", "compile_seconds"}
 ASKED = {"program", "parameters", "network", "node_of"}
 
@@ -21,3 +23,8 @@ def _bits(value):
     if isinstance(value, np.ndarray):
         return value.dtype, value.tobytes()
     return [_bits(part) for part in value] if isinstance(value, tuple) else value
+
+
+def plan_of(result):
+    """The plan of what a result is of."""
+    return plan_run(result.program, result.network, result.node_of, result.parameters)

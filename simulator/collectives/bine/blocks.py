@@ -16,13 +16,13 @@ from collections.abc import Callable
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.simulator.collectives.reductions import folded
 from hopmap.simulator.collectives.schedules import (
     Done,
     Schedule,
     cut,
     edges,
     expect,
+    folded,
     one_after_another,
     renumbered,
     schedule,

@@ -28,6 +28,7 @@ from hopmap.topologies import mesh, topology_from_spec, torus
 from hopmap.traces import nas_folded
 from support.free_ends import as_fast_as
 from support.random_loops import any_runs
+from support.results import plan_of
 from support.slow import examples
 
 EXAMPLES = examples(80)
@@ -45,7 +46,7 @@ def followed(program, topology, node_of, parameters=None, engine="compiled"):
         engine=engine,
         record=Record(operations=True),
     )
-    return result, critical_path(result, program, topology, node_of, parameters=parameters)
+    return result, critical_path(plan_of(result), result)
 
 
 def told(path):
@@ -171,7 +172,7 @@ def test_no_path_is_followed_where_messages_wait_for_ranks_that_compute():
         program, mesh((2,)), [0], parameters=parameters, record=Record(operations=True)
     )
     with pytest.raises(ParameterError, match="progress calls: expected asynchronous"):
-        critical_path(result, program, mesh((2,)), [0], parameters=parameters)
+        critical_path(plan_of(result), result)
 
 
 def test_a_message_alone_spends_its_time_at_the_slowest_server():
@@ -357,7 +358,7 @@ def test_a_path_needs_packets_and_recorded_operations(engine, recorded):
     run = program_of("one", [[("send", 1, 1)], [("recv", 0, 1)]]), mesh((2,)), [0, 1]
     result = simulate(*run, engine=engine, record=Record(operations=recorded))
     with pytest.raises(ParameterError, match=f"by {engine}: expected one by simpy or compiled"):
-        critical_path(result, *run)
+        critical_path(plan_of(result), result)
 
 
 def test_nothing_takes_no_path():

@@ -19,10 +19,10 @@ from hopmap.simulator.export.simgrid import (
     FLOPS,
     platform_xml,
     smpirun_options,
-    write_tit,
+    write,
 )
 from hopmap.simulator.parameters.settings import configure
-from hopmap.simulator.run_plan import paths, speeds
+from hopmap.simulator.run_plan import computed, paths, speeds
 from hopmap.topologies import TopologyError, haec, mesh, topology_from_spec, torus
 from hopmap.traces import TraceError
 from hopmap.traces.nas.benchmarks import nas_folded
@@ -67,7 +67,7 @@ def test_every_action_as_smpirun_reads_it(tmp_path):
             [("recv", 0, 1, 7), ("isend", 0, 20, 3), ("compute", 0.25), ("wait", 1)],
         ],
     )
-    write_tit(tmp_path / "out", program)
+    write(tmp_path / "out", program, Parameters(), None)
     # Tags are numbered from 0; a receive has the size of the message that it takes.
     assert lines_of(tmp_path / "out") == [
         [
@@ -92,7 +92,7 @@ def test_every_action_as_smpirun_reads_it(tmp_path):
 def test_loops_are_written_out(tmp_path):
     body = [("compute", 1.0), ("isend", 1, 8), ("wait", 1)]
     program = program_of("loop", [[("repeat", 3, body)], [("repeat", 3, [("recv", 0, 8)])]])
-    write_tit(tmp_path / "out", program)
+    write(tmp_path / "out", program, Parameters(), None)
     first, second = lines_of(tmp_path / "out")
     assert first[1:-1] == ["0 compute 1000000000.0", "0 isend 1 0 8", "0 wait 0 1 0"] * 3
     assert second[1:-1] == ["1 recv 0 0 8"] * 3
@@ -102,7 +102,7 @@ def test_waits_out_of_order_find_their_own_request(tmp_path):
     # A wait of the format is for the oldest request: these need tags of their own.
     ends = [("isend", 1, 10), ("isend", 1, 20), ("wait", 1), ("wait", 0), ("send", 1, 30)]
     program = program_of("back", [ends, [("recv", 0, 0)] * 3])
-    write_tit(tmp_path / "out", program)
+    write(tmp_path / "out", program, Parameters(), None)
     (_, a, b, waits_b, waits_a, last, _), received = lines_of(tmp_path / "out")
     assert waits_b.split()[-1] == b.split()[3] != a.split()[3] == waits_a.split()[-1]
     tags = [line.split()[3] for line in (a, b, last)]
@@ -140,7 +140,7 @@ def programs(draw):
 def test_what_is_read_back_replays_alike(tmp_path_factory, lists, eager):
     program = program_of("random", lists)
     folder = tmp_path_factory.mktemp("tit") / "out"
-    write_tit(folder, program)
+    write(folder, program, Parameters(), None)
     again = program_of("again", read_tit(folder))
     assert again.kind.tolist() == program.kind.tolist()
     assert again.target.tolist() == program.target.tolist()
@@ -154,7 +154,7 @@ def test_what_is_read_back_replays_alike(tmp_path_factory, lists, eager):
 @pytest.mark.parametrize("name", ["lu.S.4", "mg.S.16", "is.S.16"])
 def test_a_recorded_trace_keeps_all_its_messages(tmp_path, lowered, name):
     program = lowered(name)
-    write_tit(tmp_path / "out", program)
+    write(tmp_path / "out", program, Parameters(), None)
     again = program_of(name, read_tit(tmp_path / "out"))
     for matrix in ("src", "dst", "messages", "bytes"):
         assert np.array_equal(getattr(again.traffic(), matrix), getattr(program.traffic(), matrix))
@@ -166,7 +166,9 @@ def test_a_recorded_trace_keeps_all_its_messages(tmp_path, lowered, name):
 def test_compute_is_scaled_and_left_out_at_zero(tmp_path):
     program = lower(nas_folded("lu.S.4", steps=1))
     for scale in (2.0, 0.0):
-        write_tit(tmp_path / "out", program, compute_scale=scale)
+        write(
+            tmp_path / "out", computed(program, Parameters(compute_scale=scale)), Parameters(), None
+        )
         found = [
             float(line.split()[2])
             for lines in lines_of(tmp_path / "out")
@@ -184,7 +186,7 @@ def test_what_goes_on_in_the_background_cannot_be_said(tmp_path, lowered):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "kept").write_text("as it was")
     with pytest.raises(TraceError, match=r"rank 0 begins a non-blocking collective: expected"):
-        write_tit(tmp_path / "out", program)
+        write(tmp_path / "out", program, Parameters(), None)
     assert (tmp_path / "out" / "kept").read_text() == "as it was"
 
 
@@ -193,13 +195,13 @@ def test_what_others_put_and_get_cannot_be_said_either(tmp_path):
     said = "made: rank 1 is the target of one-sided operations: expected"
     puts = "made: 2 puts, and answers of memory, are written as standard"
     with pytest.warns(HopmapWarning, match=puts), pytest.raises(TraceError, match=said):
-        write_tit(tmp_path / "out", program)
+        write(tmp_path / "out", program, Parameters(), None)
 
 
 def test_modes_that_the_format_lacks_are_told(tmp_path):
     program = program_of("modes", [[("bsend", 1, 8)], [("recv", 0, 8)]])
     with pytest.warns(HopmapWarning, match="modes: 1 buffered, synchronous or ready sends are"):
-        write_tit(tmp_path / "written", program)
+        write(tmp_path / "written", program, Parameters(), None)
 
 
 # Where the models coincide: eager messages, no overheads, nothing but links that SimGrid has.
@@ -322,7 +324,7 @@ def test_what_simgrid_cannot_say_is_refused():
 
 def smpirun(folder, program, topology, node_of, parameters=ALIKE, zone="routes"):
     """Makespan by SimGrid, all its rates worked out anew at each event."""
-    write_tit(folder, program, compute_scale=parameters.compute_scale)
+    write(folder, computed(program, parameters), parameters, None)
     (folder / "platform.xml").write_text("".join(platform_xml(topology, parameters, zone)))
     (folder / "hosts.txt").write_text("".join(f"node{node}\n" for node in node_of))
     files = {"-replay": "traces.txt", "-platform": "platform.xml", "-hostfile": "hosts.txt"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.simulator import Parameters, lower, program_of, simulate
-from hopmap.simulator.export.simgrid import write_tit
+from hopmap.simulator.export.simgrid import write as write_tit
 from hopmap.topologies import mesh
 from hopmap.traces import Collective, Kind, TraceError
 from hopmap.traces.nas.benchmarks import nas_folded
@@ -196,7 +196,7 @@ def test_a_text_of_long_words_is_no_index(tmp_path):
 @pytest.mark.parametrize("name", ["lu.S.4", "mg.S.4", "cg.S.4"])
 def test_what_is_written_is_read_and_replays_as_before(tmp_path, name):
     program = lower(nas_folded(name, steps=2))
-    write_tit(tmp_path / "t", program)
+    write_tit(tmp_path / "t", program, Parameters(), None)
     for what in ("t", "t/traces.txt"):
         again = lower(open_source(tmp_path / what).trace())
         assert again.traffic().same_as(program.traffic())
@@ -228,7 +228,7 @@ def programs(draw):
 def test_programs_come_back(tmp_path_factory, lists):
     program = program_of("p", lists)
     folder = tmp_path_factory.mktemp("t") / "x"
-    write_tit(folder, program)
+    write_tit(folder, program, Parameters(), None)
     again = lower(open_source(folder).trace())
     assert again.traffic().same_as(program.traffic())
     assert np.allclose(times(again, "simpy"), times(program, "simpy"), rtol=1e-9)
