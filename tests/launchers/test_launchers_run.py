@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 
 from hopmap.launchers.formats import companions, export_mapping, launcher_named
-from hopmap.scenarios.launchers.formats import companions, export_mapping, launcher_named
 from hopmap.simulator import Parameters, program_of_traffic
 from hopmap.simulator.export.simgrid import INDEX, write
 from hopmap.topologies import torus
