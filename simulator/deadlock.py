@@ -35,7 +35,8 @@ def deadlock(
     program = plan.program
     told = []
     for task, row, place in stuck[:SHOWN]:
-        background = " in the background" if _is_side(plan, task) else ""
+        side = task > 0 and program.rank_of[task] == program.rank_of[task - 1]
+        background = " in the background" if side else ""
         told.append(f"rank {program.rank_of[task]}{background}: {_operation(plan, row, place)}")
     more = f"; and {len(stuck) - SHOWN} more" if len(stuck) > SHOWN else ""
     ranks = len({int(program.rank_of[task]) for task, *_ in stuck})
@@ -65,11 +66,6 @@ def _ring(waits: Mapping[int, int]) -> list[int]:
             return list(way)[way[each] :]
         known |= way.keys()
     return []
-
-
-def _is_side(plan: RunPlan, task: int) -> bool:
-    ranks = plan.program.rank_of
-    return task > 0 and ranks[task] == ranks[task - 1]
 
 
 def _operation(plan: RunPlan, row: int, place: int) -> str:

@@ -33,25 +33,24 @@ def nth(first: Any, index: int) -> Any:
 
 
 def by_columns(
-    holds: Callable[[Collection[str]], bool],
-    there: Callable[..., Any],
-    elsewhere: Callable[..., Any],
+    column: str, there: Callable[..., Any], elsewhere: Callable[..., Any], without: str = ""
 ) -> Callable[..., Any]:
-    """Return a function of a run that is `there` or `elsewhere`, as its tables' columns ask.
+    """Return a function of a run, `there` if its packets or messages have a column, or `elsewhere`.
 
-    Which one is known by the types of its packets and messages when code is compiled: a run has
-    nothing in it of what its parameters leave out. `holds` is asked of the columns of both tables.
+    Which one is known by the types of both tables when code is compiled: a run has nothing in it of
+    what its parameters leave out. With another column it is `elsewhere`, too.
     """
+
+    def holds(columns: Collection[str]) -> bool:
+        return column in columns and without not in columns
 
     def either(run: Any, *given: Any) -> Any:
         columns = {*run.packets.dtype.names, *run.messages.dtype.names}
         return (there if holds(columns) else elsewhere)(run, *given)
 
     def compiled(run: Any, *_given: Any) -> Callable[..., Any]:
-        tables = (run.types[run.fields.index(name)] for name in ("packets", "messages"))
-        return (
-            there if holds({column for table in tables for column in table.fields}) else elsewhere
-        )
+        packets, messages = (run.types[run.fields.index(name)] for name in ("packets", "messages"))
+        return there if holds({*packets.fields, *messages.fields}) else elsewhere
 
     overload(either, jit_options=NO_WRAPPERS, strict=False)(compiled)
     return either

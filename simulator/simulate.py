@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,12 +23,11 @@ from hopmap.traces import Folded, Trace, require_memory
 
 from .engines import DEFAULT_ENGINE, ENGINES
 from .link_use import fitted
-from .main_loop import main_loop, packet_hops
 from .noise import levels, with_noise, without_noise
 from .operations import NOTHING, Record, operations_of
 from .result import MessageTimes, Outcome, Result, Servers
 from .run_plan import RunPlan, plan_run
-from .steady_state import FEWEST, LoopWatch, Steady
+from .steady_state import FEWEST, LoopWatch, Steady, main_loop, packet_hops
 from .uncertainty import LEAST, Ensemble
 
 BYTES_PER_ROW = 140  # of the tables of an engine, measured: 140 compiled, 160 flow and analytic
@@ -92,16 +92,17 @@ def simulate(
     seconds = wall() - begin_running
     compiled = time.perf_counter() - begin - seconds
     nodes = check_mapping(node_of, topology, ready.program.ranks)
-    result = _result(engine, topology, ready, outcome, seconds, record)
-    result = replace(
-        result,
-        compile_seconds=compiled,
+    result = _result(
+        ready,
+        outcome,
+        record,
+        engine=engine,
         network=topology,
+        wall_seconds=seconds,
+        compile_seconds=compiled,
         left_out=omissions(ready.program, ready.channel, ready.iterations),
-        notes=ready.program.notes,
         extrapolated=extrapolated,
         whole=whole,
-        program=ready.program,
         node_of=nodes,
         parameters=given,
     )
@@ -231,15 +232,11 @@ def _require_memory(program: Program, engine: str, record: Record, links: int) -
 
 
 def _result(
-    engine: str,
-    topology: Topology,
-    ready: RunPlan,
-    outcome: Outcome,
-    seconds: float,
-    record: Record,
+    ready: RunPlan, outcome: Outcome, record: Record, *, network: Topology, **more: Any
 ) -> Result:
+    """Say what came of a run, server by server; `more` are fields of `Result`."""
     program = ready.program
-    edges = np.cumsum([topology.links, topology.nodes, topology.nodes])
+    edges = np.cumsum([network.links, network.nodes, network.nodes])
     split = zip(*(np.split(column, edges) for column in outcome.servers), strict=True)
     links, injection, ejection, memory = (Servers(*columns) for columns in split)
     makespan = float(outcome.finish.max(initial=0.0))
@@ -254,14 +251,15 @@ def _result(
             **outcome.messages._asdict(),
         )
     return Result(
-        engine=engine,
-        topology=topology.spec,
+        topology=network.spec,
+        network=network,
+        program=program,
+        notes=program.notes,
         makespan=makespan,
         messages=ready.messages,
         bytes=ready.bytes,
         events=outcome.events,
         controls=outcome.controls,
-        wall_seconds=seconds,
         finish=outcome.finish,
         compute=outcome.compute,
         communicate=outcome.communicate,
@@ -277,4 +275,5 @@ def _result(
         message_times=times,
         link_use=fitted(*outcome.use, makespan) if record.bins else None,
         operations=operations_of(program, outcome.operations) if record.operations else None,
+        **more,
     )

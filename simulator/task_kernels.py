@@ -55,26 +55,16 @@ def task_machine(
 ) -> tuple[Callable[..., None], Callable[..., None]]:
     """Compile the machine for an engine from what differs, which are compiled functions.
 
-    Parameters
-    ----------
-    due : callable
-        ``(heap, item, time, key)``: schedule an event; items of tasks are their numbers.
-    post_send : callable
-        ``(run, task, row, at, now)``: a task sends what the row says, whose number is `at`.
-    post_receive : callable
-        ``(run, row, at, now)``, likewise; returns the seconds of copying a message that is there.
-    crowded : callable
-        ``(run, number)``: whether the task so numbered must stop here, to go on when the engine
-        says so.
-    end_iteration : callable
-        ``(run, task, row, now)``: a loop, whose REPEAT the row is, has ended an iteration.
+    ``due(heap, item, time, key)`` schedules an event; items of tasks are their numbers. With
+    ``post_send(run, task, row, at, now)`` a task sends what the row says, whose number is `at`;
+    ``post_receive(run, row, at, now)`` likewise, and returns the seconds of copying a message that
+    is there. ``crowded(run, number)`` says whether the task so numbered must stop here, to go on
+    when the engine says so. ``end_iteration(run, task, row, now)``: a loop, whose REPEAT the row
+    is, has ended an iteration.
 
-    Returns
-    -------
-    go_on : callable
-        ``(run, number, now)``: execute a task until it has to wait for its next event.
-    complete : callable
-        ``(run, at, iteration, now)``: what a row began on one of its iterations is complete.
+    Returns ``go_on(run, number, now)``, which executes a task until it has to wait for its next
+    event, and ``complete(run, at, iteration, now)``: what a row began on one of its iterations is
+    complete.
     """
 
     @subroutine

@@ -132,30 +132,28 @@ def begin_tasks(heap: Heap | IndexedHeap, plan: RunPlan) -> None:
         heap.places["entry"][main] = np.arange(1, len(main) + 1)
 
 
-def message_times(plan: RunPlan, record: Record) -> Table:
-    """Return the times of the messages, if they are kept: none has been."""
-    return _unset_times(MESSAGE_TIMES, plan.messages * record.messages)
+def unset_times(plan: RunPlan, record: Record) -> dict[str, Table]:
+    """Return the times of messages and operations, of which none has been.
+
+    They are of one row if they are not kept: a table is not empty, see `row_pointers`.
+    """
+    kinds = {"message_times": MESSAGE_TIMES, "operation_times": OPERATION_TIMES}
+    return {
+        name: np.full((max(1, rows), len(kind.names or ())), np.nan).view(kind)[:, 0]
+        for (name, kind), rows in zip(kinds.items(), _kept_rows(plan, record), strict=True)
+    }
 
 
-def operation_times(plan: RunPlan, record: Record) -> Table:
-    """Return the times of the operations, if they are kept: none has been."""
-    return _unset_times(OPERATION_TIMES, _operations(plan) * record.operations)
-
-
-def _operations(plan: RunPlan) -> int:
-    """Operations that run, loops unrolled."""
-    return int(plan.iterations.sum())
-
-
-def _unset_times(dtype: np.dtype[np.void], rows: int) -> Table:
-    """Return a table of times, of which none has been; it is not empty, see `row_pointers`."""
-    return np.full((max(1, rows), len(dtype.names or ())), np.nan).view(dtype)[:, 0]
+def _kept_rows(plan: RunPlan, record: Record) -> tuple[int, int]:
+    """Messages, and operations that run, loops unrolled, whose times are kept."""
+    operations = int(plan.iterations.sum())
+    return plan.messages * record.messages, operations * record.operations
 
 
 def outcome_of(plan: RunPlan, record: Record, run: Any) -> dict[str, Any]:
     """Return what an `Outcome` says of ranks, messages and operations."""
     main = run.tasks[plan.program.main()]
-    messages, operations = plan.messages * record.messages, _operations(plan) * record.operations
+    messages, operations = _kept_rows(plan, record)
     return {
         **{name: main[name].copy() for name in ("finish", "compute", "communicate", "wait")},
         "controls": int(run.loop["controls"][0]),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -43,8 +44,14 @@ ELSEWHERE = "import numba\n\n\n@numba.njit(cache=True)\ndef double(x):\n    retu
 
 
 def names_of_kernels():
-    """Every module of compiled code, as it is imported."""
-    files = sorted(file for part in PARTS for file in (PACKAGE / part).rglob("*kernels.py"))
+    """Every module with compiled code, as it is imported."""
+    compiles = re.compile(r"compilation import .*\b(njit|subroutine)\b")
+    files = sorted(
+        file
+        for part in PARTS
+        for file in (PACKAGE / part).rglob("*.py")
+        if compiles.search(file.read_text(encoding="utf-8"))
+    )
     return [".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts) for file in files]
 
 

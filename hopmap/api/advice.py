@@ -18,9 +18,9 @@ from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress, silent
 from hopmap.simulator import DEFAULT_ENGINE, Program, Result, Steady, simulate
 from hopmap.simulator.explain.sensitivity import free_makespan
-from hopmap.simulator.main_loop import packet_hops
 from hopmap.simulator.noise import without_noise
 from hopmap.simulator.simulate import prepared
+from hopmap.simulator.steady_state import packet_hops
 from hopmap.simulator.uncertainty import Interval, faster, ratio
 from hopmap.units import show_seconds
 

@@ -90,7 +90,7 @@ class Simulated:
         self._program, self._parameters = self._alone, parameters
         self._fixed = np.zeros(0, dtype=np.int64)
         if others is not None:
-            from hopmap.simulator.jobs.merge_programs import add_co_running
+            from hopmap.simulator.jobs import add_co_running
 
             self._program = add_co_running(self._alone, others.program)
             self._fixed = others.node_of

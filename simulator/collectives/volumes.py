@@ -65,18 +65,9 @@ def volume(
                                                                                      / (P - 1)
     ====================  ============================  ===========================  ==============
 
-    Source: Score-P 9.0, src/adapters/mpi/c/scorep_mpi_coll.inc.c.
-
-    Parameters
-    ----------
-    parts : int, optional
-        P, or P - 1 for MPI_IN_PLACE, in `OWN_LEFT_OUT`, as `read_accounts` says for all calls on
-        the communicator; when left out, by this call alone.
-
-    Returns
-    -------
-    ndarray(int64)
-        (1,) for whole buffers, (P,) for blocks, (P, P) for pairs.
+    `parts` is P, or P - 1 for MPI_IN_PLACE, in `OWN_LEFT_OUT`, as `read_accounts` says for all
+    calls on the communicator; when left out, by this call alone. The result has shape (1,) for
+    whole buffers, (P,) for blocks, (P, P) for pairs.
     """
     members = len(sent)
     if parts is None:
@@ -174,17 +165,9 @@ def read_accounts(
        elements of 8 bytes have anyway are free. In place is taken at odds of 7 to 1, and of 49 to 1
        where other operations on the communicator were not.
 
-    Parameters
-    ----------
-    accounts : sequence of Account
-        All different, and of at least two members.
-    elsewhere : mapping of Collective to bool, optional
-        Whether operations were in place on other communicators, see `habits`.
-
-    Returns
-    -------
-    list of Reading
-        One for each; without parts of their own, those of other operations have P.
+    Accounts are all different, and of at least two members. `elsewhere` says whether operations
+    were in place on other communicators, see `habits`. Without parts of their own, readings of
+    other operations have P.
     """
     own = [_told(account, 1) for account in accounts]
     elements = [

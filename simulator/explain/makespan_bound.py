@@ -20,12 +20,12 @@ from hopmap.arrays import Bools, Floats, Ints, Ints8
 from hopmap.compilation import njit
 from hopmap.simulator import model
 from hopmap.simulator.deadlock import DeadlockError
-from hopmap.simulator.main_loop import MainLoop, main_loop
 from hopmap.simulator.noise import without_noise
 from hopmap.simulator.parameters.keys import expect_fixed_routes
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.run_plan import RunPlan, flat, paths, plan_run
+from hopmap.simulator.steady_state import main_loop
 from hopmap.topologies import Topology, check_mapping
 
 from .bounds import overheads, surely_received
@@ -333,9 +333,9 @@ class MakespanBound:
             self._parts.append(laid_out(plan, self._source, self._target))
         else:
             for iterations in (FEW, MORE):
-                part = plan_run(
-                    _shortened(program, loop, iterations), topology, anywhere, parameters
-                )
+                size = program.size.copy()
+                size[loop.rows] = iterations
+                part = plan_run(replace(program, size=size), topology, anywhere, parameters)
                 self._parts.append(laid_out(part, self._source, self._target))
             self._rest = (loop.iterations - MORE) / (MORE - FEW)
 
@@ -376,10 +376,3 @@ class MakespanBound:
         place = np.searchsorted(self._source * program.ranks + self._target, key)
         np.add.at(volume, place, program.size[rows] * plan.iterations[rows])
         return volume
-
-
-def _shortened(program: Program, loop: MainLoop, iterations: int) -> Program:
-    """Return the program with fewer iterations of its main loop."""
-    size = program.size.copy()
-    size[loop.rows] = iterations
-    return replace(program, size=size)

@@ -59,7 +59,10 @@ def write_goal(path: str | Path, program: Program) -> None:
         "take fewer steps or ranks",
     )
     program = without_loops(program)
-    tags, sizes = _tags(program), np.maximum(message_sizes(program), 1)
+    # One number for each tag of a communicator or collective.
+    pairs = np.stack((program.context, program.tag))
+    tags = np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    sizes = np.maximum(message_sizes(program), 1)
     pause = _nanoseconds(program)
     edges = np.searchsorted(program.rank_of, np.arange(program.ranks + 1))
     with replacing(path) as partial, partial.open("w", encoding="ascii") as file:
@@ -142,10 +145,3 @@ def _nanoseconds(program: Program) -> Ints:
     for begin, end in pairwise(program.offsets.tolist()):  # a sum of all would lose nanoseconds
         rounded[begin:end] = np.diff(np.rint(np.cumsum(worked[begin:end])), prepend=0)
     return rounded
-
-
-def _tags(program: Program) -> Ints:
-    """One number for each tag of a communicator or collective."""
-    pairs = np.stack((program.context, program.tag))
-    _, number = np.unique(pairs, axis=1, return_inverse=True)
-    return number.reshape(-1).astype(np.int64)

@@ -12,23 +12,8 @@ from typing import Any
 import numpy as np
 
 from hopmap.compilation import njit, subroutine
+from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import put, take
-from hopmap.simulator.model import (
-    ACKNOWLEDGED,
-    ACKNOWLEDGEMENT,
-    ANSWER,
-    ARRIVE,
-    DATA,
-    DELIVER,
-    GRANT,
-    HARDWARE,
-    LEAVE,
-    LEFT,
-    POSTED,
-    REQUEST,
-    RESUME,
-    SENT,
-)
 from hopmap.simulator.row_pointers import nth, wide
 from hopmap.simulator.task_kernels import (
     CROWDED,
@@ -135,13 +120,13 @@ def take_event(run: Run) -> tuple[int, int, float]:
 def handle(run: Run, kind: int, item: int, now: float) -> None:
     """Handle an event of a task or a message."""
     tasks = run.loop["tasks"]
-    if kind == RESUME:
+    if kind == model.RESUME:
         go_on(run, item, now)
-    elif kind == DELIVER:
+    elif kind == model.DELIVER:
         deliver(run, item - tasks, now)
-    elif kind == LEAVE:
+    elif kind == model.LEAVE:
         _send_data(run, item - tasks, now)
-    elif kind == ANSWER:
+    elif kind == model.ANSWER:
         _answer(run, item - tasks, now)
     else:
         complete(run, nth(run.messages, item - tasks - run.loop["messages"])["send"], 0, now)
@@ -151,7 +136,7 @@ def handle(run: Run, kind: int, item: int, now: float) -> None:
 def _schedule(run: Run, kind: int, number: int, at: float) -> None:
     """Schedule an event of a message."""
     item = run.loop["tasks"] + number
-    if kind == SENT:
+    if kind == model.SENT:
         item += run.loop["messages"]
     loop = run.loop
     key = order_key(kind, number, 0, loop["number_bits"], loop["packet_bits"])
@@ -166,9 +151,9 @@ def _post_send(run: Run, _task: Any, row: Any, _at: int, now: float) -> None:
     number = wide(row["message"])  # as in the loop, or all is compiled for both widths
     if run.loop["record_messages"]:
         nth(run.message_times, number)["sent"] = now
-    row["done"] = completion(row["size"], row["mode"], run.loop["eager_limit"]) == POSTED
+    row["done"] = completion(row["size"], row["mode"], run.loop["eager_limit"]) == model.POSTED
     if asks_first(row["size"], row["mode"], run.loop["eager_limit"]):
-        _transmit(run, number, REQUEST, now)
+        _transmit(run, number, model.REQUEST, now)
     else:
         _depart(run, number, now)
 
@@ -182,7 +167,7 @@ def _post_receive(run: Run, row: Any, _at: int, now: float) -> float:
     message["posted"] = True
     copying = 0.0
     if message["there"]:
-        if message["cargo"] == DATA and row["mode"] != HARDWARE:
+        if message["cargo"] == model.DATA and row["mode"] != model.HARDWARE:
             copying = message["size"] * run.loop["copy_per_byte"]
         _answer(run, number, now)
     return copying
@@ -193,7 +178,7 @@ def _attend(run: Run, number: int, rank: int, now: float) -> None:
     """Let a rank answer what has arrived: now, or if it computes, in its next call."""
     at = in_call(now, nth(run.ranks, rank)["until"])
     if at > now:
-        _schedule(run, ANSWER, number, at)
+        _schedule(run, model.ANSWER, number, at)
     else:
         _answer(run, number, now)
 
@@ -202,12 +187,12 @@ def _attend(run: Run, number: int, rank: int, now: float) -> None:
 def _answer(run: Run, number: int, now: float) -> None:
     """Grant a request, send the data after a grant, acknowledge data that ask for it."""
     message = nth(run.messages, number)
-    if message["cargo"] == REQUEST:
-        _transmit(run, number, GRANT, now)
-    elif message["cargo"] == GRANT:
+    if message["cargo"] == model.REQUEST:
+        _transmit(run, number, model.GRANT, now)
+    elif message["cargo"] == model.GRANT:
         _depart(run, number, now)
-    elif _completion(run, message) == ACKNOWLEDGED:
-        _transmit(run, number, ACKNOWLEDGEMENT, now)
+    elif _completion(run, message) == model.ACKNOWLEDGED:
+        _transmit(run, number, model.ACKNOWLEDGEMENT, now)
 
 
 @subroutine
@@ -223,7 +208,7 @@ def _depart(run: Run, number: int, now: float) -> None:
     message = nth(run.messages, number)
     at = pass_end_point(run, message["rank"], message["size"], now)
     if at > now:
-        _schedule(run, LEAVE, number, at)
+        _schedule(run, model.LEAVE, number, at)
     else:
         _send_data(run, number, now)
 
@@ -231,14 +216,14 @@ def _depart(run: Run, number: int, now: float) -> None:
 @subroutine
 def _send_data(run: Run, number: int, now: float) -> None:
     """Hand a message's data to the network; a rendezvous alone has left its first server then."""
-    _transmit(run, number, DATA, now)
+    _transmit(run, number, model.DATA, now)
     if run.loop["record_messages"]:
         nth(run.message_times, number)["departed"] = now
     message = nth(run.messages, number)
-    if not run.loop["flow"] and _completion(run, message) == LEFT:
+    if not run.loop["flow"] and _completion(run, message) == model.LEFT:
         stop = nth(run.flows.stops, nth(run.paths, message["path"])["begin"])
         bandwidth = nth(run.flows.servers, stop["server"])["bandwidth"]
-        _schedule(run, SENT, number, now + message["size"] / bandwidth)
+        _schedule(run, model.SENT, number, now + message["size"] / bandwidth)
 
 
 @subroutine
@@ -247,19 +232,19 @@ def deliver(run: Run, number: int, now: float) -> None:
     message = nth(run.messages, number)
     cargo = message["cargo"]
     record_arrival(run, number, cargo, now)
-    if cargo == DATA:
+    if cargo == model.DATA:
         run.loop["arrived"] += 1
         if message["receive"] >= 0:
             complete(run, message["receive"], 0, now)
-        if run.loop["flow"] and _completion(run, message) == LEFT:
-            _schedule(run, SENT, number, now)
-    if cargo == ACKNOWLEDGEMENT:
+        if run.loop["flow"] and _completion(run, message) == model.LEFT:
+            _schedule(run, model.SENT, number, now)
+    if cargo == model.ACKNOWLEDGEMENT:
         complete(run, message["send"], 0, now)
-    elif cargo == GRANT:
+    elif cargo == model.GRANT:
         _attend(run, number, wide(message["rank"]), now)
     elif not message["posted"]:
         message["there"] = True
-    elif cargo == REQUEST or _completion(run, message) == ACKNOWLEDGED:
+    elif cargo == model.REQUEST or _completion(run, message) == model.ACKNOWLEDGED:
         _attend(run, number, wide(nth(run.rows, message["send"])["target"]), now)
 
 
@@ -272,7 +257,7 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     loop, message = run.loop, nth(run.messages, number)
     servers, stops = run.flows.servers, run.flows.stops
     message["cargo"] = cargo
-    data = cargo == DATA
+    data = cargo == model.DATA
     loop["controls"] += not data
     size = message["size"] if data else loop["control_bytes"]
     begin, end, _ = path_of(run, message)
@@ -283,17 +268,17 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     now = noticed(now, cargo, mode, loop["overhead_control"], loop["overhead_put_latency"])
     if not loop["flow"]:
         after = alone(servers, stops, begin, end, size, loop["packet_size"], cut_through)
-        _schedule(run, DELIVER, number, now + after)
+        _schedule(run, model.DELIVER, number, now + after)
     elif size > 0:
-        _schedule(run, ARRIVE, number, now + latencies)
+        _schedule(run, model.ARRIVE, number, now + latencies)
     else:
-        _schedule(run, DELIVER, number, now + latencies)
+        _schedule(run, model.DELIVER, number, now + latencies)
 
 
 @subroutine
 def path_of(run: Run, message: Any) -> tuple[int, int, float]:
     """Return the first stop of what of a message is under way, behind the last, and its weight."""
-    forth = message["cargo"] in (DATA, REQUEST)
+    forth = message["cargo"] in (model.DATA, model.REQUEST)
     number = message["path"] if forth else message["back"]
     path = nth(run.paths, number)
     return path["begin"], nth(run.paths, number + 1)["begin"], path["weight"]
@@ -338,9 +323,9 @@ def _advance_flows(run: Run, budget: int) -> int:
             return MORE
         budget -= 1
         kind, item, now = take_event(run)
-        if kind == ARRIVE:
+        if kind == model.ARRIVE:
             _enter(run, item - loop["tasks"], now)
-        elif kind == DELIVER and item >= groups_from:
+        elif kind == model.DELIVER and item >= groups_from:
             _end(run, nth(flows.groups, item - groups_from)["next"], now)
         else:
             handle(run, kind, item, now)
@@ -350,7 +335,7 @@ def _advance_flows(run: Run, budget: int) -> int:
 def _enter(run: Run, number: int, now: float) -> None:
     """Begin a flow; its latency is over."""
     message = nth(run.messages, number)
-    size = message["size"] if message["cargo"] == DATA else run.loop["control_bytes"]
+    size = message["size"] if message["cargo"] == model.DATA else run.loop["control_bytes"]
     begin, end, weight = path_of(run, message)
     open_flow(run.flows, begin, end, number, float(size), weight, now)
 
@@ -382,7 +367,7 @@ def _schedule_end(run: Run, place: int) -> None:
     if first >= 0:
         nth(flows.groups, place)["next"] = first
         number = wide(nth(flows.slots, first)["item"])
-        key = order_key(DELIVER, number, 0, loop["number_bits"], loop["packet_bits"])
+        key = order_key(model.DELIVER, number, 0, loop["number_bits"], loop["packet_bits"])
         put(run.heap, item, end_of(flows, first), key)
     elif nth(run.heap.places, item)["entry"] > 0:
         take(run.heap, item)

@@ -18,10 +18,9 @@ from hopmap.simulator.task_state import (
     begin_tasks,
     fill_rows,
     loop_table,
-    message_times,
-    operation_times,
     row_type,
     task_table,
+    unset_times,
 )
 
 SERVER = np.dtype(
@@ -230,8 +229,7 @@ def begin(plan: RunPlan, record: Record, *, flow: bool) -> Run:
         messages=_messages(plan, send, receive),
         ranks=np.zeros(program.ranks, dtype=RANK),
         paths=_paths(plan),
-        message_times=message_times(plan, record),
-        operation_times=operation_times(plan, record),
+        **unset_times(plan, record),
         heap=heap,
         factors=plan.noise.factors.view(FACTOR),
         flows=empty_flows(

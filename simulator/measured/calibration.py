@@ -253,7 +253,8 @@ class CollectiveFit:
 
     def by_algorithm(self) -> list[Group]:
         """Errors by algorithm and class of sizes."""
-        return by_algorithm(self.measured, self._prediction())
+        prediction = Prediction(self.predicted, ("",) * len(self.measured))
+        return by_algorithm(self.measured, prediction)
 
     def unexplained(self) -> list[tuple[str, str, int, float]]:
         """Return calls that are farther off than `UNEXPLAINED`: names, bytes, ratio to measured."""
@@ -264,9 +265,6 @@ class CollectiveFit:
             (table.collective[k], table.algorithm[k], int(table.size[k]), float(ratio[k]))
             for k in far[np.argsort(-np.abs(np.log(ratio[far])), kind="stable")].tolist()
         ]
-
-    def _prediction(self) -> Prediction:
-        return Prediction(self.predicted, ("",) * len(self.measured))
 
 
 def fit_collectives(

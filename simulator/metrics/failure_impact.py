@@ -62,10 +62,6 @@ def failure_impact(
     """
     drawn = [failures] if draws is None else [f"{failures},seed={seed}" for seed in range(draws)]
     networks = [topology, *(with_failures(topology, each) for each in drawn)]
-    found = [_figures(traffic, network, node_of) for network in networks]
+    sides = (evaluate(traffic, network, node_of).bytes for network in networks)
+    found = [(int(side.dilation.sum), int(side.congestion.max)) for side in sides]
     return FailureImpact(np.array(found[0]), np.array(found[1:]))
-
-
-def _figures(traffic: Traffic, network: Topology, node_of: Mapping) -> tuple[int, int]:
-    side = evaluate(traffic, network, node_of).bytes
-    return int(side.dilation.sum), int(side.congestion.max)

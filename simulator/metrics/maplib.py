@@ -29,7 +29,7 @@ from hopmap.topologies import MappingError, Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.traces import Traffic, exact_sum, largest_product, summed
 
-from .metrics import Congestion, Dilation, Measure, OffNode, Spread, spread_of
+from .metrics import Dilation, Measure, Spread, congestion_of, off_node_of, spread_of
 
 MOST_HOPS = 2**25
 """Rank pairs times nodes a line, which bounds the hops of rule 3; what was published has 10^5."""
@@ -74,12 +74,8 @@ def maplib_measure(traffic: Traffic, topology: Topology, mapping: Ints, weight: 
 
     mesh = router.family != HAEC and not rings
     true_hops = exact_sum(both, topology.distance(u, v)) if len(u) else 0
-    leaving = np.zeros(nodes, dtype=np.int64)
-    off = mapping[traffic.src] != mapping[traffic.dst]
-    np.add.at(leaving, mapping[traffic.src][off], weight[off])
     total = int(both.sum())
     hop_sum = exact_sum(load)
-    busiest = int(load.argmax()) if load.any() else None
     return Measure(
         ieplc=_published(both),
         ianlc=_published(both[on_node]),
@@ -91,16 +87,8 @@ def maplib_measure(traffic: Traffic, topology: Topology, mapping: Ints, weight: 
             max=int(length[both > 0].max(initial=0)),
             max_pair=largest_product(length, both),
         ),
-        congestion=Congestion(
-            max=int(load.max(initial=0)),
-            max_link=None
-            if busiest is None
-            else [int(links[busiest] // nodes), int(links[busiest] % nodes)],
-            pairs=int(over.max(initial=0)),
-            used_links=int((load > 0).sum()),
-            links=topology.links,
-        ),
-        off_node=OffNode(int(leaving.sum()), int(leaving.max(initial=0))),
+        congestion=congestion_of(load, over, np.divmod(links, nodes), topology),
+        off_node=off_node_of(traffic, topology, mapping, weight),
     )
 
 

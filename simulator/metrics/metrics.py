@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.arrays import Ints
+from hopmap.arrays import Ints, Ints32
 from hopmap.errors import HopmapError, choice
 from hopmap.notebook import Shown
 from hopmap.topologies import Topology, check_mapping
@@ -210,17 +210,8 @@ class HotLink:
 def evaluate(
     traffic: Traffic, topology: Topology, node_of: ArrayLike, convention: str = "hopmap"
 ) -> Metrics:
-    """Measure a mapping.
+    """Measure a mapping, by correct directed metrics or the published ones, see `maplib.py`.
 
-    Parameters
-    ----------
-    node_of : array_like of int, shape (ranks,)
-        Node of each rank.
-    convention : {"hopmap", "maplib"}
-        Correct directed metrics, or the published ones (see `maplib.py`).
-
-    Notes
-    -----
     Time is linear in the hops of all pairs, memory in pairs + links.
     """
     if convention not in CONVENTIONS:
@@ -324,9 +315,6 @@ def _measure(
     between_ranks = exact_sum(weight[traffic.src != traffic.dst])
     hop_sum = exact_sum(weight, hops)
     talking = weight > 0
-    busiest = int(load.argmax()) if load.any() else None
-    leaving = np.zeros(topology.nodes, dtype=np.int64)
-    np.add.at(leaving, u[off], weight[off])
     staying = np.zeros(topology.nodes, dtype=np.int64)
     np.add.at(staying, u[~off], weight[~off])
     return Measure(
@@ -340,14 +328,28 @@ def _measure(
             max=int(hops[talking].max(initial=0)),
             max_pair=largest_product(hops, weight),
         ),
-        congestion=Congestion(
-            max=int(load.max(initial=0)),
-            max_link=None
-            if busiest is None
-            else [int(topology.link_from[busiest]), int(topology.link_to[busiest])],
-            pairs=int(pairs.max(initial=0)),
-            used_links=int((load > 0).sum()),
-            links=topology.links,
-        ),
-        off_node=OffNode(total=int(leaving.sum()), max=int(leaving.max(initial=0))),
+        congestion=congestion_of(load, pairs, (topology.link_from, topology.link_to), topology),
+        off_node=off_node_of(traffic, topology, mapping, weight),
     )
+
+
+def congestion_of(
+    load: Ints, pairs: Ints, ends: tuple[Ints | Ints32, Ints | Ints32], topology: Topology
+) -> Congestion:
+    """Congestion of links, of which `ends` are where they begin and end."""
+    busiest = int(load.argmax()) if load.any() else None
+    return Congestion(
+        max=int(load.max(initial=0)),
+        max_link=None if busiest is None else [int(end[busiest]) for end in ends],
+        pairs=int(pairs.max(initial=0)),
+        used_links=int((load > 0).sum()),
+        links=topology.links,
+    )
+
+
+def off_node_of(traffic: Traffic, topology: Topology, mapping: Ints, weight: Ints) -> OffNode:
+    """Add up what leaves each node."""
+    u, v = mapping[traffic.src], mapping[traffic.dst]
+    leaving = np.zeros(topology.nodes, dtype=np.int64)
+    np.add.at(leaving, u[u != v], weight[u != v])
+    return OffNode(total=int(leaving.sum()), max=int(leaving.max(initial=0)))

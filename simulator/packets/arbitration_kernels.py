@@ -10,7 +10,6 @@ begins.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from hopmap.compilation import subroutine
@@ -176,9 +175,5 @@ def _serve(run: State, queue: Any, number: int, place: int, now: float) -> None:
     release(run, slot, now, end, False)
 
 
-def _take_turns(columns: Collection[str]) -> bool:
-    return "handed" in columns and "buffer" not in columns
-
-
-enter = by_columns(_take_turns, _enter, lambda _run, _slot, _now: False)
-next_turn = by_columns(_take_turns, _next_turn, lambda _run, _number, _now: None)
+enter = by_columns("handed", _enter, lambda _run, _slot, _now: False, without="buffer")
+next_turn = by_columns("handed", _next_turn, lambda _run, _number, _now: None, without="buffer")

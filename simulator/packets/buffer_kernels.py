@@ -10,7 +10,6 @@ function, `_grant`. Functions take `forceinline` from the first that calls them 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from hopmap.compilation import subroutine
@@ -331,10 +330,6 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
     return end
 
 
-def _are_finite(columns: Collection[str]) -> bool:
-    return "buffer" in columns
-
-
-queue_up = by_columns(_are_finite, _queue_up, lambda _run, _slot, _now: False)
-enter_buffer = by_columns(_are_finite, _enter_buffer, lambda _run, _slot, _key, _now: False)
-make_room = by_columns(_are_finite, _make_room, lambda _run, _kind, _item, _now: False)
+queue_up = by_columns("buffer", _queue_up, lambda _run, _slot, _now: False)
+enter_buffer = by_columns("buffer", _enter_buffer, lambda _run, _slot, _key, _now: False)
+make_room = by_columns("buffer", _make_room, lambda _run, _kind, _item, _now: False)

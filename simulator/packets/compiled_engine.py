@@ -8,7 +8,7 @@ import numpy as np
 
 from hopmap.arrays import Ints, Ints32, Table
 from hopmap.progress import Progress
-from hopmap.simulator import model
+from hopmap.simulator import model, task_state
 from hopmap.simulator.heap_kernels import COUNT, ENTRY, Heap
 from hopmap.simulator.link_use import FINEST, LinkUse
 from hopmap.simulator.operations import NOTHING, Record
@@ -19,56 +19,27 @@ from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import RunPlan
 from hopmap.simulator.steady_state import ITERATION_END, LoopWatch
 from hopmap.simulator.task_kernels import CROWDED, ENDED
-from hopmap.simulator.task_state import (
-    FACTOR,
-    RANK,
-    begin_tasks,
-    check_finished,
-    fill_rows,
-    loop_table,
-    message_times,
-    operation_times,
-    outcome_of,
-    task_table,
-)
 
+from . import state as tables
 from .loop_kernels import advance
 from .part_state import buffers_of, nics_of, waits_of, ways_of
-from .state import (
-    CHANNEL,
-    COUNTED_MESSAGE,
-    COUNTED_QUEUED,
-    HELD_PACKET,
-    HOP,
-    LATEST,
-    LOOP,
-    MESSAGE,
-    PACKET,
-    QUEUED,
-    ROUTED_PACKET,
-    ROW,
-    SERVER,
-    STOP,
-    USE,
-    WATCHED,
-    State,
-)
+from .state import State
 
 # Events before Python may look at Ctrl-C and the progress: about a tenth of a second.
 SHARE = 1 << 19
 # By whether buffers are finite, and whether routes are chosen on the way.
 PACKETS = {
-    (False, False): PACKET,
-    (False, True): ROUTED_PACKET,
-    (True, False): HELD_PACKET,
-    (True, True): HELD_PACKET,
+    (False, False): tables.PACKET,
+    (False, True): tables.ROUTED_PACKET,
+    (True, False): tables.HELD_PACKET,
+    (True, True): tables.HELD_PACKET,
 }
 # By whether they stand in queues, and whether packets may pass one another.
 MESSAGES = {
-    (False, False): MESSAGE,
-    (False, True): COUNTED_MESSAGE,
-    (True, False): QUEUED,
-    (True, True): COUNTED_QUEUED,
+    (False, False): tables.MESSAGE,
+    (False, True): tables.COUNTED_MESSAGE,
+    (True, False): tables.QUEUED,
+    (True, True): tables.COUNTED_QUEUED,
 }
 SPARE = 1 << 8  # slots for messages in flight, to begin with
 
@@ -83,7 +54,7 @@ def run(
     state = _finished(plan, _state(plan, record), progress, watch)
     servers = state.servers
     return Outcome(
-        **outcome_of(plan, record, state),
+        **task_state.outcome_of(plan, record, state),
         servers=Servers(**{field: servers[field].copy() for field in Servers._fields}),
         events=int(state.loop["served"][0]),
         use=LinkUse(
@@ -98,14 +69,14 @@ def watch(plan: RunPlan, numbers: Ints) -> Table:
 
     Hops come in order of their arrival, those of each packet in order of its path.
     """
-    watched = np.zeros(plan.messages + 1, dtype=WATCHED)
+    watched = np.zeros(plan.messages + 1, dtype=tables.WATCHED)
     watched["yes"][numbers] = True
-    latest = np.zeros(len(plan.bandwidth), dtype=LATEST)
+    latest = np.zeros(len(plan.bandwidth), dtype=tables.LATEST)
     latest["message"] = -1
     state = _state(plan, NOTHING)._replace(
         watched=watched,
         latest=latest,
-        hops=np.zeros(_hops(plan, numbers) + 1, dtype=HOP),
+        hops=np.zeros(_hops(plan, numbers) + 1, dtype=tables.HOP),
     )
     state.loop["watch"] = True
     state = _finished(plan, state, None)
@@ -144,7 +115,7 @@ def _finished(
     # A run that stands still does so since the last tail or credit, though that was no event.
     state.loop["now"] = np.maximum(state.loop["now"], state.loop["last"])
     places = state.rows["place"]
-    check_finished(plan, state, lambda rows: places[rows], lambda: waits_of(plan, state))
+    task_state.check_finished(plan, state, lambda rows: places[rows], lambda: waits_of(plan, state))
     return state
 
 
@@ -187,9 +158,9 @@ def _state(plan: RunPlan, record: Record) -> State:
     """Lay out a run that has not begun: every rank's own task goes on at 0."""
     _check_key(plan)
     program = plan.program
-    servers = _aligned(len(plan.bandwidth), SERVER)
+    servers = _aligned(len(plan.bandwidth), tables.SERVER)
     servers["bandwidth"], servers["latency"] = plan.bandwidth, plan.latency
-    channels = np.zeros(int(plan.channel.max(initial=-1)) + 1, dtype=CHANNEL)
+    channels = np.zeros(int(plan.channel.max(initial=-1)) + 1, dtype=tables.CHANNEL)
     channels["first"] = -1
     begins, paths = _paths(plan)
 
@@ -200,8 +171,8 @@ def _state(plan: RunPlan, record: Record) -> State:
     routed, ways = plan.routes is not None, ways_of(plan)
     busy = len(limits.links) if limited else rails
     heap = Heap(np.zeros(program.tasks + busy, dtype=ENTRY), np.zeros(1, dtype=COUNT))
-    begin_tasks(heap, plan)
-    loop = loop_table(plan, record, LOOP)
+    task_state.begin_tasks(heap, plan)
+    loop = task_state.loop_table(plan, record, tables.LOOP)
     loop["bins"], loop["width"] = record.bins, FINEST
     loop["tracked"] = plan.links if record.bins else 0
     loop["turns"] = turns
@@ -225,21 +196,20 @@ def _state(plan: RunPlan, record: Record) -> State:
     state = State(
         loop=loop,
         rows=_rows(plan, begins),
-        tasks=task_table(plan),
-        ranks=np.zeros(program.ranks, dtype=RANK),
+        tasks=task_state.task_table(plan),
+        ranks=np.zeros(program.ranks, dtype=task_state.RANK),
         servers=servers,
         channels=channels,
         packets=np.zeros(program.tasks, dtype=PACKETS[limited, routed]),
         messages=np.zeros(program.tasks, dtype=MESSAGES[limited or turns, limited or routed]),
         heap=heap,
-        factors=plan.noise.factors.view(FACTOR),
-        paths=paths.view(STOP),
-        message_times=message_times(plan, record),
-        operation_times=operation_times(plan, record),
-        watched=np.zeros(0, dtype=WATCHED),
-        latest=np.zeros(0, dtype=LATEST),
-        hops=np.zeros(0, dtype=HOP),
-        use=np.zeros(plan.links * record.bins, dtype=USE),
+        factors=plan.noise.factors.view(task_state.FACTOR),
+        paths=paths.view(tables.STOP),
+        **task_state.unset_times(plan, record),
+        watched=np.zeros(0, dtype=tables.WATCHED),
+        latest=np.zeros(0, dtype=tables.LATEST),
+        hops=np.zeros(0, dtype=tables.HOP),
+        use=np.zeros(plan.links * record.bins, dtype=tables.USE),
         iteration_ends=np.zeros(0, dtype=ITERATION_END),
         nics=nics,
         limits=limits,
@@ -264,8 +234,8 @@ def _paths(plan: RunPlan) -> tuple[Ints, Ints32]:
 
 def _rows(plan: RunPlan, begins: Ints) -> Table:
     program, send = plan.program, plan.program.sends()
-    rows = _aligned(program.operations, ROW)
-    fill_rows(rows, plan)
+    rows = _aligned(program.operations, tables.ROW)
+    task_state.fill_rows(rows, plan)
     rows["channel"] = plan.channel
     rows["path"][send], rows["back"][send] = begins[plan.path[send]], begins[plan.back[send]]
     return rows

@@ -5,23 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hopmap.compilation import njit, subroutine
+from hopmap.simulator import model
 from hopmap.simulator.heap_kernels import close, push
-from hopmap.simulator.model import (
-    ACKNOWLEDGED,
-    ACKNOWLEDGEMENT,
-    ANSWER,
-    ARRIVE,
-    DATA,
-    DELIVER,
-    GRANT,
-    HARDWARE,
-    LEAVE,
-    LEFT,
-    POSTED,
-    REQUEST,
-    RESUME,
-    SENT,
-)
 from hopmap.simulator.row_pointers import nth, wide
 from hopmap.simulator.task_kernels import (
     CROWDED,
@@ -56,10 +41,10 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> float:
     loop, message = run.loop, nth(run.messages, slot)
     row = nth(run.rows, message["row"])
     size, path = row["size"], row["path"]
-    if cargo != DATA:
+    if cargo != model.DATA:
         loop["controls"] += 1
         size = loop["control_bytes"]
-        if cargo in (GRANT, ACKNOWLEDGEMENT):
+        if cargo in (model.GRANT, model.ACKNOWLEDGEMENT):
             path = row["back"]
     stop = nth(run.paths, path)["server"]
     place = server_at(stop)
@@ -75,7 +60,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> float:
     first_start = first_end = end = 0.0
     for packet in range(count):
         part = packet_bytes(size, loop["packet_size"], packet)
-        start, end = serve(run, place, now, part, now, cargo == DATA, packet == count - 1)
+        start, end = serve(run, place, now, part, now, cargo == model.DATA, packet == count - 1)
         if packet == 0:
             first_start, first_end = start, end
         if loop["watch"]:
@@ -99,7 +84,7 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
     server = nth(run.servers, place)
     last = whole == slot
     run.loop["served"] += 1
-    data = packet["cargo"] == DATA
+    data = packet["cargo"] == model.DATA
     start, end = serve(run, place, now, packet["size"], packet["tail"], data, last)
     if run.loop["watch"]:
         number, size = nth(run.messages, whole)["number"], packet["size"]
@@ -148,15 +133,15 @@ def _advance(run: State, budget: int) -> int:
         kind = key >> kind_shift
         loop["now"] = now
         count["hole"] = 1
-        if kind == ARRIVE:
+        if kind == model.ARRIVE:
             arrive(run, slot, key, now)
-        elif kind == RESUME:
+        elif kind == model.RESUME:
             go_on(run, slot, now)
-        elif kind == DELIVER:
+        elif kind == model.DELIVER:
             _deliver(run, slot, now)
-        elif kind == LEAVE:
+        elif kind == model.LEAVE:
             _leave(run, slot, now)
-        elif kind == SENT:
+        elif kind == model.SENT:
             _complete_send(run, slot, now)
         else:
             _handle_rare(run, kind, slot, now)
@@ -167,7 +152,7 @@ def _advance(run: State, budget: int) -> int:
 @subroutine
 def _handle_rare(run: State, kind: int, item: int, now: float) -> None:
     """Handle a kind of event that only some parameters bring about."""
-    if kind == ANSWER:
+    if kind == model.ANSWER:
         _answer(run, item, now)
     elif not make_room(run, kind, item, now):
         next_turn(run, item, now)
@@ -199,9 +184,9 @@ def _post_send(run: State, task: Any, row: Any, at: int, now: float) -> None:
         message["receive"] = -1
         append(queue, run.packets, slot)
     message["completion"] = completion(row["size"], row["mode"], run.loop["eager_limit"])
-    row["done"] = message["completion"] == POSTED
+    row["done"] = message["completion"] == model.POSTED
     if asks_first(row["size"], row["mode"], run.loop["eager_limit"]):
-        transmit(run, slot, REQUEST, now)
+        transmit(run, slot, model.REQUEST, now)
     else:
         _depart(run, slot, now)
 
@@ -225,13 +210,13 @@ def _post_receive(run: State, row: Any, at: int, now: float) -> float:
     message["receive_iteration"] = row["iterations"]
     if none or not message["there"]:
         return 0.0
-    if nth(run.packets, slot)["cargo"] != DATA:
-        transmit(run, slot, GRANT, now)
+    if nth(run.packets, slot)["cargo"] != model.DATA:
+        transmit(run, slot, model.GRANT, now)
         return 0.0
     row["done"] = True
-    copying = 0.0 if row["mode"] == HARDWARE else message["size"] * run.loop["copy_per_byte"]
-    if message["completion"] == ACKNOWLEDGED:
-        transmit(run, slot, ACKNOWLEDGEMENT, now)
+    copying = 0.0 if row["mode"] == model.HARDWARE else message["size"] * run.loop["copy_per_byte"]
+    if message["completion"] == model.ACKNOWLEDGED:
+        transmit(run, slot, model.ACKNOWLEDGEMENT, now)
     else:
         free(run, slot)
     return float(copying)
@@ -243,17 +228,17 @@ def _deliver(run: State, slot: int, now: float) -> None:
     message = nth(run.messages, slot)
     cargo, receive = nth(run.packets, slot)["cargo"], message["receive"]
     record_arrival(run, message["number"], cargo, now)
-    if cargo == DATA:
+    if cargo == model.DATA:
         run.loop["arrived"] += 1
     if receive < 0:
         message["there"] = True
         return
-    if cargo == DATA:
+    if cargo == model.DATA:
         complete(run, receive, wide(message["receive_iteration"]), now)
-        if message["completion"] != ACKNOWLEDGED:
+        if message["completion"] != model.ACKNOWLEDGED:
             free(run, slot)
             return
-    if cargo == ACKNOWLEDGEMENT:
+    if cargo == model.ACKNOWLEDGEMENT:
         _complete_send(run, slot, now)
     else:
         _attend(run, slot, now)
@@ -264,11 +249,11 @@ def _attend(run: State, slot: int, now: float) -> None:
     """Let a rank answer what has arrived: now, or if it computes, in its next call."""
     message = nth(run.messages, slot)
     rank = message["rank"]
-    if nth(run.packets, slot)["cargo"] != GRANT:
+    if nth(run.packets, slot)["cargo"] != model.GRANT:
         rank = nth(run.rows, message["row"])["target"]
     at = in_call(now, nth(run.ranks, rank)["until"])
     if at > now:
-        push(run.heap, slot, at, key_of(run, ANSWER, message["number"], 0))
+        push(run.heap, slot, at, key_of(run, model.ANSWER, message["number"], 0))
     else:
         _answer(run, slot, now)
 
@@ -277,12 +262,12 @@ def _attend(run: State, slot: int, now: float) -> None:
 def _answer(run: State, slot: int, now: float) -> None:
     """Grant a request, send the data after a grant, acknowledge data."""
     cargo = nth(run.packets, slot)["cargo"]
-    if cargo == REQUEST:
-        transmit(run, slot, GRANT, now)
-    elif cargo == GRANT:
+    if cargo == model.REQUEST:
+        transmit(run, slot, model.GRANT, now)
+    elif cargo == model.GRANT:
         _depart(run, slot, now)
     else:
-        transmit(run, slot, ACKNOWLEDGEMENT, now)
+        transmit(run, slot, model.ACKNOWLEDGEMENT, now)
 
 
 @subroutine
@@ -300,7 +285,7 @@ def _depart(run: State, slot: int, now: float) -> None:
     size = nth(run.rows, message["row"])["size"]
     at = pass_end_point(run, message["rank"], size, now)
     if at > now:
-        push(run.heap, slot, at, key_of(run, LEAVE, message["number"], 0))
+        push(run.heap, slot, at, key_of(run, model.LEAVE, message["number"], 0))
     else:
         _leave(run, slot, now)
 
@@ -308,8 +293,8 @@ def _depart(run: State, slot: int, now: float) -> None:
 @subroutine
 def _leave(run: State, slot: int, now: float) -> None:
     """Hand a message's data to the network."""
-    end = transmit(run, slot, DATA, now)
-    if nth(run.messages, slot)["completion"] == LEFT and end >= 0:
+    end = transmit(run, slot, model.DATA, now)
+    if nth(run.messages, slot)["completion"] == model.LEFT and end >= 0:
         left(run, slot, end)
     if run.loop["record_messages"]:
         nth(run.message_times, nth(run.messages, slot)["number"])["departed"] = now

@@ -10,13 +10,12 @@ list, and a link that grants looks for those whose first packet it is on a way o
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from hopmap.compilation import subroutine
-from hopmap.simulator import route_choices
+from hopmap.simulator import routes
 from hopmap.simulator.routes import ADAPTIVE, FIXED, PAR, SPRAYING, UGAL_G, VALIANT
 from hopmap.simulator.row_pointers import by_columns, nth, wide
 from hopmap.simulator.task_kernels import hashed
@@ -27,12 +26,9 @@ from .state import State
 
 INNER = -(2**31)  # a stop that is to be chosen
 
-shorter = subroutine(route_choices.shorter)
-chosen = subroutine(route_choices.chosen)
-choices = subroutine(route_choices.choices)
-intermediate = subroutine(route_choices.intermediate)
-goes_minimally = subroutine(route_choices.goes_minimally)
-decided = subroutine(route_choices.decided)
+intermediate = subroutine(routes.intermediate)
+goes_minimally = subroutine(routes.goes_minimally)
+decided = subroutine(routes.decided)
 
 
 def _set_out(run: State, packet: Any, path: int) -> None:
@@ -73,12 +69,8 @@ def _next_on_path(run: State, packet: Any, _key: int, _now: float) -> int:
     return int(nth(run.paths, at)["server"])
 
 
-def _are_chosen(columns: Collection[str]) -> bool:
-    return "via" in columns
-
-
-set_out = by_columns(_are_chosen, _set_out, _set_out_on_path)
-next_stop = by_columns(_are_chosen, _next_stop, _next_on_path)
+set_out = by_columns("via", _set_out, _set_out_on_path)
+next_stop = by_columns("via", _next_stop, _next_on_path)
 
 
 @subroutine
@@ -122,7 +114,7 @@ def _places(run: State, link: int, now: float) -> float:
     return float(run.loop["capacity"] - room_in(run, link, 0, channels))
 
 
-queue = by_columns(lambda columns: "buffer" in columns, _places, _seconds)
+queue = by_columns("buffer", _places, _seconds)
 
 
 @subroutine
@@ -145,7 +137,7 @@ def _least(run: State, at: int, target: int, now: float) -> Any:
         port = nth(run.ways.ports, number)
         if minimal(run, at, target, port["end"]):
             wait = queue(run, port["link"], now)
-            if shorter(wait, least):
+            if wait < least:
                 best, least = port, wait
     return best
 
@@ -157,7 +149,7 @@ def any_minimal(run: State, at: int, target: int, key: int) -> Any:
     ways = 0
     for number in range(begin, end):
         ways += minimal(run, at, target, nth(run.ways.ports, number)["end"])
-    skip, number = chosen(hashed(_draw(run, key), at), ways), begin - 1
+    skip, number = hashed(_draw(run, key), at) % ways, begin - 1
     while skip >= 0:
         number += 1
         skip -= minimal(run, at, target, nth(run.ways.ports, number)["end"])
@@ -196,7 +188,7 @@ def _decide(run: State, packet: Any, key: int, now: float) -> None:
     at, target, routing = packet["at"], packet["target"], run.loop["routing"]
     here, there = _region(run, at), _region(run, nth(run.ways.nodes, target)["home"])
     low, high = nth(run.ways.regions, min(here, there)), nth(run.ways.regions, max(here, there))
-    left = choices(run.loop["drawn"], low["size"], high["size"])
+    left = run.loop["drawn"] - low["size"] - high["size"]
     if (run.loop["groups"] and here == there) or left < 1:
         return
     number = intermediate(

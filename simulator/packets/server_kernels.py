@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from hopmap.compilation import subroutine
@@ -202,12 +201,8 @@ def _came_of_many(run: State, slot: int, whole: int, at: float) -> None:
         arrived(run, whole, at)
 
 
-def _may_pass(columns: Collection[str]) -> bool:
-    return "under_way" in columns
-
-
-send_off = by_columns(_may_pass, _note_and_count, _note)
-came = by_columns(_may_pass, _came_of_many, _came_in_order)
+send_off = by_columns("under_way", _note_and_count, _note)
+came = by_columns("under_way", _came_of_many, _came_in_order)
 
 
 @subroutine

@@ -158,7 +158,7 @@ class Parameters:
     network_credit_delay: float = _number(
         0.0, "s", "time besides the link's latency until a freed buffer is known before the link"
     )
-    # see `simulator/route_choices.py`; deterministic: by the topology's own routes
+    # see `simulator/routes.py`; deterministic: by the topology's own routes
     network_routing: str = _word(ROUTING, "by which algorithm packets find their way, as they go")
     # the same seed gives the same draws for a packet of a message
     network_routing_seed: int = _number(

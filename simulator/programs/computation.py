@@ -100,16 +100,12 @@ def _during(trace: Trace, calls: Calls, spans: Spans, *, between: bool = False) 
     """Seconds of each call, or `between` it and the one before, that lie in spans of its rank."""
     seconds = np.zeros(len(calls.gap))
     for r in np.unique(spans.rank).tolist():
-        of_rank = _calls_of_rank(calls, r)
+        of_rank = slice(calls.finish[r - 1] + 1 if r else 0, calls.finish[r] + 1)
         begin, end = (trace.time[event[of_rank]] for event in (calls.first, calls.last))
         if between:
             begin, end = np.append(calls.start[r], end[:-1]), begin
         seconds[of_rank] = _covered(begin, end, spans, r)
     return seconds
-
-
-def _calls_of_rank(calls: Calls, rank: int) -> slice:
-    return slice(calls.finish[rank - 1] + 1 if rank else 0, calls.finish[rank] + 1)
 
 
 def _empty_visits(trace: Trace, calls: Calls) -> Ints:

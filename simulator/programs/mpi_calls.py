@@ -68,6 +68,21 @@ def modes_of(trace: Trace, events: Ints) -> NDArray[np.uint8]:
     return modes
 
 
+def event_name(trace: Trace, event: int) -> str:
+    """Name an event of a trace, for messages."""
+    rank = int(np.searchsorted(trace.offsets, event, side="right")) - 1
+    return f"{trace.name}: rank {rank}, event {event - trace.offsets[rank]}"
+
+
+def expect_ranks(trace: Trace, events: Ints, partner: Ints, word: str) -> None:
+    """Raise `TraceError` where the partner of an event is no rank."""
+    for bad in np.flatnonzero((partner < 0) | (partner >= trace.ranks))[:1]:
+        raise TraceError(
+            f"{event_name(trace, events[bad])}: {word} {partner[bad]}: expected a rank below "
+            f"{trace.ranks}"
+        )
+
+
 class Calls(NamedTuple):
     """The calls of a trace, rank after rank; each rank's last is its end."""
 
@@ -103,14 +118,9 @@ def calls_of(trace: Trace) -> Calls:
     carried = np.concatenate(([0], depth))[begin]
     if carried.any():
         depth -= np.repeat(carried, end - begin)
-    below = np.flatnonzero(depth < 0)
-    if below.size:
-        rank = int(np.searchsorted(trace.offsets, below[0], side="right")) - 1
-        region = trace.regions[trace.ref[below[0]]]
-        raise TraceError(
-            f"{trace.name}: rank {rank}, event {below[0] - begin[rank]}: leaves {region} "
-            f"without having entered it"
-        )
+    for below in np.flatnonzero(depth < 0)[:1]:
+        region = trace.regions[trace.ref[below]]
+        raise TraceError(f"{event_name(trace, below)}: leaves {region} without having entered it")
 
     opens = (step == 1) & (depth == 1)
     closes = np.flatnonzero((step == -1) & (depth == 0))

@@ -13,7 +13,7 @@ from hopmap.traces import Kind, Trace, TraceError, mpi_name
 from hopmap.traces.omissions import LeftOut
 from hopmap.traces.trace import Lock, Sync
 
-from .mpi_calls import Calls, SendMode
+from .mpi_calls import Calls, SendMode, expect_ranks
 from .operation_rows import POST_RECEIVES, POST_SENDS, REST, Rows, rows_of
 from .program import Op, numbered
 
@@ -72,13 +72,7 @@ def one_sided_records(trace: Trace, calls: Calls) -> OneSidedRecords:
         call=names[region],
     )
     moves = (found.kind >= Kind.RMA_PUT) & (found.kind <= Kind.RMA_ATOMIC)
-    bad = np.flatnonzero(moves & ((found.peer < 0) | (found.peer >= trace.ranks)))
-    if bad.size:
-        at, rank = event[bad[0]], found.rank[bad[0]]
-        raise TraceError(
-            f"{trace.name}: rank {rank}, event {at - trace.offsets[rank]}: target "
-            f"{found.peer[bad[0]]}: expected a rank below {trace.ranks}"
-        )
+    expect_ranks(trace, event[moves], found.peer[moves], "target")
     return found
 
 

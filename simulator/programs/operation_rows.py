@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Floats, Ints
-from hopmap.traces import Folded, Kind, Trace, TraceError
+from hopmap.traces import Folded, Kind, Trace
 
-from .mpi_calls import Calls, SendMode, modes_of
+from .mpi_calls import Calls, SendMode, expect_ranks, modes_of
 from .program import LocalWork, Op, Program
 from .requests import ROLE
 
@@ -110,14 +110,7 @@ def message_rows(
     record = trace.ref[events[described]]
     receives = (post == Kind.RECV) | (post == Kind.IRECV_REQUEST)
     peer = trace.records.peer[record].astype(np.int64)
-    bad = np.flatnonzero((peer < 0) | (peer >= trace.ranks))
-    if bad.size:
-        event = events[posts[bad[0]]]
-        rank = int(np.searchsorted(trace.offsets, event, side="right")) - 1
-        raise TraceError(
-            f"{trace.name}: rank {rank}, event {event - trace.offsets[rank]}: partner "
-            f"{peer[bad[0]]}: expected a rank below {trace.ranks}"
-        )
+    expect_ranks(trace, events[posts], peer, "partner")
     index = np.full(len(events), -1, dtype=np.int64)
     index[posts] = np.arange(len(posts))
 

@@ -79,7 +79,7 @@ class LocalWork(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One of several programs that run side by side, see `jobs/merge_programs.py`."""
+    """One of several programs that run side by side, see `jobs.py`."""
 
     name: str
     first: int  # its ranks are this one and those behind it

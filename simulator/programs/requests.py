@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from hopmap.arrays import Bools, Ints
 from hopmap.traces import Kind, Trace, TraceError
 
+from .mpi_calls import event_name
+
 # 1 for what starts a request, -1 for what ends one; and which starts each end may have, as bits.
 ROLE = np.zeros(256, dtype=np.int8)
 ROLE[[Kind.ISEND, Kind.IRECV_REQUEST, Kind.COLLECTIVE_REQUEST]] = 1
@@ -59,10 +61,9 @@ def pair_requests(trace: Trace, events: Ints, kind: NDArray[np.uint8]) -> tuple[
         stray = ends[(_STARTS_OF[kinds[ends]] >> kinds[ends - 1]) & 1 == 0]
     if stray.size:
         at = stray[np.argmin(where[stray])]
-        event = events[where[at]] - trace.offsets[rank[at]]
         raise TraceError(
-            f"{trace.name}: rank {rank[at]}, event {event}: {Kind(kind[where[at]]).name} of "
-            f"request {request[at]}, which was not started"
+            f"{event_name(trace, events[where[at]])}: {Kind(kind[where[at]]).name} of request "
+            f"{request[at]}, which was not started"
         )
     partner[where[ends]] = where[ends - 1]
     partner[where[ends - 1]] = where[ends]
@@ -198,11 +199,10 @@ def _latest(
     stray = order[ends[order] & ~same]
     if stray.size:
         at = int(stray.min())
-        event = events[at] - trace.offsets[rank[at]]
         begun = "probed for" if name == "message" else "begun"
         raise TraceError(
-            f"{trace.name}: rank {rank[at]}, event {event}: {Kind(trace.kind[events[at]]).name} "
-            f"of {name} {number[at]}, which was not {begun}"
+            f"{event_name(trace, events[at])}: {Kind(trace.kind[events[at]]).name} of {name} "
+            f"{number[at]}, which was not {begun}"
         )
     found = np.full(len(events), -1, dtype=np.int64)
     found[order[same]] = before[same]

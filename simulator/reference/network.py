@@ -184,14 +184,8 @@ class Network:
 
     def counters(self) -> Servers:
         """Return what the servers counted."""
-        servers = self.servers
-        return Servers(
-            messages=np.array([server.messages for server in servers], dtype=np.int64),
-            bytes=np.array([server.bytes for server in servers], dtype=np.int64),
-            busy=np.array([server.busy for server in servers]),
-            longest_wait=np.array([server.longest_wait for server in servers]),
-            waited=np.array([server.waited for server in servers]),
-        )
+        columns = ([getattr(server, name) for server in self.servers] for name in Servers._fields)
+        return Servers(*map(np.array, columns))
 
     def use(self) -> LinkUse:
         """Return the use of links over time."""

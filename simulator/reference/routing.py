@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from hopmap.simulator import model, route_choices
+from hopmap.simulator import model
+from hopmap.simulator import routes as rules
 from hopmap.simulator.routes import ADAPTIVE, PAR, SPRAYING, UGAL_G, VALIANT, Channels, Routes
 
 from .events import HeldPacket, Link, Packet
@@ -77,7 +78,7 @@ class Router:
             best = own if own >= 0 else ports[0]
             for port in ports:
                 wait, least = (self.queue(self.links[here][p]) for p in (port, best))
-                if route_choices.shorter(wait, least):
+                if wait < least:
                     best = port
             return best
         if not packet.decided:
@@ -97,7 +98,7 @@ class Router:
         """Minimal port at random."""
         ports = self.minimal_ports(packet)
         drawn = model.hashed(self.draw(packet), packet.at)
-        return ports[route_choices.chosen(drawn, len(ports))]
+        return ports[drawn % len(ports)]
 
     def draw(self, packet: Packet) -> int:
         """Draw a random number for a packet."""
@@ -109,17 +110,17 @@ class Router:
         here, target = packet.at, packet.target
         regions = sorted((self.region[here], self.region[self.home[target]]))
         low, high = ((self.first[region], self.size[region]) for region in regions)
-        left = route_choices.choices(len(self.drawn), low[1], high[1])
+        left = len(self.drawn) - low[1] - high[1]
         if (self.groups and regions[0] == regions[1]) or left < 1:
             return
-        number = route_choices.intermediate(self.draw(packet), left, *low, *high)
+        number = rules.intermediate(self.draw(packet), left, *low, *high)
         via = self.drawn[number]
         if self.algorithm != VALIANT:
             everywhere = self.algorithm == UGAL_G
             q_m, h_m = self.cost(here, [target], everywhere)
             q_nm, h_nm = self.cost(here, [via, target], everywhere)
-            minimally = route_choices.goes_minimally(q_m, h_m, q_nm, h_nm)
-            packet.decided = route_choices.decided(minimally, self.algorithm == PAR)
+            minimally = rules.goes_minimally(q_m, h_m, q_nm, h_nm)
+            packet.decided = rules.decided(minimally, self.algorithm == PAR)
             if minimally:
                 return
         packet.via = via

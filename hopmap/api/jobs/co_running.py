@@ -12,8 +12,7 @@ from hopmap.api.job import Background, Job
 from hopmap.api.machine import Machine
 from hopmap.api.simulated_objective import Others
 from hopmap.simulator import Program, Result
-from hopmap.simulator.jobs.by_job import loads_by_job
-from hopmap.simulator.jobs.merge_programs import merge_programs, numbered_names
+from hopmap.simulator.jobs import loads_by_job, merge_programs, numbered_names
 from hopmap.topologies import Mapping, MappingError, Topology
 
 from .job_allocation import allocate_jobs, free_nodes

@@ -17,8 +17,15 @@ from hopmap.notebook import Shown
 from hopmap.progress import Progress, silent
 from hopmap.simulator import DEFAULT_ENGINE, Parameters, Program, Record, Result
 from hopmap.simulator import simulate as replay
-from hopmap.simulator.jobs.by_job import JobResult, SharedLinks, by_job, loads_by_job, shared_links
-from hopmap.simulator.jobs.merge_programs import merge_programs, numbered_names
+from hopmap.simulator.jobs import (
+    JobResult,
+    SharedLinks,
+    by_job,
+    loads_by_job,
+    merge_programs,
+    numbered_names,
+    shared_links,
+)
 from hopmap.simulator.programs.from_traffic import background as others_send
 from hopmap.simulator.run_plan import server_name
 from hopmap.topologies import Mapping, MappingError, Topology

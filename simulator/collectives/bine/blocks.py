@@ -34,7 +34,6 @@ from hopmap.simulator.collectives.schedules import (
 
 from .exchanges import Dims, bine_allreduce, doubling, halving, with_copies
 from .trees import (
-    BineTree,
     by_port,
     early,
     gathered,
@@ -90,31 +89,17 @@ def bine_gather_increasing(
 def _gather(
     members: int, root: int, volume: Ints, dims: Dims, ports: int, puts: int, nearest_first: bool
 ) -> Schedule:
-    around = _along(gathered, members, root, volume, dims, ports, puts, nearest_first)
     me = np.arange(members)
+
+    def of(port: int, part: Ints) -> Schedule:
+        return gathered(tree_from(root, ways(members, dims, port), nearest_first), part)
+
+    around = early(by_port(ports, volume, of), puts)
     return with_copies(
         around,
         [(-1, me, volume), (around.steps, np.array([root]), volume.sum(keepdims=True))],
         [(around.steps, np.array([root]), np.array([members]))],
     )
-
-
-def _along(
-    moved: Callable[[BineTree, Ints], Schedule],
-    members: int,
-    root: int,
-    volume: Ints,
-    dims: Dims,
-    ports: int,
-    puts: int,
-    nearest_first: bool,
-) -> Schedule:
-    """Move the blocks of every port along its tree."""
-
-    def of(port: int, part: Ints) -> Schedule:
-        return moved(tree_from(root, ways(members, dims, port), nearest_first), part)
-
-    return early(by_port(ports, volume, of), puts)
 
 
 def bine_scatter(
@@ -134,8 +119,12 @@ def bine_scatter_decreasing(
 def _scatter(
     members: int, root: int, volume: Ints, dims: Dims, ports: int, puts: int, nearest_first: bool
 ) -> Schedule:
-    around = _along(scattered, members, root, volume, dims, ports, puts, nearest_first)
     me = np.arange(members)
+
+    def of(port: int, part: Ints) -> Schedule:
+        return scattered(tree_from(root, ways(members, dims, port), nearest_first), part)
+
+    around = early(by_port(ports, volume, of), puts)
     return with_copies(
         around,
         [(-1, np.array([root]), volume.sum(keepdims=True)), (around.steps, me, volume)],
@@ -223,10 +212,10 @@ def _scattered_and_exchanged(
     if one_by_one:
         now = tree.reached[down.dst]
         down = down._replace(round=now, posted=now, taken=now)
-    has = 1 << (len(way.peer) - 1 - tree.reached)  # blocks of each member's part
+    has = 1 << (len(way) - 1 - tree.reached)  # blocks of each member's part
     me = np.arange(members)
     rounds, held = [], blocks
-    for k, partner in enumerate(way.peer[::-1]):
+    for k, partner in enumerate(way[::-1]):
         lacks = me[(1 << k) >= has[partner]]
         rounds.append((lacks, partner[lacks], held[lacks]))
         held = held + held[partner]
@@ -254,7 +243,7 @@ def bine_allgather_joined(members: int, _root: int, volume: Ints, /) -> Schedule
     me, way = np.arange(members), ways(members)
     before, first, held = edges(volume), me.copy(), volume
     rounds, copied = [], [(-1, me, volume)]
-    for k, partner in enumerate(way.peer):
+    for k, partner in enumerate(way):
         mask = 1 << k
         wraps = me[first + mask > members]
         rounds.append((me, partner, held))
@@ -281,11 +270,11 @@ def bine_in_turns(members: int, _root: int, volume: Ints, /, *, segment: int = 0
     def inner(power: int) -> Schedule:
         way, blocks = ways(power), cut(int(volume[0]), power)
         me, held, sizes = np.arange(power), blocks, []
-        for partner in way.peer[::-1]:
+        for partner in way[::-1]:
             sizes.append(held[partner])
             held = held + held[partner]
         parts, begin = [], 0
-        for partner, size in zip(way.peer, reversed(sizes), strict=True):
+        for partner, size in zip(way, reversed(sizes), strict=True):
             count = max(int(size.max(initial=0)) // segment, 1) if segment else 1
             for k in range(count):
                 part = size // count + (size % count > k)

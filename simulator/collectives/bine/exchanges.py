@@ -6,8 +6,6 @@ Source: HLC-Lab/bine_trees_fugaku, lib/libbine_coll_*.cc and libbine_common.cc; 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from hopmap.arrays import Ints
@@ -25,7 +23,6 @@ from hopmap.simulator.collectives.schedules import (
 from .trees import (
     ADDRESSES,
     LARGEST_PUT,
-    Ways,
     by_port,
     early,
     told_by_all,
@@ -37,28 +34,28 @@ from .trees import (
 Dims = tuple[int, ...]
 
 
-def doubling(way: Ways, held: Ints) -> Schedule:
+def doubling(way: Ints, held: Ints) -> Schedule:
     """Exchange all that is held with the partner of each step, farthest first."""
     me, rounds = np.arange(len(held)), []
-    for partner in way.peer[::-1]:
+    for partner in way[::-1]:
         rounds.append((me, partner, held))
         held = held + held[partner]
     return schedule(rounds)
 
 
-def halving(way: Ways, volume: Ints, segment: int = 0, puts: int = 0) -> Schedule:
+def halving(way: Ints, volume: Ints, segment: int = 0, puts: int = 0) -> Schedule:
     """Send the partner what is its part of what is left, nearest first, and add up what comes.
 
     A part is cut into segments, all under way at once; a put has its longest.
     """
     me, held, sizes = np.arange(len(volume)), volume.astype(np.int64), []
-    for partner in way.peer[::-1]:
+    for partner in way[::-1]:
         sizes.append(held[partner])
         held = held + held[partner]
     parts, begin = [], 0
     whole = max(int(volume.sum()), 1)
     length = min(segment or whole, LARGEST_PUT if puts else whole)
-    for partner, size in zip(way.peer, reversed(sizes), strict=True):
+    for partner, size in zip(way, reversed(sizes), strict=True):
         count = max(-(-int(size.max(initial=0)) // length), 1)
         for k in range(count):
             part = np.clip(size - k * length, 0, length)
@@ -133,7 +130,7 @@ def bine_allgather_ranges(
     """
     me, way = np.arange(members), ways(members, dims)
     before, first, rounds = edges(volume), me.copy(), []
-    for k, partner in enumerate(way.peer):
+    for k, partner in enumerate(way):
         mask = 1 << k
         end = np.minimum(first + mask, members)
         beyond = np.maximum(first + mask - members, 0)
@@ -157,7 +154,7 @@ def bine_allgather_blocks(
 
     def of(port: int, part: Ints) -> Schedule:
         rounds, held = [], me[:, None]
-        for partner in ways(members, dims, port).peer[::-1]:
+        for partner in ways(members, dims, port)[::-1]:
             sent = np.sort(held, axis=1)
             src = np.repeat(me, sent.shape[1])
             rounds.append((src, partner[src], part[sent.ravel()]))
@@ -187,20 +184,18 @@ def bine_allreduce(
     members: int, _root: int, volume: Ints, /, *, dims: Dims = (), ports: int = 1, puts: int = 0
 ) -> Schedule:
     """Exchange all with the partner of each step, nearest first: bine_coll_l, BINE-L."""
-    return _whole(members, volume, ports, puts, lambda port: ways(members, dims, port))
+    return _whole(members, volume, dims, ports, puts)
 
 
 def torus_doubling_allreduce(
     members: int, _root: int, volume: Ints, /, *, dims: Dims = (), ports: int = 1, puts: int = 0
 ) -> Schedule:
     """As Bine's, with the partners of recursive doubling in each dimension: RECDOUB-L."""
-    return _whole(
-        members, volume, ports, puts, lambda port: ways(members, dims, port, doubling=True)
-    )
+    return _whole(members, volume, dims, ports, puts, on_torus=True)
 
 
 def _whole(
-    members: int, volume: Ints, ports: int, puts: int, way_of: Callable[[int], Ways]
+    members: int, volume: Ints, dims: Dims, ports: int, puts: int, on_torus: bool = False
 ) -> Schedule:
     """With puts above 1 KiB partners first tell each other that they may send.
 
@@ -210,7 +205,7 @@ def _whole(
 
     def of(port: int, part: Ints) -> Schedule:
         rounds, reduced = [], []
-        for partner in way_of(port).peer:
+        for partner in ways(members, dims, port, on_torus):
             if asks:
                 rounds.append((me, partner, np.zeros_like(me)))
             reduced.append((len(rounds), me, part))
@@ -234,9 +229,7 @@ def bine_halving_allreduce(
     puts: int = 0,
 ) -> Schedule:
     """Halve, nearest first, then exchange what is held back: bine_coll_b_cont, BINE-B_CONT."""
-    return _halving_then_doubling(
-        members, volume, ports, puts, segment, lambda port: ways(members, dims, port)
-    )
+    return _halving_then_doubling(members, volume, dims, ports, puts, segment)
 
 
 def torus_halving_allreduce(
@@ -251,28 +244,27 @@ def torus_halving_allreduce(
     puts: int = 0,
 ) -> Schedule:
     """As Bine's, with the partners of recursive doubling in each dimension: RECDOUB-B_CONT."""
-    return _halving_then_doubling(
-        members,
-        volume,
-        ports,
-        puts,
-        segment,
-        lambda port: ways(members, dims, port, doubling=True),
-    )
+    return _halving_then_doubling(members, volume, dims, ports, puts, segment, on_torus=True)
 
 
 def _halving_then_doubling(
-    members: int, volume: Ints, ports: int, puts: int, segment: int, way_of: Callable[[int], Ways]
+    members: int,
+    volume: Ints,
+    dims: Dims,
+    ports: int,
+    puts: int,
+    segment: int,
+    on_torus: bool = False,
 ) -> Schedule:
     """Without puts the buffer is copied first; with puts, partners tell where theirs are."""
 
     def of(port: int, part: Ints) -> Schedule:
-        way, blocks = way_of(port), shares(int(part[0]), members)
+        way, blocks = ways(members, dims, port, on_torus), shares(int(part[0]), members)
         return one_after_another(halving(way, blocks, segment, puts), doubling(way, blocks))
 
     copies: list[Done] = [] if puts else [(-1, np.arange(members), volume[:1])]
-    around = early(by_port(ports, volume[:1], of), puts, told_by_partners(way_of(0), ports))
-    return with_copies(around, copies)
+    told = told_by_partners(ways(members, dims, doubling=on_torus), ports)
+    return with_copies(early(by_port(ports, volume[:1], of), puts, told), copies)
 
 
 def bine_alltoall(
@@ -285,14 +277,14 @@ def bine_alltoall(
     """
     me, way = np.arange(members), ways(members, dims)
     reach = [np.eye(members, dtype=np.bool_)]  # whom members reach with the last steps
-    for partner in way.peer[::-1]:
+    for partner in way[::-1]:
         reach.append(reach[-1] | reach[-1][partner])
     at = np.broadcast_to(me[:, None], (members, members)).copy()  # where each pair's block is
     target = np.broadcast_to(me, (members, members))
     rounds: list[tuple[Ints, Ints, Ints]] = []
     copied: list[Done] = [(-1, me, volume.sum(axis=1))]
     blocks: list[Done] = []
-    for partner, beyond in zip(way.peer, reach[-2::-1], strict=True):
+    for partner, beyond in zip(way, reach[-2::-1], strict=True):
         leaves = beyond[partner[at], target]
         size = np.bincount(at[leaves], volume[leaves], members).astype(np.int64)
         held = np.bincount(at.ravel(), volume.ravel(), members).astype(np.int64)

@@ -35,12 +35,6 @@ LARGEST_PUT = 16777215  # bytes; longer transfers are cut, MAX_PUTGET_SIZE
 ADDRESSES = 16  # bytes of a receive and a temporary buffer's
 
 
-class Ways(NamedTuple):
-    """Partners in every step."""
-
-    peer: Ints  # shape (steps, members): nearest first
-
-
 class BineTree(NamedTuple):
     """A tree that reaches twice as many members in every step; all of shape (members,)."""
 
@@ -49,11 +43,12 @@ class BineTree(NamedTuple):
     place: Ints  # numbers by which every subtree is a range, its root the first
 
 
-def ways(members: int, dims: tuple[int, ...] = (), port: int = 0, doubling: bool = False) -> Ways:
-    """Return everybody's partners, of recursive doubling if asked for.
+def ways(members: int, dims: tuple[int, ...] = (), port: int = 0, doubling: bool = False) -> Ints:
+    """Return everybody's partner in every step, nearest first, shape (steps, members).
 
-    `dims` are the lengths of the torus, of whose coordinates the last changes first; one ring if
-    left out. The port says which part of a buffer that is cut for several ports.
+    They may be those of recursive doubling. `dims` are the lengths of the torus, of whose
+    coordinates the last changes first; one ring if left out. The port says which part of a buffer
+    that is cut for several ports.
     """
     shape = dims or (members,)
     suits = members == np.prod(shape) and all(size & (size - 1) == 0 for size in shape)
@@ -76,7 +71,7 @@ def ways(members: int, dims: tuple[int, ...] = (), port: int = 0, doubling: bool
             left[dim] -= 1
             taken[dim] += 1
         dim = (dim + 1) % len(shape)
-    return Ways(np.array(rows, dtype=np.int64).reshape(len(rows), members))
+    return np.array(rows, dtype=np.int64).reshape(len(rows), members)
 
 
 def _is_mirrored(port: int, dimensions: int) -> bool:
@@ -87,14 +82,14 @@ def _is_mirrored(port: int, dimensions: int) -> bool:
     return dimensions == 1 and port % 2 == 1
 
 
-def tree_from(root: int, way: Ways, nearest_first: bool) -> BineTree:
+def tree_from(root: int, way: Ints, nearest_first: bool) -> BineTree:
     """Let everyone who is reached tell its partner of each step, in either order."""
-    steps, members = way.peer.shape
+    steps, members = way.shape
     parent, reached = np.full(members, -1), np.full(members, -1)
     place = np.zeros(members, dtype=np.int64)
     known = np.array([root])
     for k in range(steps):
-        partner = way.peer[k if nearest_first else steps - 1 - k][known]
+        partner = way[k if nearest_first else steps - 1 - k][known]
         parent[partner], reached[partner] = known, k
         place[partner] = place[known] + (1 << (steps - 1 - k))
         known = np.concatenate((known, partner))
@@ -288,16 +283,16 @@ def told_by_all(members: int, ports: int) -> Schedule:
     return schedule(rounds)
 
 
-def told_by_partners(way: Ways, ports: int) -> Schedule:
+def told_by_partners(way: Ints, ports: int) -> Schedule:
     """Everyone tells the partner of each step where its buffer lies: bine_utofu_exchange_buf_info.
 
     All at once, with as many bytes for each port.
     """
-    steps, members = way.peer.shape
+    steps, members = way.shape
     me, step = np.tile(np.arange(members), steps), np.repeat(np.arange(steps), members)
     zero = np.zeros_like(me)
     size = np.full_like(me, ADDRESSES * ports)
-    return Schedule(zero, me, way.peer.ravel(), size, step, step, work())
+    return Schedule(zero, me, way.ravel(), size, step, step, work())
 
 
 def early(given: Schedule, puts: int, told: Schedule | None = None) -> Schedule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopmap.simulator.jobs.by_job import SharedLinks, shared_links
+from hopmap.simulator.jobs import SharedLinks, shared_links
 
 
 def test_what_two_jobs_have_on_their_links_most_bytes_first_and_the_link_of_most():

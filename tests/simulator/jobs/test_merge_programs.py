@@ -21,7 +21,7 @@ from hopmap.simulator import (
     program_of,
     simulate,
 )
-from hopmap.simulator.jobs.merge_programs import add_co_running, merge_programs, repeated
+from hopmap.simulator.jobs import add_co_running, merge_programs, repeated
 from hopmap.simulator.programs.unrolling import unrolled
 from hopmap.simulator.steady_state import Steady
 from hopmap.topologies import mesh, topology_from_spec

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import Op, ParameterError, Parameters, Record, simulate
-from hopmap.simulator.jobs.by_job import by_job
-from hopmap.simulator.jobs.merge_programs import merge_programs
+from hopmap.simulator.jobs import by_job, merge_programs
 from hopmap.simulator.programs.from_traffic import BACKGROUNDS, background
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import TraceError

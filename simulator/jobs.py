@@ -1,4 +1,4 @@
-"""Several programs as one, whose ranks stand one program behind the other; and one several times.
+"""Several programs as one, whose ranks stand one program behind the other; and results by job.
 
 An engine, a buffer, noise or a timeline knows nothing of jobs: ranks of different jobs have no
 messages for each other, and meet at links and nodes. A job starts by starting its ranks later.
@@ -14,14 +14,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from hopmap.arrays import Ints
+from hopmap.arrays import Floats, Ints
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.programs.program import Job, LocalWork, Op, Program
+from hopmap.simulator.result import Result
+from hopmap.topologies import Topology, check_mapping
 
 
 def repeated(program: Program, times: int) -> Program:
@@ -173,6 +175,7 @@ def merge_programs(
 
     columns = ("rank_of", "kind", "compute", "peer", "tag", "context", "size", "target", "mode")
     work = [program.work for program in moved]
+    operations = sorted({operation for program in programs for operation in program.chosen})
     return Program(
         name=" + ".join(names),
         offsets=np.concatenate([moved[0].offsets[:1], *(each.offsets[1:] for each in moved)]),
@@ -182,7 +185,7 @@ def merge_programs(
         communicators=sum(program.communicators for program in programs),
         collectives={c: calls for each in moved for c, calls in each.collectives.items()},
         algorithms=dict(asked.pop()) if len(asked) == 1 else {},
-        chosen=_chosen(programs),
+        chosen={op: _summed(each.chosen.get(op, {}) for each in programs) for op in operations},
         dropped=_summed(program.dropped for program in programs),
         left_out=tuple(
             entry if number == 1 else replace(entry, what=f"{name}: {entry.what}")
@@ -253,14 +256,104 @@ def _moved(programs: Sequence[Program]) -> list[Program]:
     return moved
 
 
-def _chosen(programs: Sequence[Program]) -> dict[str, dict[str, int]]:
-    """Add up the calls that took each algorithm."""
-    operations = sorted({operation for program in programs for operation in program.chosen})
-    return {op: _summed(program.chosen.get(op, {}) for program in programs) for op in operations}
-
-
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
     for each in counts:
         total.update(each)
     return dict(total)
+
+
+class JobResult(NamedTuple):
+    """A job's part of a run; times in seconds."""
+
+    name: str
+    ranks: int
+    # start, finish: when its ranks begin, and when the last of them has finished
+    start: float
+    finish: float
+    # compute, communicate, wait: means over its ranks; before its start nobody waits
+    compute: float
+    communicate: float
+    wait: float
+    messages: int
+    bytes: int
+    background: bool  # see `Job`
+
+    @property
+    def makespan(self) -> float:
+        """From its start to its last rank's end."""
+        return self.finish - self.start
+
+
+class SharedLinks(NamedTuple):
+    """Links that messages of two jobs cross."""
+
+    jobs: tuple[str, str]
+    links: int  # how many
+    bytes: tuple[int, int]  # what each of the two has on all of them together
+    link: int  # the one on which the two together have most
+    link_bytes: tuple[int, int]  # what each of the two has there
+
+
+def by_job(result: Result, program: Program) -> list[JobResult]:
+    """Split a run by the jobs of its program."""
+    sends = program.sends()
+    rank, times = program.rank_of_row()[sends], program.iterations()[sends]
+    messages = np.bincount(rank, times, program.ranks)
+    moved = np.zeros(program.ranks, dtype=np.int64)
+    np.add.at(moved, rank, times * program.size[sends])
+    found = []
+    for job in program.jobs:
+        mine = slice(job.first, job.first + job.ranks)
+        found.append(
+            JobResult(
+                name=job.name,
+                ranks=job.ranks,
+                start=job.start,
+                finish=float(result.finish[mine].max(initial=job.start)),
+                compute=_mean(result.compute[mine]),
+                communicate=_mean(result.communicate[mine]),
+                wait=_mean(result.wait[mine]) - job.start,
+                messages=int(messages[mine].sum()),
+                bytes=int(moved[mine].sum()),
+                background=job.background,
+            )
+        )
+    return found
+
+
+def loads_by_job(program: Program, topology: Topology, node_of: ArrayLike) -> Ints:
+    """Bytes of each job on each link, shape (jobs, links)."""
+    nodes = check_mapping(node_of, topology, program.ranks)
+    traffic = program.traffic()
+    loads = np.zeros((len(program.jobs), topology.links), dtype=np.int64)
+    for load, job in zip(loads, program.jobs, strict=True):
+        mine = (traffic.src >= job.first) & (traffic.src < job.first + job.ranks)
+        src, dst = traffic.src[mine], traffic.dst[mine]
+        load[:] = topology.loads(nodes[src], nodes[dst], traffic.bytes[mine])
+    return loads
+
+
+def shared_links(names: Sequence[str], loads: Ints) -> list[SharedLinks]:
+    """Say of every two jobs which links they share, by `loads_by_job`; most bytes first."""
+    found = []
+    for a in range(len(names)):
+        for b in range(a + 1, len(names)):
+            both = (loads[a] > 0) & (loads[b] > 0)
+            if both.any():
+                pair = np.where(both, loads[[a, b]], 0)
+                most = int(pair.sum(axis=0).argmax())
+                found.append(
+                    SharedLinks(
+                        (names[a], names[b]),
+                        int(both.sum()),
+                        (int(pair[0].sum()), int(pair[1].sum())),
+                        most,
+                        (int(pair[0, most]), int(pair[1, most])),
+                    )
+                )
+    return sorted(found, key=lambda shared: -sum(shared.bytes))
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else 0.0

@@ -1,1 +1,0 @@
-"""Several programs as one: jobs that share a machine, what others send, results by job."""
