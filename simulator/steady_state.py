@@ -157,7 +157,7 @@ def window(steps: int, period: int = 1) -> int:
 
 
 def pace_of(ends: Floats, left: int) -> Pace | None:
-    """Judge the pace of a loop with so many steps to come; None after too few steps to say.
+    """Judge the pace of a loop with `left` steps to come; None after too few steps to say.
 
     `ends`, shape (ranks, steps), says when each rank ended each of the first steps, in seconds.
     """

@@ -290,7 +290,7 @@ SELECTION: Mapping[str, tuple[Row, ...]] = {
 
 
 def select(operation: str, members: int, size: int) -> str:
-    """Name the algorithm that Open MPI takes for so many bytes as `size_of` says."""
+    """Name the algorithm that Open MPI takes, for bytes as `size_of` says."""
     chosen = next(
         row.algorithm for row in SELECTION[operation] if members < row.members and size < row.size
     )

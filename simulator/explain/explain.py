@@ -60,8 +60,8 @@ def bottlenecks(
 ) -> list[Bottleneck]:
     """Find the servers that hold a run up, by bytes / bandwidth or by the time that packets queued.
 
-    The result is of a replay of that traffic on that topology. At most so many servers are returned
-    (`top`), and so many rank pairs of each; what is 0 is left out.
+    The result is of a replay of that traffic on that topology. Returned are `top` servers at most,
+    and `pairs` rank pairs of each; what is 0 is left out.
     """
     load, busy, queued = (
         np.concatenate((links, *(getattr(getattr(result, end), field) for end in ENDS)))

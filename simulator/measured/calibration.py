@@ -280,7 +280,7 @@ def fit_collectives(
 
     Each file has its network. `settings` are the parameters that differ from their defaults, and
     where to begin; `keys` is what to fit, when left out of `USUAL` what these calls depend on.
-    Calls of more than so many ranks are left out; 0 for any number.
+    Calls of more than `ranks` ranks are left out; 0 for any number.
     """
     usual, keys = not keys, tuple(keys or USUAL)
     chosen = np.array(

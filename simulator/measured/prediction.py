@@ -100,8 +100,8 @@ def predict(
     """Simulate every call whose algorithm has a public definition.
 
     Networks are of each file, with the hosts of a job, or all nodes in their order; parameters are
-    of all files, or of each. Calls of more than so many ranks are not simulated, 0 for any number,
-    nor those of more packets than the limit, a message counting as `MESSAGE` more.
+    of all files, or of each. Calls of more than `ranks` ranks are not simulated, 0 for any number,
+    nor those of more than `limit` packets, a message counting as `MESSAGE` more.
     """
     given = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
     time, why = np.full(len(measured), np.nan), []
@@ -127,10 +127,9 @@ def predict(
 
 
 def nodes_of_ranks(network: Topology, nodes: int, tasks: int, where: str) -> Ints:
-    """Node of each rank of a call: one node after the other, in a job's order, with so many ranks.
+    """Node of each rank of a call: one node after the other, in a job's order, `tasks` ranks each.
 
-    Of a job the first so many nodes count, of a machine all; 0 for all. Messages begin with
-    `where`.
+    Of a job the first `nodes` count, of a machine all; 0 for all. Messages begin with `where`.
     """
     job = len(network.order) > 0
     there = network.order if job else np.flatnonzero(network.slots > 0)

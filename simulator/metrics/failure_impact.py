@@ -58,7 +58,7 @@ def failure_impact(
 ) -> FailureImpact:
     """Measure a mapping on a network and on the same with failures, see `with_failures`.
 
-    They are drawn so often, with the seeds 0, 1, ...; once, as `failures` says, when left out.
+    They are drawn `draws` times, with the seeds 0, 1, ...; once, as `failures` says, when left out.
     """
     drawn = [failures] if draws is None else [f"{failures},seed={seed}" for seed in range(draws)]
     networks = [topology, *(with_failures(topology, each) for each in drawn)]

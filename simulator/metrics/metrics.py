@@ -269,8 +269,8 @@ def hot_links(
 ) -> list[HotLink]:
     """Find the most loaded links, by bytes or messages, and the rank pairs behind them.
 
-    The other quantity breaks ties, then the lower link number. At most so many links are returned
-    (`top`), unused ones left out, and so many rank pairs of each.
+    The other quantity breaks ties, then the lower link number. Returned are `top` links at most,
+    unused ones left out, and `pairs` rank pairs of each.
     """
     from hopmap.simulator.metrics import load_kernels
 

@@ -107,9 +107,9 @@ def background(
     """Return the traffic of as many ranks, which stand on a node each.
 
     The pattern is "uniform", every message to any other rank; "incast", all but the first to the
-    first; or one of `PATTERNS` on a line of the ranks. A rank sends so many bytes/s in the mean, in
-    messages of so many bytes, which set out until then. By overheads and the scale of computation
-    of the parameters the rate is kept.
+    first; or one of `PATTERNS` on a line of the ranks. A rank sends `rate` bytes/s in the mean, in
+    messages of `size` bytes, which set out until `seconds`. The parameters' overheads and scale of
+    computation are allowed for, so that the rate is kept under them.
     """
     parameters = parameters or Parameters()
     said = f"background {pattern}"
