@@ -65,14 +65,6 @@ def simulate(
         `noise.USUAL`; seeds count from theirs. The run itself has no noise then.
     progress : callable, optional
         Called now and then with the messages delivered so far and those to come in all.
-
-    Raises
-    ------
-    ParameterError
-        Algorithms other than those the program was lowered with, the use of links over time, or
-        turns of packets, from an engine that does not know them, or too few repeats.
-    OutOfMemoryError
-        The tables of the run would not fit; what is in flight comes on top and is not known before.
     """
     from hopmap.compilation import wall
 

@@ -48,13 +48,7 @@ class Interval(NamedTuple):
 
 
 def median_interval(values: ArrayLike) -> Interval:
-    """Return the median of some draws and the interval of what they are drawn from.
-
-    Examples
-    --------
-    >>> median_interval(range(1, 21))
-    Interval(median=10.5, low=6.0, high=15.0)
-    """
+    """Return the median of some draws and the interval of what they are drawn from."""
     from scipy.special import bdtr  # slow to import
 
     ordered = np.sort(np.asarray(values, dtype=np.float64))
@@ -129,13 +123,7 @@ def faster(times: ArrayLike) -> Bools:
 
 
 def least_repeats(mappings: int) -> int:
-    """Return of how many seeds at least one of so many mappings can be called faster.
-
-    Examples
-    --------
-    >>> least_repeats(2), least_repeats(8)
-    (6, 11)
-    """
+    """Return of how many seeds at least one of so many mappings can be called faster."""
     pairs = mappings * (mappings - 1) // 2
     return next(seeds for seeds in range(LEAST, 99) if 2.0 ** (1 - seeds) * pairs <= CHANCE)
 
@@ -171,11 +159,6 @@ def regrets(times: ArrayLike) -> Floats:
 
     That is T(c, d) / min over c' of T(c', d) - 1, of makespans of shape (mappings, models), over
     those that were replayed; NaN where one was not.
-
-    Examples
-    --------
-    >>> regrets([[2.0, 3.0], [1.0, 3.3]]).round(3).tolist()
-    [[1.0, 0.0], [0.0, 0.1]]
     """
     rows = np.asarray(times, dtype=np.float64)
     least = np.where(np.isnan(rows), np.inf, rows).min(axis=0, initial=np.inf)
@@ -208,13 +191,7 @@ def least_regret(found: Sequence[Standing]) -> int:
 
 
 def sentence(names: Sequence[str], found: Sequence[Standing]) -> str:
-    """Say which mapping holds, and what the one that is best most often risks.
-
-    Examples
-    --------
-    >>> sentence("AB", [Standing(0.03, 0.09, 0.61, 100), Standing(0.01, 0.02, 0.39, 100)])[:43]
-    'B, never more than 2.0 % behind the best; A'
-    """
+    """Say which mapping holds, and what the one that is best most often risks."""
     chosen = least_regret(found)
     one, name = found[chosen], names[chosen]
     if max(each.worst for each in found) <= AS_FAST:

@@ -167,9 +167,9 @@ _BINE: Mapping[str, Mapping[str, str]] = {
     "alltoallw": {"bine": "bine.exchanges:bine_alltoall"},
     "allreduce": {
         "bine": "bine.exchanges:bine_allreduce",
-        "bine_folded": "bine.blocks:bine_allreduce_folded",
+        "bine_folded": "bine.exchanges:bine_allreduce_folded",
         "bine_halving": "bine.exchanges:bine_halving_allreduce",
-        "bine_halving_in_turns": "bine.blocks:bine_in_turns",
+        "bine_halving_in_turns": "bine.exchanges:bine_in_turns",
         "bine_any_even": "bine.blocks:bine_allreduce_any_even",
         "torus_doubling": "bine.exchanges:torus_doubling_allreduce",
         "torus_halving": "bine.exchanges:torus_halving_allreduce",
@@ -225,12 +225,6 @@ def named(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
     """Read ``name`` or ``name(option=value, ...)``, bytes with or without a unit.
 
     The table has an operation's algorithms by name; options are their arguments by name alone.
-
-    Examples
-    --------
-    >>> from hopmap.simulator import ALGORITHMS
-    >>> named("chain(fanout=4)", ALGORITHMS["bcast"]).name
-    'chain'
     """
     match = re.fullmatch(r"(\w+)\s*(?:\((.*)\))?", text.strip())
     if match is None or match[1] not in table:

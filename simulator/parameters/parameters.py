@@ -238,13 +238,7 @@ def key_of(name: str) -> Key:
 
 
 def parameters_from(settings: Mapping[str, Any]) -> Parameters:
-    """Build `Parameters` from dotted keys, in the unit of each; the others keep their defaults.
-
-    Examples
-    --------
-    >>> parameters_from({"overhead.send": 1e-6, "collective.bcast": "linear"}).algorithms
-    {'bcast': 'linear'}
-    """
+    """Build `Parameters` from dotted keys, in the unit of each; the others keep their defaults."""
     whole = {f.name for f in fields(Parameters) if f.type == "int"}
     given: dict[str, Any] = {}
     algorithms: dict[str, str] = {}

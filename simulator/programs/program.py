@@ -31,11 +31,6 @@ def numbered(keys: Ints) -> tuple[Ints, Ints]:
     """Return the different keys, rising, and the place there of each of the given ones.
 
     As ``numpy.unique(keys, return_inverse=True)``, but linear where keys are 0 or more and small.
-
-    Examples
-    --------
-    >>> numbered(np.array([7, 3, 7]))
-    (array([3, 7]), array([1, 0, 1]))
     """
     if len(keys) and keys.min() >= 0 and (top := int(keys.max())) < max(ROOM, 2 * len(keys)):
         occurs = np.zeros(top + 1, dtype=np.bool_)

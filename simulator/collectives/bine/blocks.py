@@ -3,15 +3,12 @@
 Source: HLC-Lab/bine_trees_fugaku, lib/libbine_coll_gather.cc, _scatter.cc, _reduce.cc, _bcast.cc;
 what `dims`, `ports` and `puts` mean is in `trees.py`. For clusters (whole messages, ranges, even
 numbers): libbine/libbine_OPERATION.c and libbine_utils.h in HLC-Lab/pico, with the partners and
-trees of `trees.py` in one dimension. Where members are no power of two, `bine_folded` and
-`bine_in_turns` fold as recursive doubling does, and `bine_any_even` takes any even number: members
-have partners as they are, and which block goes in which step is read off the digits of its distance
-to base -2.
+trees of `trees.py` in one dimension. `bine_any_even` takes any even number of members: they have
+partners as they are, and which block goes in which step is read off the digits of its distance to
+base -2.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -22,27 +19,27 @@ from hopmap.simulator.collectives.schedules import (
     cut,
     edges,
     expect,
-    folded,
     one_after_another,
-    renumbered,
     schedule,
     shares,
-    together,
     turned,
     work,
 )
 
-from .exchanges import Dims, bine_allreduce, doubling, halving, with_copies
 from .trees import (
+    Dims,
     by_port,
+    doubling,
     early,
     gathered,
+    halving,
     reached_order,
     scattered,
     told_by_all,
     tree_down,
     tree_from,
     ways,
+    with_copies,
 )
 
 
@@ -253,47 +250,6 @@ def bine_allgather_joined(members: int, _root: int, volume: Ints, /) -> Schedule
         held = before[np.minimum(end, members)] - before[first]
         held = held + before[np.maximum(end - members, 0)]
     return schedule(rounds, copied)
-
-
-def bine_allreduce_folded(members: int, _root: int, volume: Ints, /) -> Schedule:
-    """Exchange all with the partner of each step, nearest first; fold beyond a power of two."""
-    return _folded(members, volume, lambda power: bine_allreduce(power, 0, volume))
-
-
-def bine_in_turns(members: int, _root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
-    """Halve and exchange, a part in segments one after the other: bdw_remap_segmented.
-
-    The next receive is posted before the last is waited for; a segment is added before the next is
-    sent. Less than a segment that is left over goes with the last one.
-    """
-
-    def inner(power: int) -> Schedule:
-        way, blocks = ways(power), cut(int(volume[0]), power)
-        me, held, sizes = np.arange(power), blocks, []
-        for partner in way[::-1]:
-            sizes.append(held[partner])
-            held = held + held[partner]
-        parts, begin = [], 0
-        for partner, size in zip(way, reversed(sizes), strict=True):
-            count = max(int(size.max(initial=0)) // segment, 1) if segment else 1
-            for k in range(count):
-                part = size // count + (size % count > k)
-                now = np.full(power, begin + k)
-                adding = work(reduced=[(now, partner, part)])
-                early = np.full(power, begin + max(k - 1, 0))
-                parts.append(Schedule(now, me, partner, part, early, now, adding))
-            begin += count
-        both = one_after_another(together(*parts), doubling(way, blocks)) if parts else schedule([])
-        return with_copies(both, [(-1, me, volume[:1])])
-
-    return _folded(members, volume, inner)
-
-
-def _folded(members: int, volume: Ints, inner: Callable[[int], Schedule]) -> Schedule:
-    fold, active = folded(members, int(volume[0]))
-    even = np.arange(0, 2 * (members - len(active)), 2)
-    back = schedule([(even + 1, even, np.full(len(even), volume[0]))] if len(even) else [])
-    return one_after_another(fold, renumbered(inner(len(active)), active), back)
 
 
 def bine_reduce_scatter_sending(members: int, _root: int, volume: Ints, /) -> Schedule:

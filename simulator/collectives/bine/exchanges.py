@@ -1,10 +1,13 @@
-"""Collectives along Bine trees in which everyone takes part in every step, and blocks of trees.
+"""Collectives along Bine trees in which everyone takes part in every step.
 
 Source: HLC-Lab/bine_trees_fugaku, lib/libbine_coll_*.cc and libbine_common.cc; the paper and what
-`dims`, `ports` and `puts` mean are in `trees.py`.
+`dims`, `ports` and `puts` mean are in `trees.py`. Where members are no power of two, `bine_folded`
+and `bine_in_turns` (libbine_allreduce.c in HLC-Lab/pico) fold as recursive doubling does.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,8 +15,11 @@ from hopmap.arrays import Ints
 from hopmap.simulator.collectives.schedules import (
     Done,
     Schedule,
+    cut,
     edges,
+    folded,
     one_after_another,
+    renumbered,
     schedule,
     shares,
     together,
@@ -22,64 +28,17 @@ from hopmap.simulator.collectives.schedules import (
 
 from .trees import (
     ADDRESSES,
-    LARGEST_PUT,
+    Dims,
     by_port,
+    doubling,
     early,
+    halving,
     told_by_all,
     told_by_partners,
     tree_from,
     ways,
+    with_copies,
 )
-
-Dims = tuple[int, ...]
-
-
-def doubling(way: Ints, held: Ints) -> Schedule:
-    """Exchange all that is held with the partner of each step, farthest first."""
-    me, rounds = np.arange(len(held)), []
-    for partner in way[::-1]:
-        rounds.append((me, partner, held))
-        held = held + held[partner]
-    return schedule(rounds)
-
-
-def halving(way: Ints, volume: Ints, segment: int = 0, puts: int = 0) -> Schedule:
-    """Send the partner what is its part of what is left, nearest first, and add up what comes.
-
-    A part is cut into segments, all under way at once; a put has its longest.
-    """
-    me, held, sizes = np.arange(len(volume)), volume.astype(np.int64), []
-    for partner in way[::-1]:
-        sizes.append(held[partner])
-        held = held + held[partner]
-    parts, begin = [], 0
-    whole = max(int(volume.sum()), 1)
-    length = min(segment or whole, LARGEST_PUT if puts else whole)
-    for partner, size in zip(way, reversed(sizes), strict=True):
-        count = max(-(-int(size.max(initial=0)) // length), 1)
-        for k in range(count):
-            part = np.clip(size - k * length, 0, length)
-            src = me[(part > 0) | (k == 0)]
-            dst = partner[src]
-            taken = np.full_like(src, begin + k)
-            parts.append(
-                Schedule(
-                    round=np.full_like(src, begin),
-                    src=src,
-                    dst=dst,
-                    size=part[src],
-                    posted=np.full_like(src, begin),
-                    taken=taken,
-                    work=work(reduced=[(taken, dst, part[src])]),
-                )
-            )
-        begin += count
-    return together(*parts) if parts else schedule([])
-
-
-def with_copies(given: Schedule, copied: list[Done], blocks: list[Done] | None = None) -> Schedule:
-    """Add what is copied, and how many blocks by themselves."""
-    return together(given, schedule([], copied, blocks=blocks or ()))
 
 
 def bine_allgather(
@@ -185,6 +144,47 @@ def bine_allreduce(
 ) -> Schedule:
     """Exchange all with the partner of each step, nearest first: bine_coll_l, BINE-L."""
     return _whole(members, volume, dims, ports, puts)
+
+
+def bine_allreduce_folded(members: int, _root: int, volume: Ints, /) -> Schedule:
+    """Exchange all with the partner of each step, nearest first; fold beyond a power of two."""
+    return _folded(members, volume, lambda power: bine_allreduce(power, 0, volume))
+
+
+def bine_in_turns(members: int, _root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
+    """Halve and exchange, a part in segments one after the other: bdw_remap_segmented.
+
+    The next receive is posted before the last is waited for; a segment is added before the next is
+    sent. Less than a segment that is left over goes with the last one.
+    """
+
+    def inner(power: int) -> Schedule:
+        way, blocks = ways(power), cut(int(volume[0]), power)
+        me, held, sizes = np.arange(power), blocks, []
+        for partner in way[::-1]:
+            sizes.append(held[partner])
+            held = held + held[partner]
+        parts, begin = [], 0
+        for partner, size in zip(way, reversed(sizes), strict=True):
+            count = max(int(size.max(initial=0)) // segment, 1) if segment else 1
+            for k in range(count):
+                part = size // count + (size % count > k)
+                now = np.full(power, begin + k)
+                adding = work(reduced=[(now, partner, part)])
+                early = np.full(power, begin + max(k - 1, 0))
+                parts.append(Schedule(now, me, partner, part, early, now, adding))
+            begin += count
+        both = one_after_another(together(*parts), doubling(way, blocks)) if parts else schedule([])
+        return with_copies(both, [(-1, me, volume[:1])])
+
+    return _folded(members, volume, inner)
+
+
+def _folded(members: int, volume: Ints, inner: Callable[[int], Schedule]) -> Schedule:
+    fold, active = folded(members, int(volume[0]))
+    even = np.arange(0, 2 * (members - len(active)), 2)
+    back = schedule([(even + 1, even, np.full(len(even), volume[0]))] if len(even) else [])
+    return one_after_another(fold, renumbered(inner(len(active)), active), back)
 
 
 def torus_doubling_allreduce(

@@ -21,6 +21,7 @@ import numpy as np
 from hopmap.arrays import Ints
 from hopmap.simulator.collectives.schedules import (
     AlgorithmError,
+    Done,
     Schedule,
     expect,
     masks,
@@ -31,6 +32,7 @@ from hopmap.simulator.collectives.schedules import (
     work,
 )
 
+Dims = tuple[int, ...]  # lengths of a torus; none of one ring
 LARGEST_PUT = 16777215  # bytes; longer transfers are cut, MAX_PUTGET_SIZE
 ADDRESSES = 16  # bytes of a receive and a temporary buffer's
 
@@ -43,7 +45,7 @@ class BineTree(NamedTuple):
     place: Ints  # numbers by which every subtree is a range, its root the first
 
 
-def ways(members: int, dims: tuple[int, ...] = (), port: int = 0, doubling: bool = False) -> Ints:
+def ways(members: int, dims: Dims = (), port: int = 0, doubling: bool = False) -> Ints:
     """Return everybody's partner in every step, nearest first, shape (steps, members).
 
     They may be those of recursive doubling. `dims` are the lengths of the torus, of whose
@@ -122,7 +124,7 @@ def bine_bcast(
     volume: Ints,
     /,
     *,
-    dims: tuple[int, ...] = (),
+    dims: Dims = (),
     ports: int = 1,
     segment: int = 0,
     puts: int = 0,
@@ -135,9 +137,7 @@ def bine_bcast(
     return early(given, puts, told_by_all(members, ports))
 
 
-def _bcast(
-    members: int, root: int, volume: Ints, dims: tuple[int, ...], ports: int, segment: int
-) -> Schedule:
+def _bcast(members: int, root: int, volume: Ints, dims: Dims, ports: int, segment: int) -> Schedule:
     def of(port: int, part: Ints) -> Schedule:
         tree = tree_from(root, ways(members, dims, port), nearest_first=False)
         return tree_down(tree, _segments(int(part[0]), segment))
@@ -145,17 +145,13 @@ def _bcast(
     return by_port(ports, volume[:1], of)
 
 
-def bine_bcast_increasing(
-    members: int, root: int, volume: Ints, /, *, dims: tuple[int, ...] = ()
-) -> Schedule:
+def bine_bcast_increasing(members: int, root: int, volume: Ints, /, *, dims: Dims = ()) -> Schedule:
     """Bine tree, nearest first: bcast_bine_lat of the authors' library in HLC-Lab/pico."""
     tree = tree_from(root, ways(members, dims), nearest_first=True)
     return tree_down(tree, volume[:1])
 
 
-def bine_bcast_blocking(
-    members: int, root: int, volume: Ints, /, *, dims: tuple[int, ...] = ()
-) -> Schedule:
+def bine_bcast_blocking(members: int, root: int, volume: Ints, /, *, dims: Dims = ()) -> Schedule:
     """Bine tree, farthest first, child after child: bine_bcast_l_mpi, bcast_bine_lat_new."""
     tree = tree_from(root, ways(members, dims), nearest_first=False)
     child = reached_order(tree)
@@ -169,7 +165,7 @@ def bine_bcast_with_buffer(
     volume: Ints,
     /,
     *,
-    dims: tuple[int, ...] = (),
+    dims: Dims = (),
     ports: int = 1,
     segment: int = 0,
     puts: int = 0,
@@ -196,7 +192,7 @@ def bine_reduce(
     volume: Ints,
     /,
     *,
-    dims: tuple[int, ...] = (),
+    dims: Dims = (),
     ports: int = 1,
     segment: int = 0,
     puts: int = 0,
@@ -304,3 +300,51 @@ def early(given: Schedule, puts: int, told: Schedule | None = None) -> Schedule:
         return given
     given = given._replace(posted=np.zeros_like(given.posted), puts=True)
     return one_after_another(told, given) if told else given
+
+
+def doubling(way: Ints, held: Ints) -> Schedule:
+    """Exchange all that is held with the partner of each step, farthest first."""
+    me, rounds = np.arange(len(held)), []
+    for partner in way[::-1]:
+        rounds.append((me, partner, held))
+        held = held + held[partner]
+    return schedule(rounds)
+
+
+def halving(way: Ints, volume: Ints, segment: int = 0, puts: int = 0) -> Schedule:
+    """Send the partner what is its part of what is left, nearest first, and add up what comes.
+
+    A part is cut into segments, all under way at once; a put has its longest.
+    """
+    me, held, sizes = np.arange(len(volume)), volume.astype(np.int64), []
+    for partner in way[::-1]:
+        sizes.append(held[partner])
+        held = held + held[partner]
+    parts, begin = [], 0
+    whole = max(int(volume.sum()), 1)
+    length = min(segment or whole, LARGEST_PUT if puts else whole)
+    for partner, size in zip(way, reversed(sizes), strict=True):
+        count = max(-(-int(size.max(initial=0)) // length), 1)
+        for k in range(count):
+            part = np.clip(size - k * length, 0, length)
+            src = me[(part > 0) | (k == 0)]
+            dst = partner[src]
+            taken = np.full_like(src, begin + k)
+            parts.append(
+                Schedule(
+                    round=np.full_like(src, begin),
+                    src=src,
+                    dst=dst,
+                    size=part[src],
+                    posted=np.full_like(src, begin),
+                    taken=taken,
+                    work=work(reduced=[(taken, dst, part[src])]),
+                )
+            )
+        begin += count
+    return together(*parts) if parts else schedule([])
+
+
+def with_copies(given: Schedule, copied: list[Done], blocks: list[Done] | None = None) -> Schedule:
+    """Add what is copied, and how many blocks by themselves."""
+    return together(given, schedule([], copied, blocks=blocks or ()))

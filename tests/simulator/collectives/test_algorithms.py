@@ -28,7 +28,8 @@ SAME = ("gatherv", "scatterv", "alltoallv", "alltoallw")  # as gather, scatter a
 MEASURE = PACKAGE / "scenarios" / "sweep" / "measure.py"
 CUTTING = (
     *("reductions:cut", "broadcasts:shares"),
-    *("bine.blocks:cut", "bine.blocks:shares", "bine.exchanges:shares"),
+    *("bine.blocks:cut", "bine.blocks:shares"),
+    *("bine.exchanges:cut", "bine.exchanges:shares"),
 )
 WHOLE = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")  # move one buffer
 
