@@ -10,7 +10,7 @@
    cool one, for a hot round that is cut short is worse than its start. On hierarchies the ranks
    of some subsystems are split anew, level by level (see `ruin_and_recreate`), and then annealed
    cold.
-4. After each round whole blocks of nodes exchange their ranks (see `multilevel`).
+4. After each round whole blocks of nodes exchange their ranks (see `exchange_blocks`).
 5. On at most `FEW` slots, of dense traffic `FEW_IF_DENSE`, most of each round is for iterated tabu
    search from the best, which looks at every exchange in every step (see `tabu`).
 
@@ -42,8 +42,12 @@ from typing import NamedTuple
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.mappers.bisections.multilevel import exchange_blocks
-from hopmap.mappers.bisections.recursive_bisection import bisected, ruin_and_recreate, spans_of
+from hopmap.mappers.bisections.recursive_bisection import (
+    bisected,
+    exchange_blocks,
+    ruin_and_recreate,
+    spans_of,
+)
 from hopmap.mappers.cartesian.fold import best_fold
 from hopmap.mappers.cartesian.grid import Grid, known_grid
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
@@ -126,16 +130,11 @@ def auto(
 ) -> Mapping:
     """Best of a portfolio: given order, curves, folds, recursive bisections, rounds of annealing.
 
-    Parameters
-    ----------
-    objective : str or callable
-        What is minimised or maximised; a function of ``node_of`` is minimised.
-    moves : int, optional
-        Proposals of all rounds; if there is no time budget either 20,000 a rank and round, until
-        one gains little. Of an objective that is no sum over pairs 4,000 a rank, those for a
-        function's candidates.
-    evaluations : int, optional
-        Calls of a function; as many as the time budget allows, or 1,000 without one.
+    - `objective`: what is minimised or maximised; a function of ``node_of`` is minimised.
+    - `moves`: proposals of all rounds; if there is no time budget either 20,000 a rank and round,
+      until one gains little. Of an objective that is no sum over pairs 4,000 a rank, those for a
+      function's candidates.
+    - `evaluations`: calls of a function; as many as the time budget allows, or 1,000 without one.
     """
     run = portfolio(traffic, topology, rng=rng, initial=initial, objective=objective, stop=stop)
     stop.ended(run.stopped)

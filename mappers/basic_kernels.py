@@ -68,10 +68,9 @@ def grouped(block: NDArray[Any], blocks: int) -> tuple[Ints, Ints]:
 
 
 @njit
-def contract(
-    indptr: Ints, peer: Ints, weight: NDArray[Any], group: NDArray[Any], groups: int
-) -> Graph:
+def contract(graph: Graph, group: NDArray[Any], groups: int) -> Graph:
     """Graph of the groups: pairs of the same two groups added up, those within left out."""
+    indptr, peer, weight = graph
     starts, members = grouped(group, groups)
     new_indptr = np.zeros(groups + 1, dtype=np.int64)
     new_peer = np.empty(len(peer), dtype=np.int64)
@@ -98,8 +97,9 @@ def contract(
 
 
 @njit
-def within(indptr: Ints, peer: Ints, weight: NDArray[Any], here: Ints, local: Ints) -> Graph:
+def within(graph: Graph, here: Ints, local: Ints) -> Graph:
     """Graph of some vertices, numbered as they come; `local` is scratch, -1 everywhere."""
+    indptr, peer, weight = graph
     entries = 0
     for k in range(len(here)):
         local[here[k]] = k

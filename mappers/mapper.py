@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import inspect
 from collections import UserDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field, is_dataclass
 from types import SimpleNamespace
@@ -73,30 +73,14 @@ class Parameter(NamedTuple):
 class MapperInfo:
     """A registered mapper.
 
-    Attributes
-    ----------
-    name : str
-        As it is written in pipelines.
-    function : callable
-        The mapper.
-    summary : str
-        First line of its docstring.
-    source : str
-        Where it was published.
-    parameters : tuple of Parameter
-        What may be set, in order.
-    initial : {"ignored", "optional", "needed"}
-        Whether it starts from a given mapping.
-    passed : tuple of str
-        Which of ``rng``, ``initial``, ``progress`` and ``stopped`` it asks for.
-    groups : mapping
-        Dataclasses by the argument that takes one, like ``stop``: their fields are parameters.
-    hints : tuple
-        Types of the parameters.
-    presets : mapping
-        Parameters by the name of a publication, for ``preset=NAME``.
-    needs : callable, optional
-        Raises `MappingError` for a traffic or a network that it is not made for.
+    - `summary`: first line of its docstring.
+    - `initial`: whether it starts from a given mapping.
+    - `passed`: which of ``rng``, ``initial``, ``progress`` and ``stopped`` it asks for.
+    - `groups`: dataclasses by the argument that takes one, like ``stop``: their fields are
+      parameters.
+    - `hints`: types of the parameters.
+    - `presets`: parameters by the name of a publication, for ``preset=NAME``.
+    - `needs`: raises `MappingError` for a traffic or a network that it is not made for.
     """
 
     name: str
@@ -122,12 +106,9 @@ class MapperInfo:
 
     def takes(self, parameter: str, value: object) -> bool:
         """Whether it has a parameter of that name which may have the value."""
-        names = [p.name for p in self.parameters]
-        if parameter not in names:
-            return False
         try:
-            converted(value, self.hints[names.index(parameter)])
-        except ValueError:
+            self.checked(parameter, value)
+        except MappingError:
             return False
         return True
 
@@ -281,6 +262,9 @@ def mapper(
                 groups[argument.name] = kind
                 fields = inspect.signature(kind).parameters.values()
                 asked += [(p, vars(kind)["__init__"]) for p in fields]
+        starts: dict[str, Initial] = {
+            p.name: "needed" if p.default is p.empty else "optional" for p, _ in asked
+        }
         keywords = [(p, owner) for p, owner in asked if p.name not in _PASSED]
         hints = tuple(_hint(name, p, owner) for p, owner in keywords)
         MAPPERS[name] = MapperInfo(
@@ -292,7 +276,7 @@ def mapper(
                 Parameter(p.name, type_text(hint), None if p.default is p.empty else p.default)
                 for (p, _), hint in zip(keywords, hints, strict=True)
             ),
-            initial=initial or _initial([p for p, _ in asked]),
+            initial=initial or starts.get("initial", "ignored"),
             passed=tuple(p.name for p, _ in asked if p.name in _PASSED),
             groups=groups,
             hints=hints,
@@ -323,14 +307,6 @@ def _group(argument: inspect.Parameter, function: MapperFunction) -> type | None
     said = argument.annotation
     kind = names.get(said) if isinstance(said, str) else said
     return kind if isinstance(kind, type) and is_dataclass(kind) else None
-
-
-def _initial(asked: Sequence[inspect.Parameter]) -> Initial:
-    """Say by its argument what a mapper does with a given mapping."""
-    for argument in asked:
-        if argument.name == "initial":
-            return "needed" if argument.default is argument.empty else "optional"
-    return "ignored"
 
 
 def _hint(name: str, parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:

@@ -19,7 +19,7 @@ The first three are sums over pairs, which most searches need: in compiled code 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -27,12 +27,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hopmap.arrays import Ints
+from hopmap.errors import choice
 from hopmap.topologies import (
     Mapping,
     MappingError,
     Topology,
     check_mapping,
-    did_you_mean,
     hierarchy,
 )
 from hopmap.topologies.box_kernels import GRID, BoxRouter
@@ -52,18 +52,9 @@ MOST = 2**61  # of a cost in compiled code, which adds up to three of them in 64
 class Objective:
     """One way to value a mapping, as a sum over pairs.
 
-    Attributes
-    ----------
-    name : str
-        As it is written in pipelines.
-    summary : str
-        One line.
-    kind : int
-        `kernels.HOPS` or `kernels.NEAR`.
-    weigh : callable
-        Weight of each row of an undirected traffic.
-    maximised : bool
-        Whether more is better; the cost model then holds the negated value.
+    - `kind`: `HOPS` or `NEAR` of `cost_model`.
+    - `weigh`: weight of each row of an undirected traffic.
+    - `maximised`: whether more is better; the cost model then holds the negated value.
     """
 
     name: str
@@ -97,16 +88,8 @@ assert set(OBJECTIVES) == set(get_args(ObjectiveName))
 def objective_named(name: str) -> Objective:
     """Return the objective, or raise `MappingError` with the names that exist."""
     if name not in OBJECTIVES:
-        raise unknown_objective(name, OBJECTIVES)
+        raise MappingError(choice("objective", name, OBJECTIVES))
     return OBJECTIVES[name]
-
-
-def unknown_objective(name: str, known: Iterable[str]) -> MappingError:
-    """Say which objectives there are."""
-    names = list(known)
-    return MappingError(
-        f"objective {name!r}{did_you_mean(name, names)}: expected one of {', '.join(names)}"
-    )
 
 
 def cost_model(
@@ -147,7 +130,7 @@ def objective_value(
         loads = topology.loads(mapping[traffic.src], mapping[traffic.dst], traffic.bytes)
         return int((loads + topology.carried if len(topology.carried) else loads).max(initial=0))
     if objective not in OBJECTIVES:
-        raise unknown_objective(objective, (*OBJECTIVES, LOAD))
+        raise MappingError(choice("objective", objective, (*OBJECTIVES, LOAD)))
     chosen = objective_named(objective)
     pairs = traffic.without_self().undirected()
     far = topology.distance(mapping[pairs.dst], mapping[pairs.src])

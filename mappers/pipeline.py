@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.errors import HopmapError
+from hopmap.errors import HopmapError, choice
 from hopmap.plugins import described, is_own
 from hopmap.topologies import (
     Mapping,
@@ -24,7 +24,7 @@ from hopmap.topologies import (
 from hopmap.traces import Traffic
 
 from .mapper import MapperInfo, all_mappers, mapper_named
-from .objectives import LOAD, OBJECTIVES, Function, unknown_objective
+from .objectives import LOAD, OBJECTIVES, Function
 from .stop import Interrupted, Progress, Stopped
 
 
@@ -46,17 +46,9 @@ class Stage:
 def parse_pipeline(text: str) -> tuple[Stage, ...]:
     """Read a pipeline and check every name and value in it.
 
-    Parameters
-    ----------
-    text : str
-        Stages joined by bars, each ``name`` or ``name(parameter=value, ...)``; ``preset=NAME``
-        stands for the parameters of a publication, over which those win that are written besides.
-
-    Raises
-    ------
-    MappingError
-        Unknown mapper or parameter, a value of the wrong type, or a mapper that ignores what the
-        stages before it did.
+    Stages are joined by bars, each ``name`` or ``name(parameter=value, ...)``; ``preset=NAME``
+    stands for the parameters of a publication, over which those win that are written besides. A
+    mapper that ignores what the stages before it did is refused.
     """
     stages = tuple(_stage(part.strip(), text) for part in text.split("|"))
     for before, stage in pairwise(stages):
@@ -117,35 +109,14 @@ def map_ranks(
 ) -> Mapping:
     """Place every rank on a node; on Ctrl-C in a search by its best so far, without later stages.
 
-    Parameters
-    ----------
-    traffic : Traffic
-        Who talks to whom.
-    topology : Topology
-        The machine.
-    pipeline : str or sequence of Stage
-        See `parse_pipeline`.
-    seed : int
-        The same seed gives the same mapping, unless a time budget ends a search.
-    seconds : float, optional
-        Time budget of the pipeline; what is left is shared equally by the searches still to come.
-        A search that runs out of time returns its best so far.
-    initial : array_like of int, optional
-        Mapping that the first stage starts from, if it does.
-    objective : str or callable, optional
-        What is minimised or maximised by those mappers of the pipeline that can and do not say
-        otherwise. A function of ``node_of``, an array of shape (ranks,), is minimised.
-    progress : Progress, optional
-        Called as ``progress(done, total or None, text)``.
-    stopped : callable, optional
-        Told by each stage that knows why it ended: "optimal", "stagnated" or "budget".
-
-    Raises
-    ------
-    MappingError
-        The ranks do not fit, anything wrong with the pipeline, a refiner without a mapping, an
-        objective that is unknown or that no mapper of the pipeline works for, or whatever a mapper
-        of somebody else's raises.
+    - `seed`: the same seed gives the same mapping, unless a time budget ends a search.
+    - `seconds`: time budget of the pipeline; what is left is shared equally by the searches still
+      to come. A search that runs out of time returns its best so far.
+    - `initial`: mapping that the first stage starts from, if it does.
+    - `objective`: what is minimised or maximised by those mappers of the pipeline that can and do
+      not say otherwise. A function of ``node_of``, an array of shape (ranks,), is minimised.
+    - `progress`: called as ``progress(done, total or None, text)``.
+    - `stopped`: told by each stage that knows why it ended: "optimal", "stagnated" or "budget".
     """
     try:
         return time_mapping(
@@ -232,7 +203,7 @@ def _with_objective(stages: tuple[Stage, ...], objective: str | Function) -> tup
     """Give the objective to the mappers that can work for it and have none of their own."""
     named = isinstance(objective, str)
     if named and objective not in (known := (*OBJECTIVES, LOAD)):
-        raise unknown_objective(str(objective), known)
+        raise MappingError(choice("objective", objective, known))
     able = [stage.info.takes("objective", objective) for stage in stages]
     if not any(able):
         names = sorted(n for n, info in all_mappers().items() if info.takes("objective", objective))

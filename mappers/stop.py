@@ -26,17 +26,11 @@ Stopped = Callable[[Reason], None]
 class Stop:
     """What a search may spend, and whom it tells how far it is and why it ended.
 
-    Attributes
-    ----------
-    seconds : float, optional
-        Time budget; none by default.
-    clock : {"wall", "cpu"}
-        Whether elapsed or processor seconds count.
-    progress : Progress, optional
-        Called at most ten times a second.
-    stopped : callable, optional
-        Told why a search ended, where it knows: a lower bound is reached or the result proved
-        ("optimal"), a round gained next to nothing ("stagnated"), or all is spent ("budget").
+    - `seconds`: time budget; none by default.
+    - `clock`: whether elapsed or processor seconds count.
+    - `progress`: called at most ten times a second.
+    - `stopped`: told why a search ended, where it knows: a lower bound is reached or the result
+      proved ("optimal"), a round gained next to nothing ("stagnated"), or all is spent ("budget").
     """
 
     seconds: Seconds = None
@@ -118,10 +112,7 @@ def keeping(best: Callable[[], Mapping]) -> Iterator[None]:
 class Watch:
     """Time budget and progress of a `Stop`; what is compiled meanwhile costs nothing of it.
 
-    Attributes
-    ----------
-    total : int, optional
-        Of what is reported as done, where the whole search knows it and its parts do not.
+    - `total`: of what is reported as done, where the whole search knows it and its parts do not.
     """
 
     def __init__(

@@ -12,16 +12,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints
 from hopmap.errors import choice
 
 from .placement import MappingError
 from .readers.hosts import compress, expand, nodes_of, read_hosts
 from .spec import topology_from_spec
 from .topology import Topology, TopologyError
-
-Ints = NDArray[np.int64]
 
 
 def spec_of(
@@ -75,21 +73,11 @@ def spec_of(
 
 
 def allocated(
-    topology: Topology, free: NDArray[np.bool_], ranks: int, policy: str, rng: np.random.Generator
+    topology: Topology, free: Bools, ranks: int, policy: str, rng: np.random.Generator
 ) -> Ints:
-    """Return the node of each rank of a job.
+    """Return the node of each rank of a job, on free nodes with slots.
 
-    Parameters
-    ----------
-    free : ndarray(bool, shape=(nodes,))
-        Nodes that may be taken; those without slots are not, whatever it says.
-    policy : str
-        A name in `POLICIES`; hyphens are as good as blanks.
-
-    Raises
-    ------
-    MappingError
-        An unknown policy, one that the network has no switches for, or not enough free nodes.
+    The policy is a name in `POLICIES`; hyphens are as good as blanks.
     """
     word = policy.replace("-", " ").replace("_", " ")
     if word not in POLICIES:
@@ -127,13 +115,7 @@ def _random_switches(topology: Topology, free: Ints, _: int, rng: np.random.Gene
 
 
 def switch_of(topology: Topology) -> Ints:
-    """Return the number of the switch that each node hangs on, by its first link.
-
-    Raises
-    ------
-    MappingError
-        Nodes that hang on none, as on a torus.
-    """
+    """Return the number of the switch that each node hangs on, by its first link."""
     first = np.full(topology.nodes, -1, dtype=np.int64)
     up = np.flatnonzero(
         (topology.link_from < topology.nodes) & (topology.link_to >= topology.nodes)

@@ -7,59 +7,40 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from hopmap.arrays import Bools, Ints, Ints32
 
 GRID = 0
 HAEC = 1
 
 
 class BoxRouter(NamedTuple):
-    """All that a kernel needs to know of a box.
+    """All that a kernel needs to know of a box of d dimensions."""
 
-    Attributes
-    ----------
-    family : int
-        GRID (mesh, torus and hypercube) or HAEC.
-    dims : ndarray(int64, shape=(d,))
-        Nodes per dimension, x first.
-    wraps : ndarray(bool, shape=(d,))
-        Whether the dimension is a ring.
-    coords : ndarray(int32, shape=(nodes, d))
-        Coordinates of each node.
-    ports : ndarray(int32, shape=(nodes, 2 * d))
-        Link leaving the node upwards (column 2k) and downwards (2k + 1) in dimension k, or -1.
-    link_to : ndarray(int32, shape=(links,))
-        Node at the end of each link.
-    parity : bool
-        Half-way round a ring: False, the direction that does not wrap; True, upwards from even
-        source coordinates and downwards from odd ones.
-    """
-
-    family: int
-    dims: NDArray[np.int64]
-    wraps: NDArray[np.bool_]
-    coords: NDArray[np.int32]
-    ports: NDArray[np.int32]
-    link_to: NDArray[np.int32]
+    family: int  # GRID (mesh, torus and hypercube) or HAEC
+    dims: Ints  # shape (d,): nodes per dimension, x first
+    wraps: Bools  # shape (d,): whether the dimension is a ring
+    coords: Ints32  # shape (nodes, d)
+    # shape (nodes, 2 * d): link leaving the node upwards (column 2k) and downwards (2k + 1) in
+    # dimension k, or -1
+    ports: Ints32
+    link_to: Ints32  # shape (links,): node at the end of each link
+    # half-way round a ring: the direction that does not wrap, or if so upwards from even source
+    # coordinates and downwards from odd ones
     parity: bool
 
 
 class FoldedRouter(NamedTuple):
-    """A box whose nodes are numbered otherwise, so that it has no coordinates for mappers.
+    """A GRID whose nodes are numbered otherwise, so that it has no coordinates for mappers.
 
-    Attributes
-    ----------
-    family, dims, wraps, coords, ports, link_to, parity
-        As of a `BoxRouter`, with `family` GRID; routes are the same.
+    Fields and routes are those of a `BoxRouter`.
     """
 
     family: int
-    dims: NDArray[np.int64]
-    wraps: NDArray[np.bool_]
-    coords: NDArray[np.int32]
-    ports: NDArray[np.int32]
-    link_to: NDArray[np.int32]
+    dims: Ints
+    wraps: Bools
+    coords: Ints32
+    ports: Ints32
+    link_to: Ints32
     parity: bool
 
 

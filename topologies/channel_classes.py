@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints, Ints32
 from hopmap.compilation import njit
 
 from .box_kernels import BoxRouter, FoldedRouter
@@ -33,22 +34,13 @@ from .switch_kernels import DragonflyPlusRouter, DragonflyRouter, FatTreeRouter
 from .topology import Topology
 from .tree_kernels import TreeRouter
 
-Ints = NDArray[np.int64]
 LAST_ONLY = 4  # nodes of a ring up to which a wrap-around link is the last one of a route
 
 
 def channel_classes(topology: Topology, indptr: Ints, links: Ints) -> Ints:
-    """Return the class of virtual channels of every hop of some routes.
+    """Return the class of virtual channels of every hop of some routes, from 0 on, shape (hops,).
 
-    Parameters
-    ----------
-    indptr : ndarray(int64, shape=(routes + 1,))
-        Route r takes ``links[indptr[r]:indptr[r + 1]]``, in order, as of `Topology.routes`.
-
-    Returns
-    -------
-    ndarray(int64, shape=(hops,))
-        From 0 on.
+    Route r takes ``links[indptr[r]:indptr[r + 1]]``, in order, as of `Topology.routes`.
     """
     router, route = topology.router, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     if isinstance(router, FatTreeRouter | TreeRouter):
@@ -82,12 +74,9 @@ def class_count(topology: Topology) -> int:
 
 
 def classes_by_place(topology: Topology, tables: NextHops) -> NDArray[np.int16]:
-    """Return the class of the next hop of the topology's route from every place.
+    """Return the class of the next hop of the topology's route, shape (destinations, places).
 
-    Returns
-    -------
-    ndarray(int16, shape=(destinations, places))
-        From 0 on; 0 at home.
+    From 0 on; 0 at home.
     """
     router, links = topology.router, tables.links
     if isinstance(router, FatTreeRouter | TreeRouter):
@@ -127,8 +116,8 @@ def dependencies(tables: NextHops, classes: NDArray[np.int16], most: int) -> tup
 @njit
 def _count_ahead(
     port: NDArray[np.int16],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
+    starts: Ints32,
+    ends: Ints32,
     group: Ints,
     mark: Ints,
     ahead: NDArray[np.int16],
@@ -148,9 +137,7 @@ def _count_ahead(
             ahead[row, place] = marks
 
 
-def _dimensions(
-    topology: Topology, router: BoxRouter | FoldedRouter
-) -> tuple[Ints, NDArray[np.bool_]]:
+def _dimensions(topology: Topology, router: BoxRouter | FoldedRouter) -> tuple[Ints, Bools]:
     """Dimension of every link of a box, and whether it wraps around."""
     step = router.coords[topology.link_to] - router.coords[topology.link_from]
     # of the HAEC Box' wireless links, which may change all three, only straight ones follow
@@ -159,7 +146,7 @@ def _dimensions(
     return dimension.astype(np.int64), far & router.wraps[dimension]
 
 
-def _passed(group: Ints, mark: NDArray[np.bool_]) -> Ints:
+def _passed(group: Ints, mark: Bools) -> Ints:
     """Count the marks before each place within its group; groups are runs of equal numbers."""
     count: Ints = np.cumsum(mark) - mark
     first = np.concatenate(([True], group[1:] != group[:-1])) if len(group) else mark
@@ -170,10 +157,7 @@ def _passed(group: Ints, mark: NDArray[np.bool_]) -> Ints:
 def waiting_cycle(indptr: Ints, channels: Ints) -> Ints:
     """Return channels of which each waits for the next, and the last for the first; none if none.
 
-    Parameters
-    ----------
-    indptr, channels : ndarray(int64)
-        Routes as those of `channel_classes`, by channels: a link, or a link and its class.
+    Routes are as those of `channel_classes`, by channels: a link, or a link and its class.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order, connected_components

@@ -26,11 +26,10 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hopmap.arrays import Bools, Floats, Ints, Ints32
 
 from .topology import LinkKind, Topology, TopologyError
-
-Ints = NDArray[np.int64]
 
 MOST = 2**13  # nodes, of whose pairs all routes are walked
 LINK = re.compile(r"(s?\d{1,9})([->])(s?\d{1,9})(?:\*(\S+))?")
@@ -47,17 +46,9 @@ def failed(items: str, machine: str, build: Callable[[str], Topology]) -> Topolo
 
 
 def with_failures(topology: Topology, items: str) -> Topology:
-    """Return a network with failures; see the top of this file for what they are.
+    """Return a network without the links that are down; its spec is "failed:ITEMS@SPEC".
 
-    Parameters
-    ----------
-    items : str
-        Items, or the path of a file with them.
-
-    Returns
-    -------
-    Topology
-        Without the links that are down. Its spec is "failed:ITEMS@SPEC".
+    Items are as the top of this file says, or the path of a file with them.
     """
     written, where = _listed(items)
     damage = _Damage(topology, where)
@@ -213,7 +204,7 @@ def _share(text: str, where: str) -> float:
     return share
 
 
-def _cut_off(topology: Topology, down: NDArray[np.bool_]) -> int | None:
+def _cut_off(topology: Topology, down: Bools) -> int | None:
     """Return a node that some other one cannot reach, or that cannot reach it; None if none."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -229,7 +220,7 @@ def _cut_off(topology: Topology, down: NDArray[np.bool_]) -> int | None:
     return int(np.argmin(rarest))
 
 
-def _degraded(topology: Topology, share: NDArray[np.float64]) -> Topology:
+def _degraded(topology: Topology, share: Floats) -> Topology:
     """Return a network with a kind of its own for the links of a kind that lost as much."""
     kinds, of_link = list(topology.kinds), topology.link_kind.astype(np.int64)
     for place, factor in sorted(set(zip(of_link.tolist(), share.tolist(), strict=True))):
@@ -247,7 +238,7 @@ def _degraded(topology: Topology, share: NDArray[np.float64]) -> Topology:
     return replace(topology, kinds=tuple(kinds), link_kind=of_link.astype(np.uint8))
 
 
-def rerouted(topology: Topology, down: NDArray[np.bool_], where: str) -> Topology:
+def rerouted(topology: Topology, down: Bools, where: str) -> Topology:
     """Return a network without the links that are `down`, its routes round them.
 
     Messages begin with `where`: of a node that is cut off, or too many nodes.
@@ -299,7 +290,7 @@ def rerouted(topology: Topology, down: NDArray[np.bool_], where: str) -> Topolog
     )
 
 
-def _grouped(key: NDArray[np.int32], then: NDArray[np.int32], size: int) -> tuple[Ints, Ints]:
+def _grouped(key: Ints32, then: Ints32, size: int) -> tuple[Ints, Ints]:
     """Return where each key's entries begin, and the entries by key, ascending in the other."""
     order = np.lexsort((then, key)).astype(np.int64)
     return np.searchsorted(key[order], np.arange(size + 1)).astype(np.int64), order

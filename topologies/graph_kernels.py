@@ -11,25 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Ints, Ints32
 from hopmap.compilation import njit
 
 
 class GraphRouter(NamedTuple):
-    """All that a kernel needs to know of a graph.
+    """All that a kernel needs to know of a graph."""
 
-    Attributes
-    ----------
-    hops : ndarray(int16, shape=(nodes, vertices))
-        Distance of every vertex from every node, the same both ways.
-    starts : ndarray(int64, shape=(vertices + 1,))
-        Links that leave vertex v are ``starts[v]:starts[v + 1]``, to ascending vertices.
-    link_to : ndarray(int32, shape=(links,))
-        Vertex at the end of each link.
-    """
-
+    # shape (nodes, vertices): distance of every vertex from every node, the same both ways
     hops: NDArray[np.int16]
-    starts: NDArray[np.int64]
-    link_to: NDArray[np.int32]
+    # shape (vertices + 1,): links that leave vertex v are ``starts[v]:starts[v + 1]``, to
+    # ascending vertices
+    starts: Ints
+    link_to: Ints32  # shape (links,): vertex at the end of each link
 
 
 def graph_distance(router: GraphRouter, source: int, target: int) -> int:
@@ -51,9 +45,7 @@ FARTHEST = 2**15 - 1
 
 
 @njit
-def breadth_first(
-    starts: NDArray[np.int64], link_to: NDArray[np.int32], hops: NDArray[np.int16]
-) -> bool:
+def breadth_first(starts: Ints, link_to: Ints32, hops: NDArray[np.int16]) -> bool:
     """Fill ``hops[node, vertex]`` for the node of every row; -1 where there is no way.
 
     False, with hops half-filled, where a way has more than `FARTHEST` links.
@@ -80,33 +72,17 @@ def breadth_first(
 
 
 class DetourRouter(NamedTuple):
-    """Another router, and the routes that are not its own, by source and then by target.
+    """Another router, and the routes that are not its own, by source and then by target."""
 
-    Attributes
-    ----------
-    base : Router
-        Of all links.
-    number : ndarray(int32, shape=(links of base,))
-        What each link of the base is called here; -1 where it is none any more.
-    starts : ndarray(int64, shape=(nodes + 1,))
-        Detours from node s are ``starts[s]:starts[s + 1]``.
-    targets : ndarray(int32, shape=(detours,))
-        Where they go, ascending for each source.
-    begins : ndarray(int64, shape=(detours + 1,))
-        Detour d is ``links[begins[d]:begins[d + 1]]``.
-    links : ndarray(int32)
-    link_from, link_to : ndarray(int32, shape=(links,))
-        Vertices at the ends of each link.
-    """
-
-    base: Any
-    number: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    targets: NDArray[np.int32]
-    begins: NDArray[np.int64]
-    links: NDArray[np.int32]
-    link_from: NDArray[np.int32]
-    link_to: NDArray[np.int32]
+    base: Any  # the router, of all links
+    number: Ints32  # shape (links of base,): what each is called here; -1 where it is none any more
+    starts: Ints  # shape (nodes + 1,): detours from node s are ``starts[s]:starts[s + 1]``
+    targets: Ints32  # shape (detours,): where they go, ascending for each source
+    begins: Ints  # shape (detours + 1,): detour d is ``links[begins[d]:begins[d + 1]]``
+    links: Ints32
+    # link_from, link_to: shape (links,): vertices at the ends of each link
+    link_from: Ints32
+    link_to: Ints32
 
 
 @njit

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Ints, Ints32
 from hopmap.compilation import njit
 
 from .graph_kernels import DetourRouter
@@ -25,66 +26,38 @@ from .switch_kernels import DragonflyPlusRouter, DragonflyRouter
 from .table_kernels import PartRouter, RouteRouter
 from .topology import Topology, TopologyError
 
-Ints = NDArray[np.int64]
-Small = NDArray[np.int32]
-
 MOST_BYTES = 2**29  # of the tables: 8,192 nodes of a torus
 MOST_HOPS = 2**16 - 1
 NO_WAY = -2
 
 
 class NextHops(NamedTuple):
-    """Tables of next hops.
+    """Tables of next hops."""
 
-    Attributes
-    ----------
-    starts : ndarray(int32, shape=(places + 1,))
-        Ports of place p are ``links[starts[p]:starts[p + 1]]``.
-    links, ends : ndarray(int32, shape=(ports,))
-        Link of every port, and the place where it ends.
-    place : ndarray(int32, shape=(vertices,))
-        Place of every vertex, -1 where it is none.
-    region : ndarray(int32, shape=(places,))
-        Group of a place in dragonflies; else the place itself.
-    home, up, down : ndarray(int32, shape=(nodes,))
-        Place where a node is at home, the link to it and the link back; -1 where it is the place.
-    row : ndarray(int32, shape=(nodes,))
-        Row of a node in `port`, -1 of what is no destination.
-    port : ndarray(int16, shape=(destinations, places))
-        Port of the topology's route; -1 at home, NO_WAY where no route comes by.
-    home_row : ndarray(int32, shape=(places,))
-        Row of a home in `hops`, -1 of other places.
-    hops : ndarray(uint16, shape=(homes of destinations, places))
-        Links between places that are left.
-    """
-
-    starts: Small
-    links: Small
-    ends: Small
-    place: Small
-    region: Small
-    home: Small
-    up: Small
-    down: Small
-    row: Small
+    starts: Ints32  # shape (places + 1,): ports of place p are ``links[starts[p]:starts[p + 1]]``
+    # links, ends: shape (ports,): link of every port, and the place where it ends
+    links: Ints32
+    ends: Ints32
+    place: Ints32  # shape (vertices,): place of every vertex, -1 where it is none
+    region: Ints32  # shape (places,): group of a place in dragonflies; else the place itself
+    # home, up, down: shape (nodes,): place where a node is at home, the link to it and the link
+    # back; -1 where it is the place
+    home: Ints32
+    up: Ints32
+    down: Ints32
+    row: Ints32  # shape (nodes,): row of a node in `port`, -1 of what is no destination
+    # shape (destinations, places): port of the topology's route; -1 at home, NO_WAY where no route
+    # comes by
     port: NDArray[np.int16]
-    home_row: Small
-    hops: NDArray[np.uint16]
+    home_row: Ints32  # shape (places,): row of a home in `hops`, -1 of other places
+    hops: NDArray[np.uint16]  # shape (homes of destinations, places): links that are left
 
 
 def next_hops(topology: Topology, destinations: Ints) -> NextHops:
-    """Return the tables of some destinations.
+    """Return the tables of some destinations, which are nodes.
 
-    Parameters
-    ----------
-    destinations : ndarray(int64)
-        Nodes.
-
-    Raises
-    ------
-    TopologyError
-        Routes that are listed from node to node (those round failed links are), no routes at all,
-        or tables that are too large.
+    Routes that are listed from node to node (those round failed links are), no routes at all, or
+    tables that are too large raise `TopologyError`.
     """
     if isinstance(topology.router, RouteRouter | PartRouter | DetourRouter):
         raise TopologyError(
@@ -122,13 +95,13 @@ def next_hops(topology: Topology, destinations: Ints) -> NextHops:
     return NextHops(starts, links, end[links], place, region, home, up, down, *tables)
 
 
-def links_of_leaves(topology: Topology) -> Small:
+def links_of_leaves(topology: Topology) -> Ints32:
     """Links between a node that forwards nothing and its only switch."""
     ends = np.concatenate(_places(topology)[2:])
     return ends[ends >= 0]
 
 
-def _places(topology: Topology) -> tuple[Small, Small, Small, Small]:
+def _places(topology: Topology) -> tuple[Ints32, Ints32, Ints32, Ints32]:
     """Return what of every vertex is its place, and of every node its home, and links there."""
     nodes, vertices = topology.nodes, topology.vertices
     leaving = np.bincount(topology.link_from, minlength=vertices)
@@ -144,7 +117,7 @@ def _places(topology: Topology) -> tuple[Small, Small, Small, Small]:
     return place, home[:nodes], up[:nodes], down[:nodes]
 
 
-def _regions(topology: Topology, place: Small) -> Small:
+def _regions(topology: Topology, place: Ints32) -> Ints32:
     """Group of every place of a dragonfly; elsewhere the place itself."""
     router, vertex = topology.router, np.flatnonzero(place >= 0)
     switch = vertex - topology.nodes
@@ -169,8 +142,8 @@ def _fill_ports(
     router: Router,
     targets: Ints,
     vertex: Ints,
-    link_from: Small,
-    home: Small,
+    link_from: Ints32,
+    home: Ints32,
     port_of: NDArray[np.int16],
     port: NDArray[np.int16],
 ) -> None:
@@ -190,7 +163,7 @@ def _fill_ports(
 
 @njit
 def _fill_hops(
-    port: NDArray[np.int16], rows: Small, starts: Small, ends: Small, hops: NDArray[np.uint16]
+    port: NDArray[np.int16], rows: Ints32, starts: Ints32, ends: Ints32, hops: NDArray[np.uint16]
 ) -> bool:
     """Count the links that are left by home, the fewest of its nodes; False if too many."""
     unknown = -1

@@ -8,6 +8,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.arrays import Ints
 from hopmap.errors import HopmapError
 
 from .job import OVER
@@ -24,16 +25,9 @@ class MappingError(HopmapError, ValueError):
 def check_mapping(
     node_of: ArrayLike, topology: Topology, ranks: int | None = None, *, name: str = "mapping"
 ) -> Mapping:
-    """Return the mapping as an int64 array, or say what is wrong with it.
+    """Return the mapping as an int64 array of shape (ranks,), or say what is wrong with it.
 
-    Parameters
-    ----------
-    node_of : array_like of int, shape (ranks,)
-        Node of each rank.
-    ranks : int, optional
-        Number of ranks that are expected.
-    name : str
-        The file or mapper, for the message.
+    The message begins with `name`, the file or mapper.
     """
     nodes = np.asarray(node_of)
     if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
@@ -93,11 +87,6 @@ def with_room(topology: Topology, ranks: int, imbalance: float) -> Topology:
     Every node takes (1 + imbalance) times its share, both rounded as KaHIP and SharedMap do: what
     its slots are of all slots, of the ranks, rounded up; then that, rounded down. The spec says so.
     An imbalance of 0.03 is 3 %.
-
-    Raises
-    ------
-    MappingError
-        An imbalance that is none, or a network whose spec cannot say what a node takes.
     """
     if not 0 <= imbalance <= ranks:
         raise MappingError(f"imbalance {imbalance}: expected a number >= 0, 0.03 is 3 %")
@@ -115,7 +104,7 @@ def with_room(topology: Topology, ranks: int, imbalance: float) -> Topology:
     return replace(topology, slots=room, spec=spec)
 
 
-def _wider(spec: str, slots: NDArray[np.int64]) -> str | None:
+def _wider(spec: str, slots: Ints) -> str | None:
     """Spec with other slots; nodes that are not the job's may have some there."""
     family, _, words = spec.partition(":")
     if family in OVER:

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba import types
 from numba.extending import overload
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools, Ints, Ints32
 from hopmap.compilation import NO_WRAPPERS, njit
 
 from .box_kernels import BoxRouter, FoldedRouter, box_distance, box_link
@@ -131,18 +131,13 @@ def _hops(router: types.NamedTuple, source: types.Integer, target: types.Integer
 
 @overload(next_link, jit_options=NO_WRAPPERS | {"error_model": "numpy"}, strict=False)
 def _next_link(
-    router: types.NamedTuple,
-    here: types.Integer,
-    target: types.Integer,
-    source: types.Integer,
+    router: types.NamedTuple, here: types.Integer, target: types.Integer, source: types.Integer
 ) -> Any:
     return ROUTING[router.instance_class][1]
 
 
 @njit
-def distances(
-    router: Router, source: NDArray[np.int64], target: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def distances(router: Router, source: Ints, target: Ints) -> Ints:
     """Distance of each pair."""
     far = np.empty(len(source), dtype=np.int64)
     for i in range(len(source)):
@@ -151,9 +146,7 @@ def distances(
 
 
 @njit
-def route_lengths(
-    router: Router, source: NDArray[np.int64], target: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def route_lengths(router: Router, source: Ints, target: Ints) -> Ints:
     """Hops of each pair."""
     lengths = np.empty(len(source), dtype=np.int64)
     for i in range(len(source)):
@@ -162,13 +155,7 @@ def route_lengths(
 
 
 @njit
-def walk_routes(
-    router: Router,
-    source: NDArray[np.int64],
-    target: NDArray[np.int64],
-    indptr: NDArray[np.int64],
-    links: NDArray[np.int32],
-) -> None:
+def walk_routes(router: Router, source: Ints, target: Ints, indptr: Ints, links: Ints32) -> None:
     """Write the links of each pair's route to ``links[indptr[i]:indptr[i + 1]]``."""
     for i in range(len(source)):
         here, start, goal = source[i], source[i], target[i]
@@ -179,13 +166,7 @@ def walk_routes(
 
 
 @njit
-def add_loads(
-    router: Router,
-    source: NDArray[np.int64],
-    target: NDArray[np.int64],
-    weights: NDArray[np.int64],
-    loads: NDArray[np.int64],
-) -> None:
+def add_loads(router: Router, source: Ints, target: Ints, weights: Ints, loads: Ints) -> None:
     """Add each pair's row of weights to the loads of every link on its route; nothing is stored."""
     for i in range(len(source)):
         here, start, goal = source[i], source[i], target[i]
@@ -197,7 +178,7 @@ def add_loads(
 
 
 @njit
-def routes_met(router: Router, nodes: int, down: NDArray[np.bool_]) -> NDArray[np.int64]:
+def routes_met(router: Router, nodes: int, down: Bools) -> Ints:
     """Pairs, ``target * nodes + source``, whose route takes a link that is down; ascending."""
     found = np.empty(1024, dtype=np.int64)
     count = 0
@@ -220,33 +201,24 @@ def routes_met(router: Router, nodes: int, down: NDArray[np.bool_]) -> NDArray[n
 
 @njit
 def ways_round(
-    pairs: NDArray[np.int64],
+    pairs: Ints,
     nodes: int,
-    into: NDArray[np.int64],
-    into_from: NDArray[np.int32],
-    out: NDArray[np.int64],
-    out_link: NDArray[np.int64],
-    link_to: NDArray[np.int32],
-    lengths: NDArray[np.int64],
-    links: NDArray[np.int32],
+    into: Ints,
+    into_from: Ints32,
+    out: Ints,
+    out_link: Ints,
+    link_to: Ints32,
+    lengths: Ints,
+    links: Ints32,
 ) -> None:
     """Find a shortest route of each pair, that to the lowest vertex first.
 
     A search from each target against the direction of the links, in O(vertices + links), then a
-    walk from each source.
-
-    Parameters
-    ----------
-    pairs : ndarray(int64)
-        ``target * nodes + source``, ascending.
-    into, into_from : ndarray
-        Links into vertex v begin at ``into_from[into[v]:into[v + 1]]``.
-    out, out_link : ndarray
-        Links that leave v are ``out_link[out[v]:out[v + 1]]``, to ascending vertices.
-    lengths : ndarray(int64, shape=(pairs,))
-        Filled with the links of each route; -1 where there is none.
-    links : ndarray(int32)
-        Filled with the routes one after the other; empty to learn the lengths only.
+    walk from each source. `pairs` are ``target * nodes + source``, ascending. Links into vertex v
+    begin at ``into_from[into[v]:into[v + 1]]``, those that leave it are
+    ``out_link[out[v]:out[v + 1]]``, to ascending vertices. `lengths`, shape (pairs,), are filled
+    with the links of each route, -1 where there is none, and `links` with the routes one after the
+    other; it is empty to learn the lengths only.
     """
     vertices = len(into) - 1
     left = np.empty(vertices, dtype=np.int64)

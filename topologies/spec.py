@@ -32,33 +32,17 @@ from .topology import Topology, TopologyError, check_size
 
 @dataclass(frozen=True)
 class Family:
-    """How the specs of one family are written.
+    """How the specs of one family are written."""
 
-    Attributes
-    ----------
-    build : callable
-        Takes what `read` returns, the slots (if `slots`) and the options.
-    read : callable
-        Arguments from the text of the shape; None if it is not understood.
-    shape : str
-        What is expected of the shape.
-    examples : tuple of str
-        Shapes.
-    options : dict
-        Values of every option; an empty tuple stands for a whole number.
-    slots : bool
-        Whether *S is understood.
-    whole : bool
-        Whether all behind the colon is the shape, commas as well.
-    """
-
-    build: Callable[..., Topology]
+    build: Callable[..., Topology]  # of what `read` returns, the slots (if `slots`) and the options
+    # arguments from the text of the shape; None if it is not understood
     read: Callable[[str], tuple[Any, ...] | None]
-    shape: str
-    examples: tuple[str, ...]
+    shape: str  # what is expected of the shape
+    examples: tuple[str, ...]  # shapes
+    # values of every option; an empty tuple stands for a whole number
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    slots: bool = True
-    whole: bool = False
+    slots: bool = True  # whether *S is understood
+    whole: bool = False  # whether all behind the colon is the shape, commas as well
 
     @property
     def summary(self) -> str:
@@ -221,10 +205,7 @@ F = TypeVar("F", bound=Callable[[str], Topology])
 def topology_family(name: str) -> Callable[[F], F]:
     """Enter the decorated function, from the words behind the colon to a topology, in `FAMILIES`.
 
-    Parameters
-    ----------
-    name : str
-        As specs begin.
+    Specs begin with the name.
     """
 
     def register(function: F) -> F:
@@ -266,13 +247,7 @@ def _enter(name: str, offered: Any) -> None:
 
 
 def topology_from_spec(spec: str) -> Topology:
-    """Build the topology that a spec names.
-
-    Parameters
-    ----------
-    spec : str
-        ``FAMILY:SHAPE``, then ``*S`` for S slots a node, then ``,KEY=VALUE``; see `FAMILIES`.
-    """
+    """Build the topology that a spec names, as the top of this file says."""
     return (_build if spec.strip().startswith(READ) else _build_once)(spec)
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hopmap.arrays import Ints, Ints32
 from hopmap.compilation import njit
 
 # Columns of FatTreeRouter.levels
@@ -18,47 +16,27 @@ CHILDREN, PARENTS, PARALLEL, COPIES, SUBTREE, VERTEX, UP, DOWN = range(8)
 
 
 class FatTreeRouter(NamedTuple):
-    """All that a kernel needs to know of a fat tree.
+    """All that a kernel needs to know of a fat tree of h levels."""
 
-    Attributes
-    ----------
-    levels : ndarray(int64, shape=(h + 1, 8))
-        Row l is about level l, 0 being the nodes. CHILDREN, PARENTS and PARALLEL links join it to
-        level l + 1; COPIES are its vertices that have the same nodes below, SUBTREE the number of
-        these nodes; VERTEX is its first vertex; UP and DOWN are the first links up and back down.
-    ecmp : bool
-        Ways up by hash instead of d-mod-k.
-    seed : int
-        Of the hash.
-    link_to : ndarray(int32, shape=(links,))
-        Vertex at the end of each link.
-    """
-
-    levels: NDArray[np.int64]
-    ecmp: bool
-    seed: int
-    link_to: NDArray[np.int32]
+    # shape (h + 1, 8): row l is about level l, 0 being the nodes. CHILDREN, PARENTS and PARALLEL
+    # links join it to level l + 1; COPIES are its vertices that have the same nodes below, SUBTREE
+    # the number of these nodes; VERTEX is its first vertex; UP and DOWN are the first links up and
+    # back down.
+    levels: Ints
+    ecmp: bool  # ways up by hash instead of d-mod-k
+    seed: int  # of the hash
+    link_to: Ints32  # shape (links,): vertex at the end of each link
 
 
 class DragonflyRouter(NamedTuple):
-    """All that a kernel needs to know of a dragonfly.
+    """All that a kernel needs to know of a dragonfly."""
 
-    Attributes
-    ----------
-    hosts, routers, ports, groups : int
-        Nodes a router, routers a group, global links a router, groups.
-    rounds : int
-        Global links between any two groups.
-    link_to : ndarray(int32, shape=(links,))
-        Vertex at the end of each link.
-    """
-
-    hosts: int
-    routers: int
-    ports: int
+    hosts: int  # nodes a router
+    routers: int  # of a group
+    ports: int  # global links a router
     groups: int
-    rounds: int
-    link_to: NDArray[np.int32]
+    rounds: int  # global links between any two groups
+    link_to: Ints32  # shape (links,): vertex at the end of each link
 
 
 def fattree_distance(router: FatTreeRouter, source: int, target: int) -> int:
@@ -174,29 +152,15 @@ def _gateway(router: DragonflyRouter, here: int, there: int) -> tuple[int, int]:
 
 
 class DragonflyPlusRouter(NamedTuple):
-    """All that a kernel needs to know of a Dragonfly+.
+    """All that a kernel needs to know of a Dragonfly+."""
 
-    Attributes
-    ----------
-    leaf : ndarray(int32, shape=(nodes,))
-        Of each node.
-    group : ndarray(int32, shape=(leaves,))
-        Of each leaf.
-    spines, groups : int
-        Spines a group, groups.
-    ports, rounds : int
-        Global links a spine, global links between any two groups.
-    link_to : ndarray(int32, shape=(links,))
-        Vertex at the end of each link.
-    """
-
-    leaf: NDArray[np.int32]
-    group: NDArray[np.int32]
-    spines: int
+    leaf: Ints32  # shape (nodes,)
+    group: Ints32  # shape (leaves,)
+    spines: int  # of a group
     groups: int
-    ports: int
-    rounds: int
-    link_to: NDArray[np.int32]
+    ports: int  # global links a spine
+    rounds: int  # global links between any two groups
+    link_to: Ints32  # shape (links,): vertex at the end of each link
 
 
 def plus_distance(router: DragonflyPlusRouter, source: int, target: int) -> int:

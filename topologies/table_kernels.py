@@ -10,27 +10,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.arrays import Ints, Ints32
+
 
 class RouteRouter(NamedTuple):
-    """All that a kernel needs to know of a network whose routes are listed.
-
-    Attributes
-    ----------
-    nodes : int
-        Number of nodes.
-    starts : ndarray(int64, shape=(nodes * nodes + 1,))
-        The route from node s to t is ``links[starts[s * nodes + t]:starts[s * nodes + t + 1]]``.
-    links : ndarray(int32, shape=(total hops,))
-        Links of all routes.
-    link_from, link_to : ndarray(int32, shape=(links,))
-        Vertices at the ends of each link.
-    """
+    """All that a kernel needs to know of a network whose routes are listed."""
 
     nodes: int
-    starts: NDArray[np.int64]
-    links: NDArray[np.int32]
-    link_from: NDArray[np.int32]
-    link_to: NDArray[np.int32]
+    # shape (nodes * nodes + 1,): the route from node s to t is
+    # ``links[starts[s * nodes + t]:starts[s * nodes + t + 1]]``
+    starts: Ints
+    links: Ints32  # shape (total hops,)
+    # link_from, link_to: shape (links,): vertices at the ends of each link
+    link_from: Ints32
+    link_to: Ints32
 
 
 def route_distance(router: RouteRouter, source: int, target: int) -> int:
@@ -54,27 +47,17 @@ class PartRouter(NamedTuple):
     groups are as far apart as their groups. Two tables of about sqrt(nodes) rows say what one of
     nodes * nodes would, and stay in the processor's caches. Any table of distances is a single
     group. There are no routes.
-
-    Attributes
-    ----------
-    group, place : ndarray(uint16, shape=(nodes,))
-        Group of every node, and where in its group it is.
-    between : ndarray(int16, shape=(groups, groups))
-        Distance of two groups.
-    within : ndarray(int16, shape=(places, places))
-        Distance of two places, the same in every group.
-    adds : bool
-        Whether both distances add up; else that of unlike groups is the whole.
     """
 
+    # group, place: shape (nodes,): group of every node, and where in its group it is
     group: NDArray[np.uint16]
     place: NDArray[np.uint16]
-    between: NDArray[np.int16]
-    within: NDArray[np.int16]
-    adds: bool
+    between: NDArray[np.int16]  # shape (groups, groups): distance of two groups
+    within: NDArray[np.int16]  # shape (places, places): of two places, the same in every group
+    adds: bool  # whether both distances add up; else that of unlike groups is the whole
 
     @property
-    def link_to(self) -> NDArray[np.int32]:
+    def link_to(self) -> Ints32:
         """There are no links."""
         return np.zeros(0, dtype=np.int32)
 

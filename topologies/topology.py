@@ -6,7 +6,7 @@ Distances and routes are computed on demand by the compiled `Router`; nothing of
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -61,6 +61,11 @@ def check_slots(what: str, slots: int, on: str = "node") -> None:
 def times(slots: int) -> str:
     """Return how a spec says how many slots a node has."""
     return f"*{slots}" if slots > 1 else ""
+
+
+def by_x(sizes: Iterable[int]) -> str:
+    """Return sizes as a spec says them, like 4x4x4."""
+    return "x".join(map(str, sizes))
 
 
 def whole(what: str, *numbers: SupportsIndex) -> list[int]:

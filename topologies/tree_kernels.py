@@ -8,33 +8,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from hopmap.arrays import Ints, Ints32
 
 
 class TreeRouter(NamedTuple):
     """All that a kernel needs to know of a hierarchy of k levels; level 0 are the nodes.
 
-    Attributes
-    ----------
-    spans : ndarray(int64, shape=(k + 1,))
-        Nodes below a vertex of each level: 1, a_1, a_1 a_2, ...
-    costs : ndarray(int64, shape=(k + 1,))
-        Distance of two nodes whose lowest common subsystem is of that level: 0, d_1, d_2, ...
-    first : ndarray(int64, shape=(k + 1,))
-        First vertex of each level.
-    up, down : ndarray(int64, shape=(k + 1,))
-        First link from a vertex of each level to the one above, and back; one each a vertex.
-    link_to : ndarray(int32, shape=(links,))
-        Vertex at the end of each link.
+    All but the last have shape (k + 1,), an entry a level.
     """
 
-    spans: NDArray[np.int64]
-    costs: NDArray[np.int64]
-    first: NDArray[np.int64]
-    up: NDArray[np.int64]
-    down: NDArray[np.int64]
-    link_to: NDArray[np.int32]
+    spans: Ints  # nodes below a vertex: 1, a_1, a_1 a_2, ...
+    costs: Ints  # distance of two nodes whose lowest common subsystem is here: 0, d_1, d_2, ...
+    first: Ints  # first vertex
+    # up, down: first link from a vertex to the one above, and back; one each a vertex
+    up: Ints
+    down: Ints
+    link_to: Ints32  # shape (links,): vertex at the end of each link
 
 
 def tree_distance(router: TreeRouter, source: int, target: int) -> int:

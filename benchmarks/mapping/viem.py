@@ -29,7 +29,7 @@ from scipy.spatial import cKDTree
 from viem_graphs import inputs, modelled
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.partitions.model_creation import bisection_model, multisection_model
+from hopmap.mappers.partitions.partition import bisection_model, multisection_model
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 

@@ -19,7 +19,7 @@ import numpy as np
 from viem_graphs import inputs
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.partitions.model_creation import Model, bisection_model, multisection_model
+from hopmap.mappers.partitions.partition import Model, bisection_model, multisection_model
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import Delaunay, cKDTree
 
-from hopmap.mappers.partitions.model_creation import bisection_model
+from hopmap.mappers.partitions.partition import bisection_model
 from hopmap.traces import Traffic
 
 

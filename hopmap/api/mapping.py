@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hopmap.errors import HopmapWarning
+from hopmap.errors import HopmapWarning, choice
 from hopmap.launchers.mapping_files import MappingFile
 from hopmap.mappers import LOAD, OBJECTIVES, Function, parse_pipeline
 from hopmap.mappers import map_ranks as place
-from hopmap.mappers.objectives import objective_value, unknown_objective
+from hopmap.mappers.objectives import objective_value
 from hopmap.mappers.pipeline import expect_applicable, time_mapping
 from hopmap.notebook import Shown
 from hopmap.plugins import NotInstalledError
@@ -303,7 +303,7 @@ def _goal(
     if objective == BOUND:
         return bound_of(workload, machine)
     if isinstance(objective, str) and objective not in (known := (*OBJECTIVES, LOAD)):
-        raise unknown_objective(objective, (*known, *SIMULATED, BOUND))
+        raise MappingError(choice("objective", objective, (*known, *SIMULATED, BOUND)))
     return objective
 
 

@@ -16,7 +16,7 @@ from .options import AsJson, Trace
 
 
 class Way(StrEnum):
-    """How the graph is cut; see `mappers.partitions.model_creation`."""
+    """How the graph is cut; see `mappers.partitions.partition`."""
 
     RMS = "rms"
     RB = "rb"
@@ -64,7 +64,7 @@ def model(
     import numpy as np
 
     from hopmap.launchers.mapping_files import write_mapping
-    from hopmap.mappers.partitions.model_creation import (
+    from hopmap.mappers.partitions.partition import (
         IMBALANCE,
         bisection_model,
         multisection_model,

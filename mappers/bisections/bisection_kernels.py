@@ -12,7 +12,7 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import sort_by
+from hopmap.mappers.basic_kernels import Graph, sort_by
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance
 
@@ -257,8 +257,9 @@ def split_ranks(
         for k in range(outside):
             bias[outer[k]] += outer_weight[k] * pull[outer_domain[k]]
         target = slot_indptr[mid] - start
+        inner = Graph(sub_indptr, sub_peer, sub_weight)
         growths = 1 if slots > MANY and n <= SMALL else TRIES
-        side = evolve(sub_indptr, sub_peer, sub_weight, bias, target, tries, random, growths)
+        side = evolve(inner, bias, target, tries, random, growths)
         left, right = start, start + target
         for i in range(n):
             local[here[i]] = -1

@@ -20,9 +20,9 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.arrays import Floats, Ints, Words
+from hopmap.arrays import Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, following, grouped, within
+from hopmap.mappers.basic_kernels import Graph, below, following, grouped, within
 from hopmap.mappers.cost_kernels import priced
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
@@ -50,17 +50,12 @@ def group_hops(
 
 @njit
 def move_blocks(
-    model: CostModel,
-    assignment: Assignment,
-    order: Ints,
-    starts: Ints,
-    temperature: float,
-    proposals: int,
+    model: CostModel, assignment: Assignment, order: Ints, starts: Ints, proposals: int
 ) -> int:
     """Propose exchanges of blocks ``slots[starts[b]:starts[b + 1]]``; return the cost saved.
 
     A block is proposed next to one that it talks to. The cost is exact, from true distances;
-    what costs no more than `temperature` is accepted.
+    what costs nothing is accepted.
     """
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
@@ -129,7 +124,7 @@ def move_blocks(
                 else:
                     then = priced(kind, distance(router, b, places[q]))
                     doubled += 2 * weight[i] * (then - now)
-        if doubled <= 2 * temperature:
+        if doubled <= 0:
             for m in range(moved):
                 u = moving[m]
                 a, b = places[u], node_of_slot[goes[u]]
@@ -161,9 +156,7 @@ FINE = 1 << 20  # steps of a number drawn between 0 and 1
 
 @njit
 def recreate(
-    indptr: Ints,
-    peer: Ints,
-    weight: Floats,
+    graph: Graph,
     block: Ints,
     parent: Ints,
     most: int,
@@ -183,7 +176,7 @@ def recreate(
     for _ in range(trials):
         random[0] = following(random[0])
         wanted = int(2.0 * (most / 2.0) ** (below(random[0], FINE) / FINE) + 0.5)
-        chosen = choose(indptr, peer, block, parent, starts, members, wanted, random)
+        chosen = choose(graph, block, parent, starts, members, wanted, random)
         if len(chosen) < 2:
             continue
         room = np.zeros(len(chosen) + 1, dtype=np.int64)
@@ -193,13 +186,14 @@ def recreate(
         for k in range(len(chosen)):
             for i in range(room[k], room[k + 1]):
                 here[i] = members[starts[chosen[k]] + i - room[k]]
-        sub_indptr, sub_peer, sub_weight = within(indptr, peer, weight, here, local)
+        inner = within(graph, here, local)
+        sub_indptr, sub_peer, sub_weight = inner
         before = 0.0
         for u in range(len(here)):
             for i in range(sub_indptr[u], sub_indptr[u + 1]):
                 if block[here[sub_peer[i]]] != block[here[u]]:
                     before += sub_weight[i] / 2
-        part = divide(sub_indptr, sub_peer, sub_weight, room, local, random)
+        part = divide(inner, room, local, random)
         after = 0.0
         for u in range(len(here)):
             for i in range(sub_indptr[u], sub_indptr[u + 1]):
@@ -220,16 +214,10 @@ def recreate(
 
 @subroutine
 def choose(
-    indptr: Ints,
-    peer: Ints,
-    block: Ints,
-    parent: Ints,
-    starts: Ints,
-    members: Ints,
-    wanted: int,
-    random: Words,
+    graph: Graph, block: Ints, parent: Ints, starts: Ints, members: Ints, wanted: int, random: Words
 ) -> Ints:
     """Draw blocks with a common parent, each but the first talking to one drawn before."""
+    indptr, peer = graph.indptr, graph.peer
     chosen = np.empty(wanted, dtype=np.int64)
     random[0] = following(random[0])
     chosen[0] = below(random[0], len(parent))
@@ -257,9 +245,7 @@ def choose(
 
 
 @subroutine
-def divide(
-    indptr: Ints, peer: Ints, weight: Floats, room: Ints, local: Ints, random: Words
-) -> Ints:
+def divide(graph: Graph, room: Ints, local: Ints, random: Words) -> Ints:
     """Part of every vertex by recursive bisection; part p has room[p + 1] - room[p] vertices."""
     parts = len(room) - 1
     vertices = np.empty(room[parts], dtype=np.int64)
@@ -284,10 +270,10 @@ def divide(
         here = np.empty(n, dtype=np.int64)
         for k in range(n):
             here[k] = vertices[room[lo] + k]
-        ip, pe, we = within(indptr, peer, weight, here, local)
+        inner = within(graph, here, local)
         size, bias, label = np.ones(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int8)
         target = room[mid] - room[lo]
-        side = bisect(ip, pe, we, size, bias, label, target, TRIES, random)
+        side = bisect(inner, size, bias, label, target, TRIES, random)
         left, right = room[lo], room[mid]
         for k in range(len(here)):
             if side[k] == 0:

@@ -13,6 +13,7 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints, Ints8, Ints32
 from hopmap.compilation import subroutine
+from hopmap.mappers.basic_kernels import Graph
 
 PASSES = 4
 FIRST: Any = np.int64(0)  # of a heap; a literal would make another kind of `_sink`
@@ -60,10 +61,9 @@ def _pop(heap: Ints32, at: Ints32, key: Floats, length: int) -> int:
 
 
 @subroutine
-def _gains(
-    indptr: Ints, peer: Ints, weight: Floats, bias: Floats, side: Ints8, gain: Floats
-) -> None:
+def _gains(graph: Graph, bias: Floats, side: Ints8, gain: Floats) -> None:
     """Fill in what moving each vertex to the other side saves."""
+    indptr, peer, weight = graph
     for u in range(len(side)):
         total = bias[u] if side[u] == 1 else -bias[u]
         for i in range(indptr[u], indptr[u + 1]):
@@ -73,20 +73,13 @@ def _gains(
 
 @subroutine
 def refine(
-    indptr: Ints,
-    peer: Ints,
-    weight: Floats,
-    size: Ints,
-    bias: Floats,
-    side: Ints8,
-    target: int,
-    slack: int,
-    exact: bool,
+    graph: Graph, size: Ints, bias: Floats, side: Ints8, target: int, slack: int, exact: bool
 ) -> None:
     """FM passes, in place: moves by best gain, each vertex once, back to the best state met.
 
     Side 0 may be off its target by `slack` on the way, and in the end if not `exact`.
     """
+    indptr, peer, weight = graph
     n = len(side)
     gain = np.empty(n)
     heaps = np.empty((2, n), dtype=np.int32)
@@ -99,7 +92,7 @@ def refine(
         if side[u] == 0:
             excess += size[u]
     for _ in range(PASSES):
-        _gains(indptr, peer, weight, bias, side, gain)
+        _gains(graph, bias, side, gain)
         lengths[:] = 0
         for u in range(n):
             s = side[u]
@@ -166,21 +159,13 @@ def refine(
 
 
 @subroutine
-def grow(
-    indptr: Ints,
-    peer: Ints,
-    weight: Floats,
-    size: Ints,
-    bias: Floats,
-    side: Ints8,
-    target: int,
-    seed: int,
-) -> None:
+def grow(graph: Graph, size: Ints, bias: Floats, side: Ints8, target: int, seed: int) -> None:
     """Grow side 0 from the seed, or from whoever gains most (-1), until it reaches its target."""
+    indptr, peer, weight = graph
     n = len(side)
     side[:] = 1
     gain = np.empty(n)
-    _gains(indptr, peer, weight, bias, side, gain)
+    _gains(graph, bias, side, gain)
     heap, at = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     for u in range(n):
         heap[u] = at[u] = u
@@ -207,8 +192,9 @@ def grow(
 
 
 @subroutine
-def cut_cost(indptr: Ints, peer: Ints, weight: Floats, bias: Floats, side: Ints8) -> float:
+def cut_cost(graph: Graph, bias: Floats, side: Ints8) -> float:
     """Weight between the sides and biases of side 1."""
+    indptr, peer, weight = graph
     cost = 0.0
     for u in range(len(side)):
         if side[u] == 1:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.arrays import Floats, Ints, Ints8, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, contract, following
+from hopmap.mappers.basic_kernels import Graph, below, contract, following
 
 from .fm_kernels import cut_cost, grow, refine
 
@@ -25,19 +24,14 @@ TRIES: Any = np.int64(4)  # greedy growths of the coarsest graph; not a literal,
 
 @njit
 def match(
-    indptr: Ints,
-    peer: Ints,
-    weight: NDArray[Any],
-    size: Ints,
-    largest: int,
-    label: Ints8,
-    random: Words,
+    graph: Graph, size: Ints, largest: int, label: Ints8, random: Words
 ) -> tuple[Ints32, int]:
     """Match each vertex with its heaviest free peer, in random order; return groups, their number.
 
     Weights are rated by the sizes that they join; nothing larger than `largest` comes out, and
     nobody is matched with a vertex of another label.
     """
+    indptr, peer, weight = graph
     n = len(size)
     order, group = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int32)
     for u in range(n):
@@ -69,15 +63,7 @@ def match(
 
 @njit
 def bisect(
-    indptr: Ints,
-    peer: Ints,
-    weight: Floats,
-    size: Ints,
-    bias: Floats,
-    label: Ints8,
-    target: int,
-    growths: int,
-    random: Words,
+    graph: Graph, size: Ints, bias: Floats, label: Ints8, target: int, growths: int, random: Words
 ) -> Ints8:
     """Side (0 or 1) of every vertex, `target` of their sizes on side 0, with little between them.
 
@@ -95,9 +81,9 @@ def bisect(
         return side
     exact = heaviest == 1
     if n > COARSE:
-        group, groups = match(indptr, peer, weight, size, max(total // 16, 1), label, random)
+        group, groups = match(graph, size, max(total // 16, 1), label, random)
         if groups <= 0.95 * n:
-            ip, pe, we = contract(indptr, peer, weight, group, groups)
+            small = contract(graph, group, groups)
             sizes = np.zeros(groups, dtype=np.int64)
             biases = np.zeros(groups)
             labels = np.empty(groups, dtype=np.int8)
@@ -105,10 +91,10 @@ def bisect(
                 sizes[group[u]] += size[u]
                 biases[group[u]] += bias[u]
                 labels[group[u]] = label[u]
-            coarse = bisect(ip, pe, we, sizes, biases, labels, target, growths, random)
+            coarse = bisect(small, sizes, biases, labels, target, growths, random)
             for u in range(n):
                 side[u] = coarse[group[u]]
-            refine(indptr, peer, weight, size, bias, side, target, heaviest, exact)
+            refine(graph, size, bias, side, target, heaviest, exact)
             return side
     best_cost = np.inf
     grown = np.empty(n, dtype=np.int8)
@@ -119,9 +105,9 @@ def bisect(
         else:
             random[0] = following(random[0])
             seed = -1 if biased and attempt == 0 else below(random[0], n)
-            grow(indptr, peer, weight, size, bias, grown, target, seed)
-        refine(indptr, peer, weight, size, bias, grown, target, heaviest, exact)
-        cost = cut_cost(indptr, peer, weight, bias, grown)
+            grow(graph, size, bias, grown, target, seed)
+        refine(graph, size, bias, grown, target, heaviest, exact)
+        cost = cut_cost(graph, bias, grown)
         if cost < best_cost:
             best_cost = cost
             side, grown = grown, side
@@ -130,14 +116,7 @@ def bisect(
 
 @subroutine
 def evolve(
-    indptr: Ints,
-    peer: Ints,
-    weight: Floats,
-    bias: Floats,
-    target: int,
-    tries: int,
-    random: Words,
-    growths: int,
+    graph: Graph, bias: Floats, target: int, tries: int, random: Words, growths: int
 ) -> Ints8:
     """Best of so many bisections; of more than a few, most combine two earlier ones.
 
@@ -166,8 +145,8 @@ def evolve(
                 if costs[i] > costs[at] or (costs[i] == costs[at] and i < at):
                     at = i
         grown = growths if k < fresh else 0
-        side = bisect(indptr, peer, weight, size, bias, label, target, grown, random)
-        cost = cut_cost(indptr, peer, weight, bias, side)
+        side = bisect(graph, size, bias, label, target, grown, random)
+        cost = cut_cost(graph, bias, side)
         if k < fresh or cost < costs[at]:
             costs[at] = cost
             for u in range(n):

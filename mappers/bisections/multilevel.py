@@ -14,11 +14,11 @@ O(moves * degree); tables of distances up to 2,048 groups, deeper levels take ov
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Bools, Floats, Ints, Words
+from hopmap.arrays import Ints, Words
 from hopmap.mappers.cost_model import HOPS, CostModel
 from hopmap.mappers.distances import FARTHEST, table_router
 from hopmap.mappers.exchanges.annealing import SAMPLE, AnnealingSearch, Cooling
@@ -31,7 +31,10 @@ from hopmap.mappers.stop import Moves, Watch, keeping
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .recursive_bisection import halves
+from .recursive_bisection import exchange_blocks, slot_layers
+
+if TYPE_CHECKING:
+    from hopmap.mappers.basic_kernels import Graph
 
 COARSEST = 32  # groups where coarsening stops
 MOST = 2048  # groups whose distances are kept in a table
@@ -48,10 +51,7 @@ class Level(NamedTuple):
     # halves
     starts: Ints
     group_of: Ints  # group of each item of the next finer level
-    # indptr, peer, weight: traffic between the groups of ranks, as in `CostModel`
-    indptr: Ints
-    peer: Ints
-    weight: Ints
+    graph: Graph  # traffic between the groups of ranks
 
 
 @mapper("multilevel", source="Schulz, Traeff 2017, section 6")
@@ -66,13 +66,9 @@ def multilevel(
 ) -> Mapping:
     """Map groups of ranks onto groups of nodes, refined by exchanges of groups on every level.
 
-    Parameters
-    ----------
-    initial : ndarray, optional
-        Returned if nothing better is found.
-    moves : int, optional
-        Proposals, shared by the levels; by default 2,000 a rank, and with a time budget four tenths
-        of it for the groups and the rest for the ranks.
+    - `initial`: returned if nothing better is found.
+    - `moves`: proposals, shared by the levels; by default 2,000 a rank, and with a time budget four
+      tenths of it for the groups and the rest for the ranks.
     """
     watch, moves = stop.watch(), stop.moves_or(PER_RANK * traffic.ranks)
     if initial is None:
@@ -112,7 +108,7 @@ def place_by_levels(
             hops = block_moves_kernels.group_hops(
                 search.model.router, slot_nodes, level.starts, 4, scale
             )
-            model = CostModel(table_router(hops), HOPS, level.indptr, level.peer, level.weight)
+            model = CostModel(table_router(hops), HOPS, *level.graph)
             share = 2.0 ** (depth + 1 - len(levels))
             left = None if end is None else max(end - search.watch.now(), 0.0) * share
             budget = None if moves is None else int(moves * share / 2)
@@ -137,79 +133,33 @@ def table_scale(model: CostModel, topology: Topology) -> float:
     return min(SCALE, fits / max(longest, 1))
 
 
-def slot_layers(model: CostModel, topology: Topology) -> tuple[Ints, list[Ints]]:
-    """Nodes in the order of the halves, and for every depth where the groups of slots start.
-
-    The last layer is of single slots.
-    """
-    nodes, domains = halves(model, topology)
-    indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
-    layers = []
-    depth = np.zeros(len(domains), dtype=np.int64)
-    for d, (_, mid, hi, first) in enumerate(domains):
-        if mid < hi:
-            depth[first] = depth[first + 1] = depth[d] + 1
-    starts = {0}
-    for d in range(int(depth.max()) + 1):
-        starts |= set(domains[depth == d, 0].tolist())
-        layers.append(np.append(indptr[sorted(starts)], indptr[-1]))
-    while np.diff(layers[-1]).max() > 1:
-        middle = (layers[-1][:-1] + layers[-1][1:]) // 2
-        layers.append(np.unique(np.concatenate((layers[-1], middle))))
-    return nodes, layers
-
-
-def exchange_blocks(search: AnnealingSearch, proposals: int) -> None:
-    """Let whole blocks of nodes exchange their ranks, large ones first, where that gains."""
-    from . import block_moves_kernels
-
-    if not len(search.assignment.active) or search.done():
-        return
-    nodes, layers = slot_layers(search.model, search.topology)
-    indptr = search.assignment.slot_indptr
-    slots = search.topology.slots[nodes]
-    first = np.cumsum(slots) - slots
-    order = np.repeat(indptr[nodes] - first, slots) + np.arange(int(slots.sum()))
-    layers = [starts for starts in layers[:-1] if len(starts) > 4]
-    for starts in layers:
-        tries = max(1, proposals // len(layers) * (len(starts) - 1) // len(order))
-        while tries > 0 and not search.done():
-            some = min(tries, max(1, (len(starts) - 1) * 10))
-            saved = block_moves_kernels.move_blocks(
-                search.model, search.assignment, order, starts, 0.0, some
-            )
-            tries -= some
-            search.gained(saved)
-
-
 def _coarsen(model: CostModel, layers: list[Ints], rng: np.random.Generator) -> list[Level]:
     """Group the ranks, as many groups as there are of nodes, coarsest level first."""
-    from hopmap.mappers.basic_kernels import contract
+    from hopmap.mappers.basic_kernels import Graph, contract
 
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    indptr, peer, weight = model.indptr, model.peer, model.weight.astype(np.float64)
-    size = np.ones(len(indptr) - 1, dtype=np.int64)
+    graph = Graph(model.indptr, model.peer, model.weight.astype(np.float64))
+    size = np.ones(len(model.indptr) - 1, dtype=np.int64)
     levels: list[Level] = []
     for starts in layers[-2::-1]:
         groups = len(starts) - 1
         if groups < COARSEST:
             break
-        group_of = _grouped(indptr, peer, weight, size, groups, random)
-        indptr, peer, weight = contract(indptr, peer, weight, group_of.astype(np.int32), groups)
+        group_of = _grouped(graph, size, groups, random)
+        graph = contract(graph, group_of.astype(np.int32), groups)
         size = np.bincount(group_of, weights=size, minlength=groups).astype(np.int64)
-        levels.append(Level(starts, group_of, indptr, peer, weight.astype(np.int64)))
+        whole = graph._replace(weight=graph.weight.astype(np.int64))
+        levels.append(Level(starts, group_of, whole))
     return levels[::-1]
 
 
-def _grouped(
-    indptr: Ints, peer: Ints, weight: Floats, size: Ints, groups: int, random: Words
-) -> Ints:
+def _grouped(graph: Graph, size: Ints, groups: int, random: Words) -> Ints:
     """Pair items by a heavy-edge matching until exactly so many groups are left."""
     from . import halving_kernels
 
     largest = 2 * -(-int(size.sum()) // len(size))
     label = np.zeros(len(size), dtype=np.int8)
-    matched, count = halving_kernels.match(indptr, peer, weight, size, largest, label, random)
+    matched, count = halving_kernels.match(graph, size, largest, label, random)
     group_of = matched.astype(np.int64)
     if count > groups:
         # Singles that found no peer are paired in the order of their sizes, smallest first.
@@ -222,16 +172,11 @@ def _grouped(
         group_of = np.unique(new[group_of], return_inverse=True)[1].astype(np.int64)
     elif count < groups:
         # Too many pairs: the last ones come apart again.
-        later = np.flatnonzero(_second(group_of))[: groups - count]
+        second = np.ones(len(group_of), dtype=np.bool_)
+        second[np.unique(group_of, return_index=True)[1]] = False
+        later = np.flatnonzero(second)[: groups - count]
         group_of[later] = np.arange(count, count + len(later))
     return group_of
-
-
-def _second(group_of: Ints) -> Bools:
-    """Whether an item is not the first of its group."""
-    first = np.zeros(len(group_of), dtype=np.bool_)
-    first[np.unique(group_of, return_index=True)[1]] = True
-    return ~first
 
 
 def _expanded(level: Level, finer: Ints, place: Ints) -> Ints:

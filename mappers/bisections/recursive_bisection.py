@@ -11,7 +11,7 @@ nodes of each domain. O(pairs * log(ranks)^2).
 down, the ranks of a few subsystems with a common parent are thrown together and split anew, hot at
 first and then colder. That is exact, as what is outside is equally far from all of them. The levels
 below start from where their ranks are. Multisection along a hierarchy is Schulz and Traeff's (2017,
-section 3.1).
+section 3.1). `exchange_blocks` lets whole blocks of nodes exchange their ranks, on any network.
 """
 
 from __future__ import annotations
@@ -48,12 +48,8 @@ def recursive_bisection(
 ) -> Mapping:
     """Halves of the ranks onto halves of the network, again and again.
 
-    Parameters
-    ----------
-    objective : str
-        What weighs a pair: its bytes, its messages, or 1 (cardinality).
-    tries : int
-        Bisections of which the best is taken, at every step.
+    - `objective`: what weighs a pair: its bytes, its messages, or 1 (cardinality).
+    - `tries`: bisections of which the best is taken, at every step.
     """
     model = cost_model(traffic, topology, objective)
     return bisected(model, topology, rng, tries)[: traffic.ranks]
@@ -103,21 +99,21 @@ def clustered(model: CostModel, random: Words) -> Ints:
     They are matched in pairs, the pairs again, and so on; O(pairs), a few per cent of a bisection.
     Placed in it along the halves of the network, they are a start by themselves.
     """
-    from hopmap.mappers.basic_kernels import contract
+    from hopmap.mappers.basic_kernels import Graph, contract
 
     from . import halving_kernels
 
-    indptr, peer, weight = model.indptr, model.peer, model.weight.astype(np.float64)
-    slots = len(indptr) - 1
+    graph = Graph(model.indptr, model.peer, model.weight.astype(np.float64))
+    slots = len(model.indptr) - 1
     size = np.ones(slots, dtype=np.int64)
     groupings: list[Ints32] = []
-    while len(peer):
+    while len(graph.peer):
         label = np.zeros(len(size), dtype=np.int8)
-        group, groups = halving_kernels.match(indptr, peer, weight, size, slots, label, random)
-        if len(size) - groups < FEW * np.count_nonzero(np.diff(indptr)):
+        group, groups = halving_kernels.match(graph, size, slots, label, random)
+        if len(size) - groups < FEW * np.count_nonzero(np.diff(graph.indptr)):
             break  # many talk to few
         groupings.append(group)
-        indptr, peer, weight = contract(indptr, peer, weight, group, groups)
+        graph = contract(graph, group, groups)
         size = np.bincount(group, weights=size, minlength=groups).astype(np.int64)
     order = np.arange(len(size))
     for group in reversed(groupings):
@@ -141,12 +137,57 @@ def halves(model: CostModel, topology: Topology) -> tuple[Ints, Ints]:
     return bisection_kernels.halve_nodes(model.router, keys, topology.slots, not boxes)
 
 
+def slot_layers(model: CostModel, topology: Topology) -> tuple[Ints, list[Ints]]:
+    """Nodes in the order of the halves, and for every depth where the groups of slots start.
+
+    The last layer is of single slots.
+    """
+    nodes, domains = halves(model, topology)
+    indptr = np.concatenate(([0], np.cumsum(topology.slots[nodes]))).astype(np.int64)
+    layers = []
+    depth = np.zeros(len(domains), dtype=np.int64)
+    for d, (_, mid, hi, first) in enumerate(domains):
+        if mid < hi:
+            depth[first] = depth[first + 1] = depth[d] + 1
+    starts = {0}
+    for d in range(int(depth.max()) + 1):
+        starts |= set(domains[depth == d, 0].tolist())
+        layers.append(np.append(indptr[sorted(starts)], indptr[-1]))
+    while np.diff(layers[-1]).max() > 1:
+        middle = (layers[-1][:-1] + layers[-1][1:]) // 2
+        layers.append(np.unique(np.concatenate((layers[-1], middle))))
+    return nodes, layers
+
+
 def spans_of(topology: Topology) -> list[int]:
     """Nodes of a subsystem, level by level from the second largest down to more than one slot."""
     sizes = hierarchy(topology) or ()
     least = 1 if topology.slots.max(initial=0) > 1 else 2
     spans = np.unique(np.cumprod((1, *sizes)))
     return [int(span) for span in spans[::-1] if least <= span < topology.nodes]
+
+
+def exchange_blocks(search: AnnealingSearch, proposals: int) -> None:
+    """Let whole blocks of nodes exchange their ranks, large ones first, where that gains."""
+    from . import block_moves_kernels
+
+    if not len(search.assignment.active) or search.done():
+        return
+    nodes, layers = slot_layers(search.model, search.topology)
+    indptr = search.assignment.slot_indptr
+    slots = search.topology.slots[nodes]
+    first = np.cumsum(slots) - slots
+    order = np.repeat(indptr[nodes] - first, slots) + np.arange(int(slots.sum()))
+    layers = [starts for starts in layers[:-1] if len(starts) > 4]
+    for starts in layers:
+        tries = max(1, proposals // len(layers) * (len(starts) - 1) // len(order))
+        while tries > 0 and not search.done():
+            some = min(tries, max(1, (len(starts) - 1) * 10))
+            saved = block_moves_kernels.move_blocks(
+                search.model, search.assignment, order, starts, some
+            )
+            tries -= some
+            search.gained(saved)
 
 
 def ruin_and_recreate(
@@ -162,14 +203,16 @@ def ruin_and_recreate(
     `hot` is the first temperature, in mean weights of a pair. There are `trials` on each level for
     each subsystem, or `seconds` for all levels, of which `SHARE` of what is left goes to each.
     """
+    from hopmap.mappers.basic_kernels import Graph
+
     from . import block_moves_kernels
 
     topology, model, now = search.topology, search.model, search.watch.now
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     end = None if seconds is None else now() + seconds
     above, spans = topology.nodes, spans_of(topology)
-    weight = model.weight.astype(np.float64)
-    heat = hot * float(weight.mean()) if len(weight) else 0.0
+    graph = Graph(model.indptr, model.peer, model.weight.astype(np.float64))
+    heat = hot * float(graph.weight.mean()) if len(graph.weight) else 0.0
     for span in spans:
         block = search.assignment.places // span
         groups = topology.nodes // span
@@ -182,9 +225,8 @@ def ruin_and_recreate(
         made, part = 0, 0.0
         while part < 1 and not search.done():
             block_moves_kernels.recreate(
-                model.indptr, model.peer, weight, block, parent, most, some,
-                heat * (1 - part), random,
-            )  # fmt: skip
+                graph, block, parent, most, some, heat * (1 - part), random
+            )
             made += some
             search.report()
             part = part_spent(made, trials and trials * groups, now() - begin, share)

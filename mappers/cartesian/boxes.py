@@ -144,14 +144,9 @@ def level_factors(
 ) -> list[list[int]]:
     """Factors of each level in every dimension, the coarsest level first.
 
-    Parameters
-    ----------
-    dims : sequence of int
-        Ranks per dimension.
-    levels : sequence of int
-        Parts of the machine, parts of each part, ...; their product is that of the dims.
-    across : sequence of int
-        What crosses a cut across each dimension, a rank.
+    - `dims`: ranks per dimension.
+    - `levels`: parts of the machine, parts of each part, ...; their product is that of the dims.
+    - `across`: what crosses a cut across each dimension, a rank.
     """
     rest, chosen = list(dims), []
     # A cut across d is prod(dims) / dims[d] ranks large. In whole numbers ties stay ties.

@@ -44,10 +44,7 @@ def fold(
 ) -> Mapping:
     """Best fold of a grid onto a box or hierarchy; recursive bisection of other traffic.
 
-    Parameters
-    ----------
-    tries : int
-        Most folds to look at.
+    - `tries`: most folds to look at.
     """
     model = cost_model(traffic, topology, objective)
     folded = best_fold(traffic, topology, model, objective, tries)

@@ -81,14 +81,8 @@ def crossing(stencil: Vectors, weights: Weights, dimensions: int) -> list[int]:
 def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
     """Grid of the traffic: from its metadata, else recognised (a star, not periodic).
 
-    Parameters
-    ----------
-    traffic : Traffic
-    mapper : str
-        Who asks.
-    weighs : bool
-        Whether it heeds the bytes to each neighbour; if not, a `HopmapWarning` says where they
-        differ.
+    - `weighs`: whether it heeds the bytes to each neighbour; if not, a `HopmapWarning` says where
+      they differ.
     """
     meta = traffic.metadata
     if not {"dims", "stencil", "periodic"} <= meta.keys():
@@ -226,12 +220,8 @@ def grid_of(ranks: int, src: Ints, dst: Ints) -> GridTraffic | None:
 def recognised(traffic: Traffic, weight: Ints) -> GridTraffic | None:
     """Grid that undirected traffic, or that of its heavier pairs, is; None if there is none.
 
-    Parameters
-    ----------
-    traffic : Traffic
-        As `Traffic.undirected` returns it, without self messages.
-    weight : ndarray(int64, shape=(pairs,))
-        Of every pair.
+    - `traffic`: as `Traffic.undirected` returns it, without self messages.
+    - `weight`, shape (pairs,): of every pair.
     """
     src, dst = traffic.src.astype(np.int64), traffic.dst.astype(np.int64)
     talks = weight > 0

@@ -34,16 +34,6 @@ from .halvings import hyperplane, kd_tree, skewed_kd_tree
 from .off_node import Amount, Measure, leaving, peers_of, refine, value
 from .strips import squarest_strips, stencil_strips
 
-
-def _quiet(function: Callable[..., Mapping]) -> Callable[..., Mapping]:
-    def silenced(traffic: Traffic, topology: Topology) -> Mapping:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HopmapWarning)
-            return function(traffic, topology)
-
-    return silenced
-
-
 PUBLISHED: dict[str, Callable[..., Mapping]] = {
     "row_major": row_major_mapper,
     "gropp": gropp,
@@ -56,8 +46,6 @@ PUBLISHED: dict[str, Callable[..., Mapping]] = {
     "stencil_strips": stencil_strips,
     "hyperplane": hyperplane,
 }
-# Whoever asks for the best of them need not be told what each ignores.
-PUBLISHED = {name: _quiet(function) for name, function in PUBLISHED.items()}
 PER_ROOT, MOST = 2_500_000, 160_000_000  # proposals without any budget
 VIEWS = 24  # orders of the dimensions, mirrored or not
 
@@ -75,15 +63,10 @@ def grid_portfolio(
 ) -> Mapping:
     """Cartesian grid: the best of all mappers for it, refined by exchanges of ranks.
 
-    Parameters
-    ----------
-    first : {"sum", "worst"}
-        Which counts first: what leaves all nodes, or what leaves the worst.
-    amount : {"messages", "bytes"}
-        What is counted.
-    moves : int, optional
-        Proposals of all rounds, those that splitting stands for among them; 2.5 million times the
-        root of the ranks, at most 160 million, if there is no time budget.
+    - `first`: which counts first: what leaves all nodes, or what leaves the worst.
+    - `amount`: what is counted.
+    - `moves`: proposals of all rounds, those that splitting stands for among them; 2.5 million
+      times the root of the ranks, at most 160 million, if there is no time budget.
     """
     from .off_node_kernels import Best
 
@@ -129,11 +112,10 @@ def published(grid: Grid, topology: Topology) -> Iterator[Mapping]:
             )
         )
         for function in PUBLISHED.values():
-            try:
-                node_at = function(view, topology).reshape(shape)
-            except MappingError:
+            made = _made_quietly(function, view, topology)
+            if made is None:
                 continue
-            node_at = node_at.transpose(np.argsort(order))
+            node_at = made.reshape(shape).transpose(np.argsort(order))
             node_at = np.flip(node_at, tuple(axis for axis in range(d) if signs[axis] < 0))
             yield node_at.ravel()[grid.cells]
 
@@ -154,10 +136,21 @@ def cartesian_orders(grid: Grid, topology: Topology) -> Iterator[tuple[str, Mapp
     """Map a grid by all mappers that take it; they get nothing but its metadata."""
     bare = _without_pairs(grid)
     for name, function in PUBLISHED.items():
+        made = _made_quietly(function, bare, topology)
+        if made is not None:
+            yield name, made[grid.cells]
+
+
+def _made_quietly(
+    function: Callable[..., Mapping], traffic: Traffic, topology: Topology
+) -> Mapping | None:
+    """Map without a word of what the mapper ignores; None where it refuses."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HopmapWarning)
         try:
-            yield name, function(bare, topology)[grid.cells]
+            return function(traffic, topology)
         except MappingError:
-            continue
+            return None
 
 
 def _without_pairs(grid: Grid) -> Traffic:

@@ -53,14 +53,8 @@ STEPS = 20  # temperatures of splitting, at least
 def peers_of(traffic: Traffic, amount: Amount, items: int) -> Peers:
     """Peers of every rank, with what it sends them and gets; O(pairs log pairs).
 
-    Parameters
-    ----------
-    traffic : Traffic
-        Who talks to whom.
-    amount : {"messages", "bytes"}
-        What is counted.
-    items : int
-        At least as many as ranks; those after the ranks have no peers.
+    - `amount`: what is counted.
+    - `items`: at least as many as ranks; those after the ranks have no peers.
     """
     from .off_node_kernels import Peers
 
@@ -153,12 +147,13 @@ def ruin_and_recreate(
     rng: np.random.Generator,
 ) -> None:
     """Split the ranks of a few nodes anew, ever colder, for so long; `places` change in place."""
+    from hopmap.mappers.basic_kernels import Graph
     from hopmap.mappers.bisections.block_moves_kernels import recreate
 
-    weight = (peers.sent + peers.got).astype(np.float64)
-    if nodes < 2 or not len(weight):
+    graph = Graph(peers.indptr, peers.peer, (peers.sent + peers.got).astype(np.float64))
+    if nodes < 2 or not len(graph.weight):
         return
-    heat, parent = HEAT * float(weight.mean()), np.zeros(nodes, dtype=np.int64)
+    heat, parent = HEAT * float(graph.weight.mean()), np.zeros(nodes, dtype=np.int64)
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     most = min(MOST, nodes)
     # A trial takes 2 to `most` nodes, all powers between them alike: so many on the average.
@@ -171,9 +166,7 @@ def ruin_and_recreate(
     begin = watch.now()
     made, part = 0.0, 0.0
     while part < 1 and not watch.over():
-        recreate(
-            peers.indptr, peers.peer, weight, places, parent, most, count, heat * (1 - part), random
-        )
+        recreate(graph, places, parent, most, count, heat * (1 - part), random)
         made += count * cost
         part = part_spent(made, number, watch.now() - begin, seconds)
         tell()

@@ -79,12 +79,9 @@ def squarest_strips(
     nodes of any sizes are connected, each of them (`snake.py`); on that grid it gives 64 and 1,526,
     or 56 and 1,524 with the narrower.
 
-    Parameters
-    ----------
-    carry : {"wider", "narrower"}
-        Which width of a dimension's strips counts for the next dimension.
-    path : {"rows", "snake"}
-        Slices row by row as published, or ranks so that each is a neighbour of the one before.
+    - `carry`: which width of a dimension's strips counts for the next dimension.
+    - `path`: slices row by row as published, or ranks so that each is a neighbour of the one
+      before.
     """
     grid = cartesian(traffic, "squarest_strips", weighs=False)
     size = max(node_sizes(topology, traffic.ranks))

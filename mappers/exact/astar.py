@@ -34,7 +34,7 @@ expanded costs O(open ranks * nodes * peers + children * nodes * peers), a state
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -177,16 +177,9 @@ def _grown(tree: States | None, size: int) -> States:
     """Return the states with room for `size` of them."""
     from .astar_kernels import States
 
-    new = States(
-        parent=np.empty(size, dtype=np.int64),
-        node=np.empty(size, dtype=np.int32),
-        depth=np.empty(size, dtype=np.int32),
-        cost=np.empty(size, dtype=np.int64),
-        bound=np.empty(size, dtype=np.int64),
-        heap=np.empty(size, dtype=np.int64),
-    )
-    if tree is not None:
-        made = len(tree.parent)
-        new.parent[:made], new.node[:made], new.depth[:made] = tree.parent, tree.node, tree.depth
-        new.cost[:made], new.bound[:made], new.heap[:made] = tree.cost, tree.bound, tree.heap
-    return new
+    kinds: list[Any] = [np.int64, np.int32, np.int32, np.int64, np.int64, np.int64]
+    arrays: list[Any] = [np.empty(size, dtype=kind) for kind in kinds]
+    before: tuple[Any, ...] = tree or ()
+    for old, new in zip(before, arrays, strict=False):
+        new[: len(old)] = old
+    return States(*arrays)

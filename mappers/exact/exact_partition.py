@@ -80,12 +80,8 @@ def exact_partition(
 ) -> Mapping:
     """Cartesian grid: the least that can leave all nodes or the worst, proven; small grids only.
 
-    Parameters
-    ----------
-    measure : {"sum", "worst"}
-        Of what leaves all nodes, or the worst of them.
-    amount : {"messages", "bytes"}
-        What is counted.
+    - `measure`: of what leaves all nodes, or the worst of them.
+    - `amount`: what is counted.
     """
     grid = cartesian(traffic, "exact_partition")
     small_grid("exact_partition", traffic, topology)

@@ -55,16 +55,11 @@ def annealing(
 ) -> Mapping:
     """Anneal by exchanges that bring a rank next to a peer, from random by default.
 
-    Parameters
-    ----------
-    initial : ndarray, optional
-        Mapping to start from, never worsened; random by default.
-    moves : int, optional
-        Proposals; by default as many as the time budget allows, or 20,000 a rank without one.
-        With moves and without a budget, the same seed gives the same mapping.
-    hot, cold : float
-        First and last temperature, in units of what a proposal costs on average where the search
-        starts, those that cost something; hot is 0.5 by default, 0.1 from a given mapping.
+    - `initial`: mapping to start from, never worsened; random by default.
+    - `moves`: proposals; by default as many as the time budget allows, or 20,000 a rank without
+      one. With moves and without a budget, the same seed gives the same mapping.
+    - `hot`, `cold`: first and last temperature, in units of what a proposal costs on average where
+      the search starts, those that cost something; hot is 0.5 by default, 0.1 from a given mapping.
     """
     watch, moves = stop.watch(), stop.moves_or(PER_RANK * traffic.ranks)
     if hot is None:
@@ -88,14 +83,9 @@ class Cooling:
 
     The assignment is changed in place; a cost of `bound` ends the search.
 
-    Attributes
-    ----------
-    cost, best_cost : int
-        Of the present and of the best places.
-    best : ndarray(int64, shape=(slots,))
-        Best places.
-    moves : int
-        Proposals made.
+    - `cost`, `best_cost`: of the present and of the best places.
+    - `best`: best places, shape (slots,).
+    - `moves`: proposals made.
     """
 
     def __init__(

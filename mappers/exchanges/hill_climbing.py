@@ -55,12 +55,9 @@ class Valued:
 
     The function may keep the array that it gets, shape (ranks,); lower is better.
 
-    Attributes
-    ----------
-    best, best_value
-        Best mapping met and its value; the first mapping counts whatever its value.
-    calls : int
-        Evaluations so far.
+    - `best`, `best_value`: best mapping met and its value; the first mapping counts whatever its
+      value.
+    - `calls`: evaluations so far.
     """
 
     def __init__(self, function: Function, evaluations: int | None, watch: Watch) -> None:
@@ -119,15 +116,10 @@ def descend(
 ) -> Mapping:
     """Exchanges near a peer that lower any function of the mapping, in few evaluations.
 
-    Parameters
-    ----------
-    initial : ndarray, optional
-        Mapping to start from, never worsened; nodes in order by default.
-    objective : str or callable
-        What is minimised or maximised; a function of ``node_of`` is minimised.
-    evaluations : int, optional
-        Calls of the function, that of the start included; by default as many as the time budget
-        allows, or 1,000 without one.
+    - `initial`: mapping to start from, never worsened; nodes in order by default.
+    - `objective`: what is minimised or maximised; a function of ``node_of`` is minimised.
+    - `evaluations`: calls of the function, that of the start included; by default as many as the
+      time budget allows, or 1,000 without one.
     """
     start = sweep(traffic, topology) if initial is None else initial
     function = function_of(objective, traffic, topology)
@@ -152,7 +144,7 @@ def climb(
     places, slot_of, item_at = assignment.places, assignment.slot_of, assignment.item_at
     if not len(assignment.active) or (places == places[0]).all():
         return
-    estimate = estimate_of(valued.function)
+    estimate: Function = getattr(valued.function, "estimate", lambda _: 0.0)
     level = estimate(places[: traffic.ranks].copy())
     while not valued.over():
         a, b, least = -1, -1, math.inf
@@ -177,12 +169,6 @@ def climb(
             slot_of[[a, b]] = slot_of[[b, a]]
         else:
             _swap(places, (a, b))
-
-
-def estimate_of(function: Function) -> Function:
-    """Return a function's cheaper estimate; the same for all mappings where it has none."""
-    estimate: Function = getattr(function, "estimate", lambda _: 0.0)
-    return estimate
 
 
 def _swap(places: Ints, pair: tuple[int, int]) -> None:

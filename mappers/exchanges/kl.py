@@ -61,16 +61,10 @@ def kl(
 ) -> Mapping:
     """Best swaps of ranks at most t apart with locks and rollback, from random by default.
 
-    Parameters
-    ----------
-    initial : ndarray, optional
-        Mapping to start from; random by default. The result is never worse.
-    t : int
-        Largest distance of two nodes that swap, in hops (on a hierarchy, its costs).
-    threshold : float
-        Share of the cost that a pass has to gain for another one to follow.
-    objective : str
-        The paper's is hop_bytes.
+    - `initial`: mapping to start from; random by default. The result is never worse.
+    - `t`: largest distance of two nodes that swap, in hops (on a hierarchy, its costs).
+    - `threshold`: share of the cost that a pass has to gain for another one to follow.
+    - `objective`: the paper's is hop_bytes.
     """
     from hopmap.mappers import cost_kernels
 

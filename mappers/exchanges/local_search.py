@@ -61,14 +61,9 @@ def local_search(
 ) -> Mapping:
     """Exchanges of two ranks that gain, within d edges, in blocks (Np) or anywhere (N2).
 
-    Parameters
-    ----------
-    neighbourhood : str
-        "N2", "Np", or the most edges between two ranks, "1" or "N1" to any number.
-    s : int
-        Ranks of a block, of Np.
-    gain : {"sparse", "dense"}
-        How gains are computed; the mapping is the same.
+    - `neighbourhood`: "N2", "Np", or the most edges between two ranks, "1" or "N1" to any number.
+    - `s`: ranks of a block, of Np.
+    - `gain`: how gains are computed; the mapping is the same.
     """
     from .local_search_kernels import WITHIN, improve
 

@@ -74,12 +74,7 @@ def tabu(
 ) -> Mapping:
     """Robust tabu search over all exchanges, from random by default.
 
-    Parameters
-    ----------
-    steps : int
-        Exchanges made.
-    aspiration : float
-        Times slots^2: steps after which an exchange is forced.
+    - `aspiration`: times slots^2: steps after which an exchange is forced.
     """
     from . import tabu_kernels
 

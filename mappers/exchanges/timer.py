@@ -83,14 +83,9 @@ def timer(
 ) -> Mapping:
     """Label swaps on every level of random hierarchies of a partial cube (TiMEr).
 
-    Parameters
-    ----------
-    hierarchies : int
-        N_H.
-    free_slots : bool
-        Whether ranks may go to free slots; else every node keeps its number of ranks.
-    objective : {"hop_bytes", "hop_messages"}
-        Weights of Coco.
+    - `hierarchies`: N_H.
+    - `free_slots`: whether ranks may go to free slots; else every node keeps its number of ranks.
+    - `objective`: weights of Coco.
     """
     from hopmap.topologies import partial_cube
 

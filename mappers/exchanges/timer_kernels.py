@@ -12,7 +12,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import contract, grouped, within
+from hopmap.mappers.basic_kernels import Graph, contract, grouped, within
 
 
 @subroutine
@@ -103,7 +103,7 @@ def swapped(
         wanted[v] = bits[label_of[v]]
         vertex_with[label_of[v]] = v
     at = vertex_with[order]
-    indptr, peer, weight = within(indptr, peer, weight, at, np.full(vertices, -1))
+    indptr, peer, weight = within(Graph(indptr, peer, weight), at, np.full(vertices, -1))
     first = np.arange(vertices + 1)  # first position of each vertex of the level
     merges = np.bincount(top, minlength=len(digits) + 2)
     for i in range(1, len(digits)):
@@ -152,7 +152,7 @@ def merge(
             coarse += 1
         parent[u] = coarse - 1
     above[coarse] = first[fine]
-    rows, peers, weights = contract(indptr, peer, weight, parent, coarse)
+    rows, peers, weights = contract(Graph(indptr, peer, weight), parent, coarse)
     return rows, peers, weights, above[: coarse + 1]
 
 

@@ -1,15 +1,5 @@
 """Published constructions that place rank after rank, each beside those that it talks to.
 
-| mapper | next rank | its node |
-|---|---|---|
-| greedy | end of the heaviest edge that leaves the placed ranks | nearest to the last one |
-| udfs | heaviest neighbour, depth first | nearest to the rank it was reached from |
-| fhgreedy | most traffic with all placed ranks | nearest level with room, least cost there |
-| mueller_merbach | most traffic with all placed ranks | least sum of distances to all of them |
-| greedy_all_c | most traffic with all placed ranks | least sum of traffic times distance |
-| greedy_min | most traffic with one placed rank | nearest to that one |
-| topo_aware | most to lose by waiting | least estimated cost |
-
 Of equal ranks and nodes the lower one is taken, and nodes with several slots are filled, where a
 mapper says nothing else. ``weight`` is what counts as traffic, ``start`` the node of the first
 rank. Memory is linear.
@@ -117,12 +107,9 @@ def fhgreedy(
     topology's distance, which is that of the search on meshes and tori; ranks that cannot be
     reached are farthest. O(ranks * (ranks + nodes * peers)).
 
-    Parameters
-    ----------
-    seeds : int, optional
-        N_BFS: ranks that are farthest in the traffic from those placed and follow the first rank,
-        so that the mapping grows from several places. As published the better of 0 and 1 by
-        default; 0 is what MapLib does, which also looks at one partner at a time only.
+    - `seeds`: N_BFS: ranks that are farthest in the traffic from those placed and follow the first
+      rank, so that the mapping grows from several places. As published the better of 0 and 1 by
+      default; 0 is what MapLib does, which also looks at one partner at a time only.
     """
     from hopmap.mappers.cost_kernels import total_cost
 
@@ -201,13 +188,10 @@ def topo_aware(
     are kept for each rank and computed anew when they change: O(ranks * nodes * peers^2). f is a
     whole number kept in double precision, exact up to 2^53.
 
-    Parameters
-    ----------
-    estimate : {"first", "second"}
-        First order: traffic times distance to the ranks that are placed (MapLib's choice). Second
-        order, which Charm++'s TopoLB takes: and the traffic with the others times the mean distance
-        of the node to all processors. The third (mean distance to the free processors) would change
-        every estimate at every step, and is left out.
+    - `estimate`: first order: traffic times distance to the ranks that are placed (MapLib's
+      choice). Second order, which Charm++'s TopoLB takes: and the traffic with the others times the
+      mean distance of the node to all processors. The third (mean distance to the free processors)
+      would change every estimate at every step, and is left out.
     """
     from .most_connected_kernels import place_critical
 

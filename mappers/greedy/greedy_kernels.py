@@ -260,14 +260,12 @@ def place_pairs(
             if node_of[rank] >= 0:
                 continue
             root = start if rank == u else node_of[u]
-            node = nearest_free(
-                indptr, neighbour, used, slots, limit, root, last_first, queue, seen
-            )
+            node = -1
             while node < 0:
-                limit += 1
                 node = nearest_free(
                     indptr, neighbour, used, slots, limit, root, last_first, queue, seen
                 )
+                limit += 1 if node < 0 else 0
             used[node] += 1
             node_of[rank] = node
 

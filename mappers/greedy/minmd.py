@@ -66,14 +66,10 @@ def minmd(
 ) -> Mapping:
     """Heaviest pairs first, as near as possible to each other, from the centre (MinMD).
 
-    Parameters
-    ----------
-    weight : {"bytes", "messages"}
-        What makes a pair heavy; the thesis' tables were made by messages.
-    rule : {"published", "connected"}
-        Algorithm 2, or Mueller-Merbach's next rank and best node.
-    order : {"printed", "maplib"}
-        Of pairs and of the search for a free node: as printed, or as the authors' code has it.
+    - `weight`: what makes a pair heavy; the thesis' tables were made by messages.
+    - `rule`: Algorithm 2, or Mueller-Merbach's next rank and best node.
+    - `order`: of pairs and of the search for a free node: as printed, or as the authors' code has
+      it.
     """
     from . import greedy_kernels, most_connected_kernels
 
@@ -153,11 +149,8 @@ def announce_quadratic(name: str, ranks: int) -> None:
 def pairs_as_popped(traffic: Traffic, weight: Ints) -> Ints:
     """Ranks of every pair that talks, shape (pairs, 2), in the order in which MapLib places them.
 
-    Parameters
-    ----------
-    weight : ndarray(int64, shape=(pairs,))
-        Of the directed pairs of `traffic`; a pair's two directions are added, as MapLib does. Pairs
-        without weight and messages to oneself are no pairs.
+    `weight`, shape (pairs,), is that of the directed pairs of `traffic`; a pair's two directions
+    are added, as MapLib does. Pairs without weight and messages to oneself are no pairs.
     """
     from .greedy_kernels import list_partners, listed_by_hash
 

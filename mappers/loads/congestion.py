@@ -61,15 +61,10 @@ def congestion(
     mapping with the least highest load met, beginning with the given one. Memory is linear, but for
     the table of distances that all annealing has on up to a few thousand nodes.
 
-    Parameters
-    ----------
-    initial : ndarray, optional
-        Mapping to start from, never worsened; random by default.
-    moves : int, optional
-        Proposals; by default as many as the time budget allows, or 1,000 a rank without one.
-    hot, cold : float
-        First and last temperature, in units of what a proposal that costs something costs on
-        average where the search starts.
+    - `initial`: mapping to start from, never worsened; random by default.
+    - `moves`: proposals; by default as many as the time budget allows, or 1,000 a rank without one.
+    - `hot`, `cold`: first and last temperature, in units of what a proposal that costs something
+      costs on average where the search starts.
     """
     from .link_loads_kernels import anneal_loads, crossing, highest
 
@@ -127,10 +122,7 @@ def relieve(
     load on all links together. To find who crosses the busiest links all routes are walked after
     each exchange, O(pairs * hops), so that memory is linear.
 
-    Parameters
-    ----------
-    candidates : int
-        Slots that are tried for a rank.
+    - `candidates`: slots that are tried for a rank.
     """
     from .link_loads_kernels import crossing, exchange, highest
 

@@ -40,7 +40,7 @@ class LinkLoads(NamedTuple):
 def reroute(loads: LinkLoads, places: Ints, u: int, v: int) -> int:
     """Write what an exchange of u and v would add to the links; return how many it touches.
 
-    `settle` or `forget` has to follow.
+    `settle` has to follow.
     """
     router, link_to = loads.router, loads.router.link_to
     indptr, peer, sent, got = loads.indptr, loads.peer, loads.sent, loads.got
@@ -77,22 +77,13 @@ def reroute(loads: LinkLoads, places: Ints, u: int, v: int) -> int:
 
 
 @subroutine
-def settle(loads: LinkLoads, count: int) -> None:
-    """Load the links with what the exchange adds."""
+def settle(loads: LinkLoads, count: int, made: bool) -> None:
+    """Load the links with what the exchange adds if it is made; leave them as they are if not."""
     load, change, touched, marked = loads.load, loads.change, loads.touched, loads.marked
     for k in range(count):
         link = touched[k]
-        load[link] += change[link]
-        change[link] = 0
-        marked[link] = False
-
-
-@subroutine
-def forget(loads: LinkLoads, count: int) -> None:
-    """Leave the links as they are."""
-    change, touched, marked = loads.change, loads.touched, loads.marked
-    for k in range(count):
-        link = touched[k]
+        if made:
+            load[link] += change[link]
         change[link] = 0
         marked[link] = False
 
@@ -186,12 +177,12 @@ def anneal_loads(
         if temperature > 0:
             threshold = -temperature * log((np.int64(state >> np.uint64(11)) + 1) * 2.0**-53)
         if worse > threshold:
-            forget(loads, count)
+            settle(loads, count, False)
             continue
         for k in range(count):
             now = load[touched[k]]
             above += int(now + change[touched[k]] >= goal) - int(now >= goal)
-        settle(loads, count)
+        settle(loads, count, True)
         places[u], places[v] = b, a
         slot_of[v], slot_of[u] = slot_of[u], slot
         item_at[slot] = u
@@ -252,9 +243,9 @@ def exchange(
                     above += int(then == most) - int(now == most)
                     total += then - now
                 if worse or above > carriers or (above == carriers and total >= 0):
-                    forget(loads, count)
+                    settle(loads, count, False)
                     continue
-                settle(loads, count)
+                settle(loads, count, True)
                 places[u], places[v] = places[v], places[u]
                 slot_of[v], slot_of[u] = slot_of[u], slot
                 item_at[slot] = u

@@ -101,7 +101,7 @@ def _recut_pair(
     apart = far[a, b] - (far[a, a] + far[b, b]) / 2
     if apart <= 0:
         return 0.0
-    here, depth, taken = _corridor(indptr, peer, size, block, a, b, ends, local, deep, most)
+    here, depth, taken = _corridor(graph, block, pair, ends, local, deep, most)
     n = len(here)
     arcs = 0
     start = np.zeros(n + 1, dtype=np.int32)
@@ -157,12 +157,9 @@ def _recut_pair(
 
 @subroutine
 def _corridor(
-    indptr: Ints,
-    peer: Ints,
-    size: Ints,
+    graph: Vertices,
     block: Ints32,
-    a: int,
-    b: int,
+    pair: tuple[int, int],
     ends: Ints32,
     local: Ints32,
     deep: int,
@@ -172,6 +169,8 @@ def _corridor(
 
     `local` gets their numbers.
     """
+    indptr, peer, size = graph.indptr, graph.peer, graph.size
+    a, b = pair
     here, depth = [np.int32(0)], [np.int32(0)]
     here.clear()
     depth.clear()

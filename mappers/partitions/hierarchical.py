@@ -49,6 +49,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import combinations
 from math import comb, log2, prod
 from typing import TYPE_CHECKING
 
@@ -71,12 +72,18 @@ LISTED = 30_000
 TRIALS = 10
 
 
-def nested(name: str, _: Traffic, topology: Topology) -> None:
-    """Raise `MappingError` unless the machine is made of nested subsystems."""
-    levels_for(name, topology)
+def levels_for(name: str, _: Traffic, topology: Topology) -> tuple[int, ...]:
+    """Return the sizes of the nested subsystems, or raise `MappingError`."""
+    sizes = hierarchy(topology)
+    if sizes is None:
+        raise MappingError(
+            f"mapper {name}: {topology.spec} is not made of nested subsystems: expected a tree, a "
+            "fat tree, a cluster or a dragonfly; or recursive_bisection"
+        )
+    return sizes
 
 
-@mapper("topdown", source="Schulz, Traeff, von Kirchbach 2017", needs=nested)
+@mapper("topdown", source="Schulz, Traeff, von Kirchbach 2017", needs=levels_for)
 def topdown(
     traffic: Traffic,
     topology: Topology,
@@ -89,20 +96,14 @@ def topdown(
 ) -> Mapping:
     """Partition the ranks level by level along a hierarchy, the largest subsystems first.
 
-    Parameters
-    ----------
-    preset : {"fast", "eco", "strong"}, optional
-        How hard KaHIP tries; strong up to 4,096 ranks and eco beyond by default.
-    tries : int
-        Partitions made of each part, the best of which is kept.
-    in_order : bool
-        Whether the ranks as they are numbered are one more partition of each part.
-    objective : str
-        Whose weights are cut.
+    - `preset`: how hard KaHIP tries; strong up to 4,096 ranks and eco beyond by default.
+    - `tries`: partitions made of each part, the best of which is kept.
+    - `in_order`: whether the ranks as they are numbered are one more partition of each part.
+    - `objective`: whose weights are cut.
     """
     from hopmap.mappers.basic_kernels import within
 
-    sizes = levels_for("topdown", topology)
+    sizes = levels_for("topdown", traffic, topology)
     cut = _cutting(traffic, rng, preset, tries, in_order)
     graph = graph_for(traffic, topology, objective)
     number = np.full(traffic.ranks, -1, dtype=np.int64)
@@ -115,7 +116,7 @@ def topdown(
         for ranks, first in parts:
             starts = first + span * np.arange(sizes[level] + 1)
             capacity = np.diff(filled[starts])
-            block = cut(within(*graph, ranks, number), capacity)
+            block = cut(within(graph, ranks, number), capacity)
             members_of = split(block, sizes[level])
             for start, members in zip(starts[:-1].tolist(), members_of, strict=True):
                 if len(members):
@@ -126,7 +127,7 @@ def topdown(
     return node_of
 
 
-@mapper("bottomup", source="Schulz, Traeff, von Kirchbach 2017", needs=nested)
+@mapper("bottomup", source="Schulz, Traeff, von Kirchbach 2017", needs=levels_for)
 def bottomup(
     traffic: Traffic,
     topology: Topology,
@@ -139,14 +140,11 @@ def bottomup(
 ) -> Mapping:
     """Partition the ranks level by level along a hierarchy, the smallest subsystems first.
 
-    Parameters
-    ----------
-    preset, tries, in_order, objective
-        As for `topdown`.
+    - `preset`, `tries`, `in_order`, `objective`: as for `topdown`.
     """
     from hopmap.mappers.basic_kernels import contract
 
-    sizes = levels_for("bottomup", topology)
+    sizes = levels_for("bottomup", traffic, topology)
     cut = _cutting(traffic, rng, preset, tries, in_order)
     graph = graph_for(traffic, topology, objective)
     slots = int(topology.slots[0])
@@ -158,7 +156,7 @@ def bottomup(
         blocks = -(-units // size)
         block = cut(graph, np.full(blocks, size))
         stages.append((size, block))
-        graph = contract(*graph, block, blocks)
+        graph = contract(graph, block, blocks)
         units = blocks
     slot = np.zeros(1, dtype=np.int64)
     for size, block in reversed(stages):
@@ -172,17 +170,6 @@ def _cutting(
     """Return `partition` with these settings; the default preset depends on the ranks."""
     preset = preset or ("strong" if traffic.ranks <= STRONG else "eco")
     return partial(partition, rng=rng, preset=preset, tries=tries, in_order=in_order)
-
-
-def levels_for(name: str, topology: Topology) -> tuple[int, ...]:
-    """Return the sizes of the nested subsystems, or raise `MappingError`."""
-    sizes = hierarchy(topology)
-    if sizes is None:
-        raise MappingError(
-            f"mapper {name}: {topology.spec} is not made of nested subsystems: expected a tree, a "
-            "fat tree, a cluster or a dragonfly; or recursive_bisection"
-        )
-    return sizes
 
 
 def graph_for(traffic: Traffic, topology: Topology, objective: str) -> Graph:
@@ -202,9 +189,9 @@ def _position(block: Ints) -> Ints:
     return position
 
 
-def alike(name: str, _: Traffic, topology: Topology) -> tuple[int, ...]:
+def alike(name: str, traffic: Traffic, topology: Topology) -> tuple[int, ...]:
     """Return the sizes of nested subsystems of equal nodes, or raise `MappingError`."""
-    sizes = levels_for(name, topology)
+    sizes = levels_for(name, traffic, topology)
     if (topology.slots != topology.slots[0]).any():
         raise MappingError(
             f"mapper {name}: {topology.spec}: nodes have {topology.slots.min()} to "
@@ -224,12 +211,8 @@ def treematch(
 ) -> Mapping:
     """Group ranks level by level along a hierarchy, the smallest subsystems first (TreeMatch).
 
-    Parameters
-    ----------
-    divide : bool
-        Whether to split arities into factors 3 and 2.
-    objective : str
-        Whose weights are traffic.
+    - `divide`: whether to split arities into factors 3 and 2.
+    - `objective`: whose weights are traffic.
     """
     from hopmap.mappers.basic_kernels import contract
 
@@ -245,7 +228,7 @@ def treematch(
         block[groups] = np.arange(len(groups))[:, None]
         place[groups] = np.arange(arity)
         stages.append((arity, block[:units], place[:units]))
-        graph = contract(*padded(graph, arity), block, len(groups))
+        graph = contract(padded(graph, arity), block, len(groups))
         units = len(groups)
     slot = np.zeros(1, dtype=np.int64)
     for arity, block, place in reversed(stages):
@@ -297,7 +280,7 @@ def _listed(graph: Graph, arity: int, sets: int) -> Ints:
     """Independent groups among all there are, the best of the four orders."""
     from . import partition_kernels
 
-    groups = partition_kernels.all_groups(len(graph.indptr) - 1, arity, sets)
+    groups = np.array(list(combinations(range(len(graph.indptr) - 1), arity)), dtype=np.int64)
     cost = partition_kernels.costs(graph, groups)
     chosen = np.empty(len(graph.indptr) // arity, dtype=np.int64)
     order = np.arange(sets)

@@ -55,17 +55,11 @@ def integrated(
 ) -> Mapping:
     """Partition and map a graph of many vertices a node in one: multilevel, level by level.
 
-    Parameters
-    ----------
-    initial : ndarray, optional
-        Mapping to refine, which is not worsened; else it is made.
-    starts : int
-        Partitions made of the first level, the best of which is kept.
-    cycles : int, optional
-        Turns after that, of step 2; if there is no time budget either 2.
-    seconds, clock, progress
-        Time budget, elapsed or of the processor, and whom to tell. The first mapping is made
-        whatever it takes.
+    - `initial`: mapping to refine, which is not worsened; else it is made.
+    - `starts`: partitions made of the first level, the best of which is kept.
+    - `cycles`: turns after that, of step 2; if there is no time budget either 2.
+    - `seconds`, `clock`, `progress`: time budget, elapsed or of the processor, and whom to tell.
+      The first mapping is made whatever it takes.
     """
     from .blocks_kernels import block_cost
     from .vcycles import descend, first_level, machine_of, other_start, vcycle, vertices_of

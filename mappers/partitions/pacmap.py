@@ -46,12 +46,8 @@ def pacmap(
 ) -> Mapping:
     """Expand from the centre of the traffic over the nodes that frame those in use (PaCMap).
 
-    Parameters
-    ----------
-    rng
-        For the partitioner, where nodes have several slots.
-    start : int, optional
-        The centre node; the middle of the machine by default.
+    - `rng`: for the partitioner, where nodes have several slots.
+    - `start`: the centre node; the middle of the machine by default.
     """
     from hopmap.mappers.basic_kernels import Graph, contract
     from hopmap.mappers.greedy.most_connected_kernels import centre_rank, expand
@@ -65,7 +61,7 @@ def pacmap(
     if several > 1 and (slots == several).all():
         units = -(-units // several)
         group = partition(graph, np.full(units, several), rng)
-        graph = contract(*graph, group, units)
+        graph = contract(graph, group, units)
         slots = np.ones_like(slots)
     node_of = np.full(units, -1, dtype=np.int64)
     first = centre_rank(graph, CENTRES)

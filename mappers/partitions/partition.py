@@ -1,4 +1,4 @@
-"""Graph partitioning into blocks of given sizes, by KaHIP.
+"""Graph partitioning into blocks of given sizes, by KaHIP; and models of large graphs by it.
 
 Sources: Sanders and Schulz, Think locally, act globally: highly balanced graph partitioning (SEA
 2013), through the `kahip` wheel: KaFFPa with imbalance 0 uses its perfectly balanced refinement.
@@ -17,17 +17,35 @@ What the module does, and what is done here:
   edges of a vertex weigh some 2^16 at most, rounded up. Edges of weight 0 are left out.
 - It is deterministic for a seed, single-threaded, prints nothing (`suppress_output`), and cannot be
   interrupted. It takes lists of Python integers, so that memory peaks while it is called.
+
+Model creation: a large graph cut into as many blocks as there are places, and their traffic.
+Source: Schulz, Traeff and von Kirchbach, Better process mapping and sparse quadratic assignment,
+sections 4 and 5.2. The input graph has many vertices for each rank (a mesh, a sparse matrix); the
+blocks become ranks, and what is cut between two blocks is their traffic. Two ways of cutting:
+
+- *recursive bisection*, RB: KaHIP at once into all blocks, which on its coarsest graph halves again
+  and again, floor(k / 2) blocks to the left and the rest to the right, so that blocks of like
+  numbers are near each other. Without knowledge of the machine: good for the identity mapping where
+  all sizes of the hierarchy are powers of two. KaHIP is asked for blocks of up to (1 + epsilon)
+  times the mean, rounded up, and its fast configuration goes beyond where blocks are small.
+- *multisection* (RMS): along the hierarchy S, a_k parts first, each of these into a_(k-1), and so
+  on. Consecutive blocks fill a subsystem, so that the identity mapping is good for any S. Without
+  slack blocks are of equal size to one vertex; with an epsilon KaHIP is asked for parts of up to
+  (1 + epsilon) times the mean of each level.
 """
 
 from __future__ import annotations
 
-from math import ceil, log
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Sequence
+from math import ceil, log, prod
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.extras import needs
+from hopmap.topologies import MappingError
+from hopmap.traces import Traffic
 
 if TYPE_CHECKING:
     from hopmap.mappers.basic_kernels import Graph
@@ -37,9 +55,19 @@ Preset: TypeAlias = Literal["fast", "eco", "strong"]
 WIDEST = 16  # blocks that are made at once
 EXACT = 2**18  # vertices x blocks up to which KaHIP balances perfectly
 LOOSE = 0.01  # imbalance beyond
+IMBALANCE = 0.03  # of bisection, as in KaHIP
 HEAVY = 2**16  # weight of all edges of a vertex that KaHIP is given at most
 
 _MODES = {"fast": 0, "eco": 1, "strong": 2}
+
+
+class Model(NamedTuple):
+    """A graph reduced to ranks."""
+
+    block: Ints  # shape (vertices,): rank of each vertex
+    # bytes between two ranks: the weight that is cut between their blocks, one message each, from
+    # the lower to the higher
+    traffic: Traffic
 
 
 def partition(
@@ -53,20 +81,11 @@ def partition(
 ) -> Ints:
     """Block of each vertex, with few edges between blocks and no block above its capacity.
 
-    Parameters
-    ----------
-    graph : Graph
-        Vertices all count the same.
-    capacity : ndarray(int64, shape=(blocks,))
-        Most vertices of each block; together at least as many as there are.
-    rng : Generator
-        Gives KaHIP its seeds.
-    preset : {"fast", "eco", "strong"}
-        KaHIP's configurations.
-    tries : int
-        Partitions to make, of which the one with the least cut is kept.
-    in_order : bool
-        Try consecutive vertices as well, and keep them where their cut is no larger.
+    - `capacity`, shape (blocks,): most vertices of each block, enough for all.
+    - `rng`: gives KaHIP its seeds.
+    - `preset`: KaHIP's configurations.
+    - `tries`: partitions to make, of which the one with the least cut is kept.
+    - `in_order`: try consecutive vertices as well, and keep them where their cut is no larger.
     """
     from hopmap.mappers.basic_kernels import within
 
@@ -89,7 +108,7 @@ def partition(
     block = np.empty(vertices, dtype=np.int64)
     number = np.full(vertices, -1, dtype=np.int64)
     for blocks, part in zip(members, split(group, groups), strict=True):
-        inside = within(*graph, part, number)
+        inside = within(graph, part, number)
         block[part] = blocks[
             partition(inside, room[blocks], rng, preset=preset, tries=tries, in_order=in_order)
         ]
@@ -167,3 +186,99 @@ def kaffpa(
         _MODES[preset],
     )
     return np.array(block, dtype=np.int64)
+
+
+def multisection_model(
+    graph: Traffic,
+    sizes: Sequence[int],
+    rng: np.random.Generator,
+    *,
+    preset: Preset = "fast",
+    epsilon: float = 0.0,
+) -> Model:
+    """Cut a graph along a hierarchy.
+
+    - `graph`: its ranks are the vertices, its bytes the weights of the edges.
+    - `sizes`: the hierarchy S, innermost first; as many ranks as their product.
+    - `rng`: gives KaHIP its seeds.
+    - `preset`: how hard KaHIP tries.
+    - `epsilon`: how far above the mean a part may be, at every level; 0 is not at all.
+    """
+    from hopmap.mappers.basic_kernels import within
+
+    ranks = prod(sizes)
+    whole = _graph(graph, ranks)
+    number = np.full(graph.ranks, -1, dtype=np.int64)
+    share = np.full(ranks, graph.ranks // ranks, dtype=np.int64)
+    share[: graph.ranks % ranks] += 1
+    parts = [np.arange(graph.ranks)]
+    for level in reversed(range(len(sizes))):
+        # Vertices that the subsystems of this level are to get, each row those of one above.
+        room = share.reshape(len(parts), sizes[level], -1).sum(axis=2)
+        parts = [
+            part[inside]
+            for part, sums in zip(parts, room, strict=True)
+            for inside in split(
+                _cut(within(whole, part, number), sums, rng, preset, epsilon), sizes[level]
+            )
+        ]
+    block = np.empty(graph.ranks, dtype=np.int64)
+    for rank, part in enumerate(parts):
+        block[part] = rank
+    return _model(whole, block, ranks)
+
+
+def bisection_model(
+    graph: Traffic,
+    ranks: int,
+    rng: np.random.Generator,
+    *,
+    preset: Preset = "fast",
+    epsilon: float = IMBALANCE,
+) -> Model:
+    """Cut a graph into as many blocks as ranks, by halves.
+
+    - `graph`, `rng`, `preset`: as for `multisection_model`.
+    - `epsilon`: how far above the mean KaHIP is told that a block may be.
+    """
+    whole = _graph(graph, ranks)
+    block = kaffpa(whole, ranks, epsilon, rng, preset)
+    return _model(whole, block, ranks)
+
+
+def _cut(
+    graph: Graph, room: Ints, rng: np.random.Generator, preset: Preset, epsilon: float
+) -> Ints:
+    """Part of each vertex; an empty graph or a single part needs no partitioner."""
+    if epsilon == 0:
+        return partition(graph, room, rng, preset=preset)
+    vertices = len(graph.indptr) - 1
+    if len(room) == 1 or vertices <= len(room):
+        return np.arange(vertices) % len(room)
+    return kaffpa(graph, len(room), epsilon, rng, preset)
+
+
+def _graph(traffic: Traffic, ranks: int) -> Graph:
+    from hopmap.mappers.basic_kernels import Graph
+
+    if not 1 <= ranks <= traffic.ranks:
+        raise MappingError(
+            f"model of {ranks} ranks: a graph of {traffic.ranks} vertices: expected as many or more"
+        )
+    pairs = traffic.without_self().undirected()
+    source = np.concatenate((pairs.src, pairs.dst)).astype(np.int64)
+    peer = np.concatenate((pairs.dst, pairs.src)).astype(np.int64)
+    order = np.argsort(source, kind="stable")
+    indptr = np.searchsorted(source[order], np.arange(traffic.ranks + 1)).astype(np.int64)
+    return Graph(indptr, peer[order], np.concatenate((pairs.bytes, pairs.bytes))[order])
+
+
+def _model(graph: Graph, block: Ints, ranks: int) -> Model:
+    from hopmap.mappers.basic_kernels import contract
+
+    small = contract(graph, block, ranks)
+    src = np.repeat(np.arange(ranks), np.diff(small.indptr))
+    once = src < small.peer
+    ones = np.ones(int(once.sum()), dtype=np.int64)
+    traffic = Traffic.from_pairs(ranks, src[once], small.peer[once], ones, small.weight[once])
+    return Model(block, traffic)

@@ -214,17 +214,6 @@ def grown(graph: Graph, arity: int, first: Ints) -> Ints:
 
 
 @njit
-def all_groups(vertices: int, arity: int, sets: int) -> Ints:
-    """All sets of so many vertices, in lexicographic order, shape (sets, arity)."""
-    groups = np.empty((sets, arity), dtype=np.int64)
-    at = np.arange(arity)
-    for g in range(sets):
-        groups[g] = at
-        following(at, vertices)
-    return groups
-
-
-@njit
 def costs(graph: Graph, groups: Ints) -> Floats:
     """Cost of each group, in double precision as in TreeMatch."""
     volume = volumes(graph.indptr, graph.weight, len(graph.indptr) - 1)

@@ -22,7 +22,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints, Ints8, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, contract, following, grouped
+from hopmap.mappers.basic_kernels import Graph, below, contract, following, grouped
 from hopmap.mappers.bisections.fm_kernels import cut_cost, grow, refine
 from hopmap.mappers.bisections.halving_kernels import COARSE, match
 from hopmap.mappers.bisections.recursive_bisection import halves
@@ -125,12 +125,11 @@ def vcycle(
         fine = levels[-1]
         # Expansion*2 of Holtgrewe, Sanders and Schulz: weight squared over the sizes.
         label: Any = block
-        group, count = match(
-            fine.indptr, fine.peer, fine.weight**2, fine.size, largest, label, random
-        )
+        squared = Graph(fine.indptr, fine.peer, fine.weight**2)
+        group, count = match(squared, fine.size, largest, label, random)
         if count > 0.95 * len(fine.size):
             break
-        pieces = contract(*fine[:3], group, count)
+        pieces = contract(Graph(*fine[:3]), group, count)
         size = np.bincount(group, weights=fine.size, minlength=count).astype(np.int64)
         levels.append(Vertices(*pieces, size))
         groups.append(group)
@@ -308,10 +307,8 @@ def split_domains(
         steps = np.ceil(np.log2(hi - lo))
         spare = (whole / max(total, 1)) ** (1 / steps) - 1 if whole > total else 0.0
         slack = int(min(target, total - target) * spare)
-        side = _two_sides(
-            sub_indptr, sub_peer[:count], sub_weight[:count], size[here], bias, target, slack,
-            tries, random,
-        )  # fmt: skip
+        inner = Graph(sub_indptr, sub_peer[:count], sub_weight[:count])
+        side = _two_sides(inner, size[here], bias, target, slack, tries, random)
         for i in range(len(here)):
             local[here[i]] = -1
             domain_of[here[i]] = first + side[i]
@@ -327,23 +324,13 @@ def _mean(sums: Floats, lo: int, hi: int, start: int, stop: int) -> float:
 
 @subroutine
 def _two_sides(
-    indptr: Ints,
-    peer: Ints,
-    weight: Floats,
-    size: Ints,
-    bias: Floats,
-    target: int,
-    slack: int,
-    tries: int,
-    random: Words,
+    graph: Graph, size: Ints, bias: Floats, target: int, slack: int, tries: int, random: Words
 ) -> Ints8:
     """Best of so many multilevel bisections, and as many more V-cycles of it."""
     best, best_cost = np.zeros(len(size), dtype=np.int8), np.inf
     for attempt in range(2 * tries):
-        side = _cycle(
-            indptr, peer, weight, size, bias, best, attempt >= tries, target, slack, random
-        )
-        cost = cut_cost(indptr, peer, weight, bias, side)
+        side = _cycle(graph, size, bias, best, attempt >= tries, target, slack, random)
+        cost = cut_cost(graph, bias, side)
         if cost < best_cost:
             best, best_cost = side, cost
     return best
@@ -351,9 +338,7 @@ def _two_sides(
 
 @subroutine
 def _cycle(
-    indptr: Ints,
-    peer: Ints,
-    weight: Floats,
+    graph: Graph,
     size: Ints,
     bias: Floats,
     side: Ints8,
@@ -364,26 +349,25 @@ def _cycle(
 ) -> Ints8:
     """Coarsen, within the sides if they are given, else grow them; refine on every level."""
     label = side
-    levels = [(indptr, peer, weight, size, bias, np.empty(0, dtype=np.int32))]
+    levels = [(graph, size, bias, np.empty(0, dtype=np.int32))]
     largest = max(int(size.sum()) // 16, 1)
-    while len(levels[-1][3]) > COARSE:
-        ip, pe, we, sz, bi, _ = levels[-1]
-        group, groups = match(ip, pe, we, sz, largest, label, random)
+    while len(levels[-1][1]) > COARSE:
+        here, sz, bi, _ = levels[-1]
+        group, groups = match(here, sz, largest, label, random)
         if groups > 0.95 * len(sz):
             break
-        coarse = contract(ip, pe, we, group, groups)
         sizes, biases = np.zeros(groups, dtype=np.int64), np.zeros(groups)
         labels = np.empty(groups, dtype=np.int8)
         for v in range(len(sz)):
             sizes[group[v]] += sz[v]
             biases[group[v]] += bi[v]
             labels[group[v]] = label[v]
-        levels.append((coarse[0], coarse[1], coarse[2], sizes, biases, group))
+        levels.append((contract(here, group, groups), sizes, biases, group))
         label = labels
     for k in range(len(levels) - 1, -1, -1):
-        ip, pe, we, sz, bi, _ = levels[k]
+        here, sz, bi, _ = levels[k]
         if k < len(levels) - 1:
-            group = levels[k + 1][5]
+            group = levels[k + 1][3]
             fine = np.empty(len(sz), dtype=np.int8)
             for v in range(len(sz)):
                 fine[v] = label[group[v]]
@@ -391,7 +375,7 @@ def _cycle(
         elif not given and len(sz) > 0:
             label = np.ones(len(sz), dtype=np.int8)
             random[0] = following(random[0])
-            grow(ip, pe, we, sz, bi, label, target, below(random[0], len(sz)))
+            grow(here, sz, bi, label, target, below(random[0], len(sz)))
         most = int(sz.max()) if len(sz) > 0 else 0
-        refine(ip, pe, we, sz, bi, label, target, max(slack, most), False)
+        refine(here, sz, bi, label, target, max(slack, most), False)
     return label

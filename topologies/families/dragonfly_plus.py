@@ -19,6 +19,7 @@ import numpy as np
 from hopmap.topologies.topology import (
     Topology,
     TopologyError,
+    by_x,
     check_size,
     check_slots,
     times,
@@ -35,18 +36,12 @@ def dragonfly_plus(
 ) -> Topology:
     """Dragonfly+: groups of leaf and spine switches, all to all between groups, minimal routing.
 
-    Parameters
-    ----------
-    hosts, leaves, spines, groups : int
-        Nodes a leaf, leaves a group, spines a group, groups.
-    ports : int, optional
-        Global links a spine; one to every other group when left out. With others,
-        floor(spines ports / (groups - 1)) links join any two groups.
-    slots : int
-        Ranks that each node can take.
+    `hosts` are nodes a leaf, `leaves` and `spines` those of a group, and `ports` global links a
+    spine: one to every other group when left out. With others,
+    floor(spines ports / (groups - 1)) links join any two groups.
     """
     numbers = whole("dragonfly+: sizes", hosts, leaves, spines, groups)
-    text = "x".join(map(str, numbers)) + ("" if ports is None else f"x{ports}")
+    text = by_x(numbers) + ("" if ports is None else f"x{ports}")
     if min(numbers) < 1:
         raise TopologyError(f"dragonfly+: {text}: expected whole numbers of at least 1")
     check_slots("dragonfly+", slots)
@@ -69,14 +64,8 @@ def from_leaves(
 ) -> Topology:
     """Dragonfly+ of groups and leaves of any sizes; see `dragonfly_plus`.
 
-    Parameters
-    ----------
-    leaf : sequence of int, shape (nodes,)
-        Leaf of each node.
-    group : sequence of int, shape (leaves,)
-        Group of each leaf, from 0 and rising.
-    spec : str
-        What messages begin with.
+    `leaf` is that of each node, `group` that of each leaf, from 0 and rising. Messages begin with
+    the spec.
     """
     from hopmap.topologies.switch_kernels import DragonflyPlusRouter
 

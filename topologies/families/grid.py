@@ -11,8 +11,8 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Bools
 from hopmap.errors import choice
 from hopmap.topologies.box_kernels import GRID, HAEC, BoxRouter
 from hopmap.topologies.topology import (
@@ -20,6 +20,7 @@ from hopmap.topologies.topology import (
     LinkKind,
     Topology,
     TopologyError,
+    by_x,
     check_size,
     check_slots,
     times,
@@ -37,26 +38,15 @@ TIES = ("direct", "parity")
 
 
 def mesh(dims: Sequence[int], *, slots: int = 1) -> Topology:
-    """k-ary n-mesh of any shape.
-
-    Parameters
-    ----------
-    dims : sequence of int
-        Nodes per dimension, x first.
-    slots : int
-        Ranks that each node can take.
-    """
+    """k-ary n-mesh of any shape: nodes per dimension, x first, each with so many slots."""
     return box("mesh", GRID, dims, np.zeros(len(dims), dtype=np.bool_), slots, "direct")
 
 
 def torus(dims: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Topology:
     """k-ary n-cube of any shape; see `mesh`.
 
-    Parameters
-    ----------
-    ties : {"direct", "parity"}
-        Half-way round a ring, go in the direction that does not wrap (as published), or upwards
-        from even source coordinates and downwards from odd ones (balanced).
+    Half-way round a ring, ties="direct" goes in the direction that does not wrap (as published),
+    "parity" upwards from even source coordinates and downwards from odd ones (balanced).
     """
     return box("torus", GRID, dims, np.ones(len(dims), dtype=np.bool_), slots, ties)
 
@@ -69,7 +59,7 @@ def haec(dims: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Topolo
     Source: HAEC thesis, section 2.4; MapLib, mapper/topology.py and mapper/routing.py.
     """
     if len(dims) != 3:
-        raise TopologyError(f"haec: sizes {_text(dims)}: expected three, boards last, like 4x4x4")
+        raise TopologyError(f"haec: sizes {by_x(dims)}: expected three, boards last, like 4x4x4")
     return box("haec", HAEC, dims, np.array([True, True, False]), slots, ties)
 
 
@@ -89,12 +79,7 @@ def both_ways(topology: Topology) -> tuple[Topology, ...]:
 
 
 def box(
-    name: str,
-    family: int,
-    dims: Sequence[int],
-    rings: NDArray[np.bool_],
-    slots: int,
-    ties: str = "direct",
+    name: str, family: int, dims: Sequence[int], rings: Bools, slots: int, ties: str = "direct"
 ) -> Topology:
     """Box of nodes with the links and routes of a family, GRID or HAEC.
 
@@ -103,11 +88,11 @@ def box(
     """
     dims = whole(f"{name}: sizes", *dims)
     if not dims or any(d < 1 for d in dims):
-        raise TopologyError(f"{name}: sizes {_text(dims)}: expected whole numbers of at least 1")
+        raise TopologyError(f"{name}: sizes {by_x(dims)}: expected whole numbers of at least 1")
     check_slots(name, slots)
     if ties not in TIES:
         raise TopologyError(choice(f"{name}: ties", ties, TIES))
-    what = f"{name}: sizes {_text(dims)}"
+    what = f"{name}: sizes {by_x(dims)}"
     if len(dims) > MOST_LEVELS:
         raise TopologyError(f"{what}: {len(dims)} dimensions: expected at most {MOST_LEVELS}")
     size = np.array(dims, dtype=np.int64)
@@ -156,7 +141,7 @@ def box(
 
     suffix = times(slots) + (f",ties={ties}" if ties != "direct" else "")
     return Topology(
-        spec=f"{name}:{_text(dims)}{suffix}",
+        spec=f"{name}:{by_x(dims)}{suffix}",
         slots=np.full(nodes, slots, dtype=np.int64),
         link_from=link_from,
         link_to=link_to,
@@ -166,21 +151,12 @@ def box(
     )
 
 
-def _text(dims: Sequence[int]) -> str:
-    return "x".join(str(d) for d in dims)
-
-
 def hypercube(dimensions: int, *, slots: int = 1) -> Topology:
     """2-ary n-cube; e-cube routing, lowest dimension first.
 
     Bit k of a node's number is its coordinate in dimension k. Routes correct the lowest bit that
     differs first (e-cube, which is dimension order). Source: Dally and Towles, Principles and
     Practices of Interconnection Networks (2004), 3 and 8.
-
-    Parameters
-    ----------
-    dimensions : int
-        There are 2^dimensions nodes.
     """
     (dimensions,) = whole("hypercube: dimensions", dimensions)
     if not 1 <= dimensions <= 20:

@@ -40,14 +40,8 @@ def tree(
 ) -> Topology:
     """Hierarchy of subsystems, innermost first, with a distance for each level (VieM's S and D).
 
-    Parameters
-    ----------
-    children : sequence of int
-        S: cores a processor, processors a node, ...
-    costs : sequence of int, optional
-        D: distance of two cores of one processor, of one node, ...; 1, 10, 100, ... when left out.
-    slots : int
-        Ranks that each core can take.
+    `children` is S: cores a processor, processors a node, ...; `costs` is D: the distance of two
+    cores of one processor, of one node, ...: 1, 10, 100, ... when left out.
     """
     from hopmap.topologies.switch_kernels import DOWN, SUBTREE, UP, VERTEX, FatTreeRouter
 

@@ -26,8 +26,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hopmap.arrays import Bools, Ints, Words
 from hopmap.compilation import njit, subroutine
 from hopmap.topologies.box_kernels import GRID, BoxRouter
 from hopmap.topologies.topology import Topology, TopologyError
@@ -38,26 +39,15 @@ LARGEST = 2**28  # digits of all labels together, 32 MiB
 
 @dataclass(frozen=True, eq=False)
 class PartialCube:
-    """Labels of the nodes of a topology.
+    """Labels of the nodes of a topology."""
 
-    Attributes
-    ----------
-    labels : ndarray(uint64, shape=(nodes, words))
-        Digit j is bit j % 64 of word j // 64; node 0 has zeros only.
-    dimension : int
-        Number of digits.
-    price : ndarray(int64, shape=(dimension,))
-        What it costs to cross the cut of each digit, in units of 1 / scale.
-    scale : int
-        1, and 2 in hierarchies with distances of their own, whose links may cost halves.
-    """
+    # shape (nodes, words): digit j is bit j % 64 of word j // 64; node 0 has zeros only
+    labels: Words
+    dimension: int  # digits
+    price: Ints  # shape (dimension,): cost to cross the cut of each digit, in units of 1 / scale
+    scale: int = 1  # 2 in hierarchies with distances of their own, whose links may cost halves
 
-    labels: NDArray[np.uint64]
-    dimension: int
-    price: NDArray[np.int64]
-    scale: int = 1
-
-    def hops(self, source: ArrayLike, target: ArrayLike) -> NDArray[np.int64]:
+    def hops(self, source: ArrayLike, target: ArrayLike) -> Ints:
         """Hamming distance of each pair of nodes, shape (pairs,)."""
         u, v = np.broadcast_arrays(
             np.atleast_1d(np.asarray(source, dtype=np.int64)),
@@ -69,10 +59,7 @@ class PartialCube:
 def partial_cube(topology: Topology) -> PartialCube:
     """Label the nodes of a topology.
 
-    Raises
-    ------
-    TopologyError
-        The network is no partial cube, or its labels take more than `LARGEST` digits.
+    It is refused if it is no partial cube, or if its labels take more than `LARGEST` digits.
     """
     from hopmap.topologies.switch_kernels import SUBTREE, FatTreeRouter
 
@@ -103,7 +90,7 @@ def recognised(topology: Topology) -> PartialCube:
     source = np.repeat(np.arange(topology.vertices), np.diff(starts))
     class_of = np.full(len(ends), -1, dtype=np.int64)
     side = np.empty(topology.vertices, dtype=np.bool_)
-    words: list[NDArray[np.uint64]] = []
+    words: list[Words] = []
     dimension = 0
     for edge in range(len(ends)):
         if class_of[edge] >= 0:
@@ -118,7 +105,8 @@ def recognised(topology: Topology) -> PartialCube:
             words.append(np.zeros(topology.vertices, dtype=np.uint64))
         words[-1] |= (side ^ side[0]).astype(np.uint64) << np.uint64(dimension % 64)
         dimension += 1
-    labels = np.ascontiguousarray(np.stack(words, axis=1)) if words else _no_digits(topology)
+    words = words or [np.zeros(topology.vertices, dtype=np.uint64)]
+    labels = np.ascontiguousarray(np.stack(words, axis=1))
     u, v, hops = unlike(starts, ends, labels)
     if u >= 0:
         a, b = topology.vertex_name(u), topology.vertex_name(v)
@@ -133,7 +121,7 @@ def recognised(topology: Topology) -> PartialCube:
     return cube
 
 
-def _neighbours(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _neighbours(topology: Topology) -> tuple[Ints, Ints]:
     """Neighbours of each vertex, once where links are parallel."""
     joined = topology.link_from.astype(np.int64) * topology.vertices + topology.link_to
     joined = np.unique(joined)
@@ -141,13 +129,11 @@ def _neighbours(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64
     return starts.astype(np.int64), joined % topology.vertices
 
 
-def _without_constants(
-    topology: Topology, labels: NDArray[np.uint64], dimension: int
-) -> PartialCube:
+def _without_constants(topology: Topology, labels: Words, dimension: int) -> PartialCube:
     """Leave out the digits that are the same on all nodes."""
     differs = np.bitwise_or.reduce(labels ^ labels[0], axis=0)
 
-    def digit(words: NDArray[np.uint64], j: int) -> NDArray[np.bool_]:
+    def digit(words: Words, j: int) -> Bools:
         return (words[..., j // 64] >> np.uint64(j % 64) & np.uint64(1)).astype(np.bool_)
 
     kept = [j for j in range(dimension) if digit(differs, j)]
@@ -161,7 +147,7 @@ def _box(topology: Topology, router: BoxRouter) -> PartialCube:
         for at in range(size // 2 if router.wraps[k] else size - 1)
     ]
 
-    def above(j: int) -> NDArray[np.bool_]:
+    def above(j: int) -> Bools:
         k, at = cuts[j]
         x, size = router.coords[:, k], int(router.dims[k])
         if router.wraps[k]:
@@ -171,9 +157,7 @@ def _box(topology: Topology, router: BoxRouter) -> PartialCube:
     return _packed(topology, len(cuts), above)
 
 
-def _tree(
-    topology: Topology, spans: NDArray[np.int64], costs: NDArray[np.int64] | None = None
-) -> PartialCube:
+def _tree(topology: Topology, spans: Ints, costs: Ints | None = None) -> PartialCube:
     """Label by the subtrees that a node is in; `costs` are the distances of a hierarchy."""
     below = [
         (level, subtree)
@@ -189,9 +173,7 @@ def _tree(
     return PartialCube(cube.labels, cube.dimension, price, scale=2)
 
 
-def _packed(
-    topology: Topology, dimension: int, column: Callable[[int], NDArray[np.bool_]]
-) -> PartialCube:
+def _packed(topology: Topology, dimension: int, column: Callable[[int], Bools]) -> PartialCube:
     """Labels of digits of price 1, given one by one; turned so that node 0 has zeros."""
     _check_size(topology, dimension)
     words = np.zeros((max(1, -(-dimension // 64)), topology.nodes), dtype=np.uint64)
@@ -200,10 +182,6 @@ def _packed(
         words[j // 64] |= (side ^ side[0]).astype(np.uint64) << np.uint64(j % 64)
     price = np.ones(dimension, dtype=np.int64)
     return PartialCube(np.ascontiguousarray(words.T), dimension, price)
-
-
-def _no_digits(topology: Topology) -> NDArray[np.uint64]:
-    return np.zeros((topology.vertices, 1), dtype=np.uint64)
 
 
 def _check_size(topology: Topology, dimension: int) -> None:
@@ -231,7 +209,7 @@ def bits_set(word: np.uint64) -> int:
 
 
 @subroutine
-def hamming(labels: NDArray[np.uint64], u: int, v: int) -> int:
+def hamming(labels: Words, u: int, v: int) -> int:
     """Digits in which two labels differ."""
     count = 0
     for word in range(labels.shape[1]):
@@ -240,9 +218,7 @@ def hamming(labels: NDArray[np.uint64], u: int, v: int) -> int:
 
 
 @njit
-def hammings(
-    labels: NDArray[np.uint64], u: NDArray[np.int64], v: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def hammings(labels: Words, u: Ints, v: Ints) -> Ints:
     """`hamming` of each pair."""
     counts = np.empty(len(u), dtype=np.int64)
     for i in range(len(u)):
@@ -251,13 +227,7 @@ def hammings(
 
 
 @subroutine
-def hops_from(
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    source: int,
-    hops: NDArray[np.int64],
-    queue: NDArray[np.int64],
-) -> None:
+def hops_from(starts: Ints, ends: Ints, source: int, hops: Ints, queue: Ints) -> None:
     """Fill ``hops[vertex]``, all of which can be reached; `queue` is scratch of the same size."""
     hops[:] = -1
     hops[source] = 0
@@ -274,7 +244,7 @@ def hops_from(
 
 
 @njit
-def odd_edge(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> tuple[int, int]:
+def odd_edge(starts: Ints, ends: Ints) -> tuple[int, int]:
     """Return the ends of an edge equally far from vertex 0; (-1, -1) in a bipartite graph."""
     vertices = len(starts) - 1
     hops, queue = np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.int64)
@@ -288,27 +258,13 @@ def odd_edge(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> tuple[int, i
 
 @njit
 def cut_of(
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    x: int,
-    y: int,
-    class_of: NDArray[np.int64],
-    number: int,
-    side: NDArray[np.bool_],
+    starts: Ints, ends: Ints, x: int, y: int, class_of: Ints, number: int, side: Bools
 ) -> int:
     """Enter the edges that are Djokovic related to {x, y}, and the sides of the vertices.
 
-    Parameters
-    ----------
-    class_of : ndarray(int64, shape=(2 * edges,))
-        Class of each entry of `ends`, -1 for none; those of this class are set to `number`.
-    side : ndarray(bool, shape=(vertices,))
-        Set to whether a vertex is nearer to y (W_yx) than to x (W_xy).
-
-    Returns
-    -------
-    int
-        An entry that is of another class already; -1 if there is none.
+    `class_of`, shape (2 * edges,), is the class of each entry of `ends`, -1 for none; those of this
+    class are set to `number`. `side` says whether a vertex is nearer to y (W_yx) than to x (W_xy).
+    Returned is an entry that is of another class already; -1 if there is none.
     """
     vertices = len(starts) - 1
     from_x, from_y = np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.int64)
@@ -327,9 +283,7 @@ def cut_of(
 
 
 @njit
-def unlike(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], labels: NDArray[np.uint64]
-) -> tuple[int, int, int]:
+def unlike(starts: Ints, ends: Ints, labels: Words) -> tuple[int, int, int]:
     """First two vertices whose hops are not the Hamming distance, and their hops; else -1, -1, 0.
 
     O(vertices * (edges + vertices * words)).

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints, Ints32
 from hopmap.topologies.table_kernels import RouteRouter
 from hopmap.topologies.topology import LinkKind, Topology, TopologyError, check_size
 
@@ -75,7 +75,7 @@ def from_routes(
 
 def _vertices(
     nodes: int, routes: Sequence[Sequence[int]], number: Mapping[int, int], spec: str
-) -> NDArray[np.int32]:
+) -> Ints32:
     """Vertex at the begin of each link, then at the end of each; nodes first."""
     count = len(number)
     parent = list(range(nodes + 2 * count))  # nodes, begins, ends
@@ -110,11 +110,7 @@ def _vertices(
 
 
 def _expect_simple(
-    pairs: Sequence[tuple[int, int]],
-    starts: NDArray[np.int64],
-    links: NDArray[np.int32],
-    link_from: NDArray[np.int32],
-    spec: str,
+    pairs: Sequence[tuple[int, int]], starts: Ints, links: Ints32, link_from: Ints32, spec: str
 ) -> None:
     """Raise `TopologyError` for a route that comes to a vertex twice."""
     route = np.repeat(np.arange(len(pairs)), np.diff(starts))

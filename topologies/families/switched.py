@@ -18,12 +18,13 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.topologies.topology import (
     MOST_LEVELS,
     Topology,
     TopologyError,
+    by_x,
     check_size,
     check_slots,
     times,
@@ -47,26 +48,14 @@ def fat_tree(
 ) -> Topology:
     """Fat tree of any number of levels (parallel-ports generalized), routed by d-mod-k or ECMP.
 
-    Parameters
-    ----------
-    children : sequence of int
-        Children of each switch, level by level from the nodes upwards: m_1, ..., m_h.
-    parents : sequence of int, optional
-        Parents of each node, of each switch of level 1, ...: w_1, ..., w_h. When left out, 1 and
-        then as many as a switch has children, which is full bisection: m = (k, ..., k) is the k-ary
-        n-tree.
-    parallel : sequence of int, optional
-        Parallel links from each node, switch of level 1, ... to each parent; one when left out.
-    slots : int
-        Ranks that each node can take.
-    routing : {"dmodk", "ecmp"}
-        The way up by the target's number (balanced on shifts), or by a hash of seed, source and
-        target.
-    seed : int
-        Of the hash.
+    - `children` of each switch, level by level from the nodes upwards: m_1, ..., m_h.
+    - `parents` of each node, of each switch of level 1, ...: w_1, ..., w_h. When left out, 1 and
+      then as many as a switch has children, which is full bisection: m = (k, ..., k) is the k-ary
+      n-tree.
+    - `parallel` links from each node, switch of level 1, ... to each parent; one when left out.
+    - `routing`: the way up by the target's number (dmodk, balanced on shifts), or by a hash of
+      `seed`, source and target (ecmp).
 
-    Notes
-    -----
     A vertex of level l has digits x_h ... x_(l+1) (below m) and y_l ... y_1 (below w), most
     significant first; the neighbours one level up agree in all digits but the (l+1)-th.
     """
@@ -80,7 +69,7 @@ def fat_tree(
     for name, numbers in (("children", m), ("parents", w), ("parallel links", p)):
         if len(numbers) != len(m) or not m or any(x < 1 for x in numbers):
             raise TopologyError(
-                f"fattree: {name} {_text(numbers)}: expected one whole number of at least 1 for "
+                f"fattree: {name} {by_x(numbers)}: expected one whole number of at least 1 for "
                 f"each of the {len(m)} levels"
             )
     if routing not in ROUTINGS:
@@ -89,15 +78,15 @@ def fat_tree(
         raise TopologyError(f"fattree: seed {seed}: expected 0 to 2^32 - 1, with routing=ecmp")
     counts = [prod(w[:level]) * prod(m[level:]) for level in range(len(m) + 1)]
     ups = [counts[level] * w[level] * p[level] for level in range(len(m))]
-    spec = f"fattree:{_text(m)}"
+    spec = f"fattree:{by_x(m)}"
     if p != [1] * len(m):
-        spec += f":{_text(w)}:{_text(p)}"
+        spec += f":{by_x(w)}:{by_x(p)}"
     elif w != [1, *m[:-1]]:
-        spec += f":{_text(w)}"
+        spec += f":{by_x(w)}"
     _check(spec, counts[0], 2 * sum(ups), slots)
 
     levels = np.zeros((len(m) + 1, 8), dtype=np.int64)
-    ends: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    ends: list[tuple[Ints, Ints]] = []
     vertex = link = 0
     for level, count in enumerate(counts):
         copies, subtree = prod(w[:level]), prod(m[:level])
@@ -144,18 +133,10 @@ def dragonfly(
 ) -> Topology:
     """Dragonfly of fully connected groups, palm tree arrangement, minimal routing.
 
-    Parameters
-    ----------
-    hosts, routers, ports : int
-        Nodes a router (p), routers a group (a), global links a router (h).
-    groups : int, optional
-        a h + 1, which is one link between any two groups, when left out. With fewer groups
-        floor(a h / (groups - 1)) links join any two, and the ports that are left stay unused.
-    slots : int
-        Ranks that each node can take.
+    `hosts` are nodes a router (p), `routers` those of a group (a), `ports` global links a router
+    (h). There are a h + 1 `groups` when left out, which is one link between any two. With fewer
+    groups floor(a h / (groups - 1)) links join any two, and the ports that are left stay unused.
 
-    Notes
-    -----
     Global port q = 0 .. a h - 1 of group G belongs to its router floor(q / h) and leads to group
     G - 1 - (q mod (groups - 1)), where it is port q' with q + q' = groups - 2 modulo (groups - 1),
     in the same round. Routes are local-global-local: one global link, where several lead to the
@@ -221,13 +202,7 @@ def dragonfly(
 
 
 def cluster(slots: Sequence[int]) -> Topology:
-    """Nodes of any numbers of slots behind one switch.
-
-    Parameters
-    ----------
-    slots : sequence of int
-        Slots of each node.
-    """
+    """Nodes of any numbers of slots behind one switch."""
     sizes = np.array(whole("cluster: slots", *slots), dtype=np.int64)
     if not len(sizes) or sizes.min() < 1:
         raise TopologyError("cluster: expected nodes of at least 1 slot, like 33*32 or 17*9+9*8")
@@ -254,7 +229,3 @@ def cluster(slots: Sequence[int]) -> Topology:
 def _check(spec: str, nodes: int, links: int, slots: int) -> None:
     check_slots(spec, slots)
     check_size(spec, nodes=nodes, links=links, slots=nodes * slots)
-
-
-def _text(numbers: Sequence[int]) -> str:
-    return "x".join(str(number) for number in numbers)

@@ -34,14 +34,15 @@ from itertools import permutations
 from math import ceil, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.topologies.box_kernels import GRID, BoxRouter, FoldedRouter
 from hopmap.topologies.topology import (
     AS_LINKS,
     LinkKind,
     Topology,
     TopologyError,
+    by_x,
     check_size,
     times,
     whole,
@@ -89,23 +90,16 @@ def tofu(
 
 
 def tofud(groups: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Topology:
-    """TofuD, or a box of it, by its groups in X, Y and Z: 12 nodes each (2 x 3 x 2); or a job.
+    """TofuD, or a box of it, by its groups in X, Y and Z: 12 nodes each (2 x 3 x 2).
 
-    Parameters
-    ----------
-    groups : sequence of int
-        Along X, Y and Z; three. Two groups have one link, as two nodes have (see `torus`).
-    slots : int
-        Ranks that each node can take.
-    ties : {"direct", "parity"}
-        Half-way round a ring; see `torus`.
+    Two groups have one link, as two nodes have. For ties half-way round a ring see `torus`.
     """
     if len(groups) != 3:
-        raise TopologyError(f"tofud: {_text(groups)}: expected groups along X, Y and Z, like 4x4x4")
+        raise TopologyError(f"tofud: {by_x(groups)}: expected groups along X, Y and Z, like 4x4x4")
     _check_groups(groups, slots)
     machine = torus((*groups, *GROUP), slots=slots, ties=ties)
     suffix = times(slots) + (f",ties={ties}" if ties != "direct" else "")
-    return replace(machine, spec=f"tofud:{_text(groups)}{suffix}", kinds=(TOFU_LINK,))
+    return replace(machine, spec=f"tofud:{by_x(groups)}{suffix}", kinds=(TOFU_LINK,))
 
 
 def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topology:
@@ -114,24 +108,16 @@ def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topol
     Nodes are numbered as the job numbers them; those behind them are in its groups but idle, with
     no slots. X, Y and Z are lines here: a box of groups, smaller than the machine, has no rings.
 
-    Parameters
-    ----------
-    shape : sequence of int
-        Nodes along the job's X, Y and Z, as in ``node=4x4x4:torus``.
-    order : str
-        Axes of the job, first the one along which nodes are numbered first, as in
-        ``rank-map-bynode=YZX``; XYZ when left out.
-    slots : int
-        Ranks that each node can take.
+    `shape` is nodes along the job's X, Y and Z, as in ``node=4x4x4:torus``, `order` the axes of the
+    job, first the one along which nodes are numbered first, as in ``rank-map-bynode=YZX``; XYZ when
+    left out.
 
-    Notes
-    -----
     Three dimensions are folded into XA, YB and ZC; two into XAC, with Z where X is too short, and
     YB, or the other way round where the second does not fit into Fugaku's YB; one into all six.
     """
     sizes = whole("tofud: job", *shape)
     if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
-        raise TopologyError(f"tofud: job={_text(sizes)}: expected one to three sizes of at least 1")
+        raise TopologyError(f"tofud: job={by_x(sizes)}: expected one to three sizes of at least 1")
     _check_groups([ceil(size / 2) for size in sizes], slots)
     axes = "XYZ"[: len(sizes)]
     order = order or axes
@@ -153,7 +139,7 @@ def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topol
     suffix = times(slots) + (f",order={order}" if order != axes else "")
     return replace(
         renumbered(block, place),
-        spec=f"tofud:job={_text(sizes)}{suffix}",
+        spec=f"tofud:job={by_x(sizes)}{suffix}",
         kinds=(TOFU_LINK,),
         parameters=END_POINTS,
     )
@@ -161,10 +147,10 @@ def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topol
 
 def _check_groups(groups: Sequence[int], slots: int) -> None:
     nodes = prod(GROUP) * prod(groups)
-    check_size(f"tofud: {_text(groups)} groups", nodes=nodes, links=0, slots=nodes * slots)
+    check_size(f"tofud: {by_x(groups)} groups", nodes=nodes, links=0, slots=nodes * slots)
 
 
-def _rings(sizes: Sequence[int]) -> list[NDArray[np.int64]]:
+def _rings(sizes: Sequence[int]) -> list[Ints]:
     """Coordinates (x, y, z, a, b, c) along every axis of a job, shape (size, 6); zero elsewhere."""
     if len(sizes) == 3:
         x, y, z = sizes
@@ -181,7 +167,7 @@ def _rings(sizes: Sequence[int]) -> list[NDArray[np.int64]]:
     return [_doubled(sizes[0], 3, [(4, 3), (5, 2), (0, x), (1, y), (2, ceil(groups / x / y))])]
 
 
-def _doubled(size: int, pair: int, axes: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+def _doubled(size: int, pair: int, axes: Sequence[tuple[int, int]]) -> Ints:
     """Ring out along the axes, each wound within the next, and back on the pair's other side.
 
     A ring of an odd number has one of its hops over a place that is left out.
@@ -199,7 +185,7 @@ def _doubled(size: int, pair: int, axes: Sequence[tuple[int, int]]) -> NDArray[n
     return np.concatenate((out, back))[:size]
 
 
-def _wound(size: int) -> NDArray[np.int64]:
+def _wound(size: int) -> Ints:
     """Ring through Y and B: out at B = 0, back winding through 1 and 2, which 0 follows again.
 
     So that the second place is the one that is routed to first, as in the other dimensions:
@@ -217,7 +203,7 @@ def _wound(size: int) -> NDArray[np.int64]:
     return places
 
 
-def renumbered(block: Topology, first: NDArray[np.int64]) -> Topology:
+def renumbered(block: Topology, first: Ints) -> Topology:
     """Return a box with its nodes numbered anew, these first; the others have no slots."""
     rest = np.ones(block.nodes, dtype=np.bool_)
     rest[first] = False
@@ -244,7 +230,3 @@ def renumbered(block: Topology, first: NDArray[np.int64]) -> Topology:
             router.parity,
         ),
     )
-
-
-def _text(sizes: Sequence[int]) -> str:
-    return "x".join(map(str, sizes))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.basic_kernels import contract, grouped
+from hopmap.mappers.basic_kernels import Graph, contract, grouped
 from hopmap.mappers.bisections import halving_kernels, recursive_bisection
 from hopmap.mappers.bisections.block_moves_kernels import choose, divide, recreate
 from hopmap.mappers.bisections.fm_kernels import cut_cost
@@ -21,15 +21,15 @@ from support.traffic import grid_traffic
 
 def graph_of(traffic: Traffic):
     model = cost_model(traffic, topology_from_spec(f"mesh:{traffic.ranks}"), "hop_bytes")
-    return model.indptr, model.peer, model.weight.astype(float)
+    return Graph(model.indptr, model.peer, model.weight.astype(float))
 
 
-def two_sides(indptr, peer, weight, bias, target, seed, label=None):
+def two_sides(graph, bias, target, seed, label=None):
     """Bisect vertices of size 1; with labels, combine the two bisections that they stand for."""
     n = len(bias)
     growths, label = (TRIES, np.zeros(n, dtype=np.int8)) if label is None else (0, label)
     size = np.ones(n, dtype=np.int64)
-    return bisect(indptr, peer, weight, size, bias, label, target, growths, random(seed))
+    return bisect(graph, size, bias, label, target, growths, random(seed))
 
 
 def halves_of(topology):
@@ -47,10 +47,10 @@ def test_both_sides_have_exactly_their_sizes(n, density, seed):
     rng = np.random.default_rng(seed)
     src, dst = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
     traffic = Traffic.from_pairs(n, src, dst, np.ones(len(src)), rng.integers(1, 9, len(src)))
-    indptr, peer, weight = graph_of(traffic)
+    graph = graph_of(traffic)
     target = int(rng.integers(0, n + 1))
     bias = rng.integers(-5, 6, n).astype(float)
-    side = two_sides(indptr, peer, weight, bias, target, seed)
+    side = two_sides(graph, bias, target, seed)
     assert np.bincount(side, minlength=2).tolist() == [target, n - target]
 
 
@@ -58,19 +58,19 @@ def test_a_long_grid_is_cut_across(compiled):
     """Half of 24 x 4 ranks: four pairs are cut, which is least; with 4 x 24 x 4, sixteen."""
     for dims, least in (((24, 4), 4), ((4, 24, 4), 16)):
         traffic = grid_traffic(*dims)
-        indptr, peer, weight = graph_of(traffic)
+        graph = graph_of(traffic)
         bias, half = np.zeros(traffic.ranks), traffic.ranks // 2
         cuts = []
         for seed in range(3):
-            side = two_sides(indptr, peer, weight, bias, half, seed)
-            cuts.append(cut_cost(indptr, peer, weight, bias, side))
+            side = two_sides(graph, bias, half, seed)
+            cuts.append(cut_cost(graph, bias, side))
         assert min(cuts) == least
 
 
 def test_a_bias_decides_where_there_is_no_traffic():
     nothing = np.zeros(9, dtype=np.int64)
     bias = np.array([3.0, -1, 2, -4, 0.5, -2, -3, 1])
-    side = two_sides(nothing, nothing[:0], np.zeros(0), bias, 4, 0)
+    side = two_sides(Graph(nothing, nothing[:0], np.zeros(0)), bias, 4, 0)
     assert np.array_equal(side, (bias < 0).astype(np.int8))
 
 
@@ -78,7 +78,7 @@ def test_contraction_keeps_the_weight_between_groups():
     traffic = grid_traffic(5, 6)
     indptr, peer, weight = graph_of(traffic)
     group = np.random.default_rng(2).integers(0, 7, 30, dtype=np.int32)
-    new_indptr, new_peer, new_weight = contract(indptr, peer, weight, group, 7)
+    new_indptr, new_peer, new_weight = contract(Graph(indptr, peer, weight), group, 7)
     dense, small = np.zeros((7, 7)), np.zeros((7, 7))
     np.add.at(dense, (group[np.repeat(np.arange(30), np.diff(indptr[:31]))], group[peer]), weight)
     np.fill_diagonal(dense, 0)
@@ -239,8 +239,7 @@ def test_what_combines_bisections_has_their_sizes_and_tries_never_cut_more(n, de
     rng = np.random.default_rng(seed)
     src, dst = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
     traffic = Traffic.from_pairs(n, src, dst, np.ones(len(src)), rng.integers(1, 9, len(src)))
-    indptr, peer, weight = graph_of(traffic)
-    graph = indptr, peer, weight, rng.integers(-5, 6, n).astype(float)
+    graph = graph_of(traffic), rng.integers(-5, 6, n).astype(float)
     target = int(rng.integers(1, n))
     first, second = (two_sides(*graph, target, seed + k) for k in range(2))
     child = two_sides(*graph, target, seed, label=(2 * first + second).astype(np.int8))
@@ -255,11 +254,11 @@ def test_what_combines_bisections_has_their_sizes_and_tries_never_cut_more(n, de
 
 def test_more_tries_cut_no_more(compiled):
     traffic = grid_traffic(12, 12, seed=4)
-    indptr, peer, weight = graph_of(traffic)
+    graph = graph_of(traffic)
     costs = []
     for tries in (1, 40):
-        side = evolve(indptr, peer, weight, np.zeros(144), 72, tries, random(3), TRIES)
-        costs.append(cut_cost(indptr, peer, weight, np.zeros(144), side))
+        side = evolve(graph, np.zeros(144), 72, tries, random(3), TRIES)
+        costs.append(cut_cost(graph, np.zeros(144), side))
     assert costs[1] == 12 <= costs[0]
 
 
@@ -285,7 +284,7 @@ def test_blocks_that_are_recreated_keep_their_sizes_and_parents_and_cut_no_more(
     block = rng.permutation(np.repeat(np.arange(6), [6, 6, 6, 6, 8, 4]))
     parent = np.array([0, 0, 0, 0, 1, 1])
     after = block.copy()
-    saved = recreate(*graph_of(traffic), after, parent, most, 10, 0.0, random(seed))
+    saved = recreate(graph_of(traffic), after, parent, most, 10, 0.0, random(seed))
     assert np.array_equal(np.bincount(block), np.bincount(after))
     assert np.array_equal(parent[block], parent[after])
     assert cut_of(traffic, block) - cut_of(traffic, after) == saved >= 0
@@ -297,7 +296,7 @@ def test_hot_trials_may_cut_more_and_say_how_much(seed):
     traffic = grid_traffic(6, 6, seed=seed)
     block = np.arange(36) // 6
     after = block.copy()
-    saved = recreate(*graph_of(traffic), after, np.zeros(6, np.int64), 4, 5, 50.0, random(seed))
+    saved = recreate(graph_of(traffic), after, np.zeros(6, np.int64), 4, 5, 50.0, random(seed))
     assert np.array_equal(np.bincount(after), np.full(6, 6))
     assert cut_of(traffic, block) - cut_of(traffic, after) == saved
 
@@ -305,20 +304,20 @@ def test_hot_trials_may_cut_more_and_say_how_much(seed):
 def test_chosen_blocks_have_one_parent_and_talk(compiled):
     """Blocks are the columns of a grid: those of a parent that talk are consecutive."""
     traffic = Traffic.from_pairs(24, np.arange(20), np.arange(4, 24), *np.ones((2, 20)))
-    indptr, peer, _ = graph_of(traffic)
+    graph = graph_of(traffic)
     block, parent = np.arange(24) // 4, np.array([0, 0, 0, 1, 1, 1])
     starts, members = grouped(block, 6)
     for seed in range(50):
-        chosen = choose(indptr, peer, block, parent, starts, members, 3, random(seed))
+        chosen = choose(graph, block, parent, starts, members, 3, random(seed))
         assert len(set(parent[chosen])) == 1
         assert sorted(chosen) == list(range(min(chosen), max(chosen) + 1))
 
 
 def test_a_division_has_parts_of_the_sizes_that_are_asked_for():
     traffic = grid_traffic(5, 6)
-    indptr, peer, weight = graph_of(traffic)
+    graph = graph_of(traffic)
     room = np.array([0, 3, 4, 14, 14, 30])
     local = np.full(30, -1)
-    part = divide(indptr, peer, weight, room, local, random(1))
+    part = divide(graph, room, local, random(1))
     assert np.array_equal(np.bincount(part, minlength=5), np.diff(room))
     assert (local == -1).all()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.bisections.multilevel import exchange_blocks
+from hopmap.mappers.bisections.recursive_bisection import exchange_blocks
 from hopmap.mappers.cost_kernels import own_costs, total_cost
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.annealing_kernels import anneal

@@ -13,7 +13,6 @@ from hopmap.mappers.loads.congestion import load_bound, loads_and_assignment
 from hopmap.mappers.loads.link_loads_kernels import (
     anneal_loads,
     crossing,
-    forget,
     highest,
     reroute,
     settle,
@@ -80,10 +79,10 @@ def test_loads_after_any_exchanges_are_those_of_a_full_count(spec, seed, free, l
             continue
         count = reroute(loads, places, u, v)
         if data.draw(st.booleans()):
-            settle(loads, count)
+            settle(loads, count, True)
             places[[u, v]] = places[[v, u]]
         else:
-            forget(loads, count)
+            settle(loads, count, False)
         assert np.array_equal(loads.load, loads_of(topology, traffic, places))
         assert not loads.change.any()
         assert not loads.marked.any()

@@ -105,11 +105,11 @@ def test_cut_contraction_and_parts_are_those_of_the_matrix(matrix, data):
     membership = np.eye(blocks, dtype=np.int64)[block]
     expected = membership.T @ matrix @ membership
     np.fill_diagonal(expected, 0)
-    assert (matrix_of(contract(*graph, block, blocks)) == expected).all()
+    assert (matrix_of(contract(graph, block, blocks)) == expected).all()
     number = np.full(len(matrix), -1, dtype=np.int64)
     parts = split(block, blocks)
     for part in parts:
-        assert (matrix_of(within(*graph, part, number)) == matrix[np.ix_(part, part)]).all()
+        assert (matrix_of(within(graph, part, number)) == matrix[np.ix_(part, part)]).all()
     assert (number == -1).all()
     assert sorted(np.concatenate(parts).tolist()) == list(range(len(matrix)))
 

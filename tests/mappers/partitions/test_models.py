@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.partitions.model_creation import bisection_model, multisection_model
+from hopmap.mappers.partitions.partition import bisection_model, multisection_model
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
 
