@@ -40,25 +40,15 @@ class Recorded(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """A trace in which the bodies of loops stand once, and these loops, inner ones first.
+    """A trace in which the bodies of loops stand once, and these loops, inner ones first."""
 
-    Attributes
-    ----------
-    trace : Trace
-        Its times are of no use across loops.
-    begin, end : ndarray(int64, shape=(loops,))
-        The body of a loop is events ``begin`` to ``end - 1``: whole calls of one rank, the first
-        of them with what was recorded since the call before.
-    times : ndarray(int64, shape=(loops,))
-    recorded : Recorded, optional
-        Of a recording, what is lost in its loops.
-    """
-
-    trace: Trace
+    trace: Trace  # its times are of no use across loops
+    # (loops,): the body of a loop is events ``begin`` to ``end - 1``: whole calls of one rank, the
+    # first of them with what was recorded since the call before
     begin: Ints
     end: Ints
-    times: Ints
-    recorded: Recorded | None = None
+    times: Ints  # (loops,)
+    recorded: Recorded | None = None  # of a recording, what is lost in its loops
 
     def iterations(self, events: Ints) -> Ints:
         """How often each of these events takes place; given in rising order."""

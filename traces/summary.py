@@ -17,41 +17,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The sums over a trace.
+    """The sums over a trace."""
 
-    Attributes
-    ----------
-    name : str
-        The trace.
-    traffic : Traffic
-        Its point-to-point messages.
-    events : int
-        Event records, those that a `Trace` leaves out included.
-    collectives : mapping of str to int or float
-        Calls of each collective operation, a call by all members of a communicator being one;
-        non-blocking ones are named "IALLREDUCE" and so on. A fraction says that some members
-        took part and others did not.
-    collective_bytes : int
-        What the ranks sent in collective operations, by the trace's own account, all in all.
-    duration : float
-        Seconds from the first to the last event.
-    one_sided : Traffic
-        What one-sided operations move, see `one_sided_traffic_of`.
-    one_sided_records : mapping of str to int
-        Records of these, and of what synchronises them, by OTF2's names.
-    ignored : mapping of str to int
-        Records of ranks that a `Trace` leaves out, counted by name; those of locations that belong
-        to no rank together, as "of other locations".
-    """
-
-    name: str
-    traffic: Traffic
-    events: int
+    name: str  # the trace
+    traffic: Traffic  # its point-to-point messages
+    events: int  # event records, those that a `Trace` leaves out included
+    # Calls of each collective operation, a call by all members of a communicator being one; non-
+    # blocking ones are named "IALLREDUCE" and so on. A fraction says that some members took part
+    # and others did not.
     collectives: Mapping[str, int | float]
+    # What the ranks sent in collective operations, by the trace's own account, all in all
     collective_bytes: int
-    duration: float
-    one_sided: Traffic
+    duration: float  # seconds from the first to the last event
+    one_sided: Traffic  # what one-sided operations move, see `one_sided_traffic_of`
+    # Records of these, and of what synchronises them, by OTF2's names
     one_sided_records: Mapping[str, int] = field(default_factory=dict)
+    # Records of ranks that a `Trace` leaves out, counted by name; those of locations that belong to
+    # no rank together, as "of other locations"
     ignored: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -131,13 +113,7 @@ def summarize(trace: Trace) -> Summary:
 
 
 def record_name(kind: int) -> str:
-    """Return OTF2's name of a kind of one-sided record.
-
-    Examples
-    --------
-    >>> record_name(Kind.RMA_OP_COMPLETE_NON_BLOCKING)
-    'RmaOpCompleteNonBlocking'
-    """
+    """Return OTF2's name of a kind of one-sided record, like "RmaOpCompleteNonBlocking"."""
     return Kind(kind).name.title().replace("_", "")
 
 

@@ -75,6 +75,11 @@ FRUITLESS = (Kind.REQUEST_TEST, Kind.COLLECTIVE_BEGIN, Kind.RMA_OP_TEST, Kind.RM
 """Records in a call that looks for something which do not say that it found it."""
 
 
+POSTS = (Kind.ISEND, Kind.IRECV_REQUEST, Kind.COLLECTIVE_REQUEST)
+ENDS = (Kind.ISEND_COMPLETE, Kind.IRECV, Kind.COLLECTIVE_COMPLETE)
+"""Records that start a request, and those that complete one."""
+
+
 class Collective(IntEnum):
     """Collective operations, numbered as OTF2_CollectiveOp."""
 
@@ -124,36 +129,23 @@ class Records(NamedTuple):
     One-sided records have their window as `tag`, its communicator as `comm` and the target as
     `peer` (-1: all of the window); `request` is OTF2's matching number, which may be that of
     several operations, or the number of the lock.
-
-    Attributes
-    ----------
-    peer : ndarray(int32)
-        World rank of the partner; of a collective, the root's world rank.
-    comm : ndarray(int32)
-        Index into `Trace.communicators`.
-    tag : ndarray(int32)
-        Message tag.
-    operation : ndarray(uint8)
-        `Collective` of COLLECTIVE_END, COLLECTIVE_COMPLETE and RMA_COLLECTIVE_END; `Lock` of locks,
-        OTF2's number of RMA_ATOMIC and RMA_SYNC, `Sync` of RMA_GROUP_SYNC; else 255.
-    size : ndarray(int64)
-        Bytes of the message; of a collective, bytes sent as OTF2 counts them (the whole operation
-        at this rank: an allreduce of b bytes over P ranks has b * P). Of RMA_PUT and RMA_ATOMIC
-        what goes to the target, of RMA_GET what comes back; of RMA_GROUP_SYNC the index into
-        `Trace.groups`.
-    received : ndarray(int64)
-        Bytes received by a collective, counted likewise; of RMA_ATOMIC what comes back.
-    request : ndarray(int64)
-        Request of non-blocking operations; a persistent request reuses its number. Of
-        RMA_COLLECTIVE_END its `Sync`.
     """
 
-    peer: NDArray[np.int32]
-    comm: NDArray[np.int32]
-    tag: NDArray[np.int32]
+    peer: NDArray[np.int32]  # world rank of the partner; of a collective, the root's world rank
+    comm: NDArray[np.int32]  # index into `Trace.communicators`
+    tag: NDArray[np.int32]  # message tag
+    # `Collective` of COLLECTIVE_END, COLLECTIVE_COMPLETE and RMA_COLLECTIVE_END; `Lock` of locks,
+    # OTF2's number of RMA_ATOMIC and RMA_SYNC, `Sync` of RMA_GROUP_SYNC; else 255
     operation: NDArray[np.uint8]
+    # Bytes of the message; of a collective, bytes sent as OTF2 counts them (the whole operation at
+    # this rank: an allreduce of b bytes over P ranks has b * P). Of RMA_PUT and RMA_ATOMIC what
+    # goes to the target, of RMA_GET what comes back; of RMA_GROUP_SYNC the index into
+    # `Trace.groups`.
     size: NDArray[np.int64]
+    # Bytes received by a collective, counted likewise; of RMA_ATOMIC what comes back
     received: NDArray[np.int64]
+    # Request of non-blocking operations; a persistent request reuses its number. Of
+    # RMA_COLLECTIVE_END its `Sync`.
     request: NDArray[np.int64]
 
 
@@ -166,21 +158,13 @@ class Span(IntEnum):
 
 
 class Spans(NamedTuple):
-    """Times of ranks that events do not show, one row each, rank after rank; columns as `Trace`'s.
-
-    Attributes
-    ----------
-    rank : ndarray(int32)
-    begin, end : ndarray(float64)
-        Seconds, as `Trace.time`.
-    kind : ndarray(uint8)
-        `Span`.
-    """
+    """Times of ranks that events do not show, one row each, rank after rank."""
 
     rank: NDArray[np.int32]
+    # Seconds, as `Trace.time`
     begin: NDArray[np.float64]
     end: NDArray[np.float64]
-    kind: NDArray[np.uint8]
+    kind: NDArray[np.uint8]  # `Span`
 
 
 NO_SPANS = Spans(np.zeros(0, dtype=np.int32), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.uint8))
@@ -204,28 +188,15 @@ RECORD_TYPES: Mapping[str, type[np.signedinteger[Any] | np.unsignedinteger[Any]]
 
 
 class PairCounts(NamedTuple):
-    """Bytes per pair of members in MPI_Alltoallv and MPI_Alltoallw; events have only their sums.
+    """Bytes per pair of members in MPI_Alltoallv and MPI_Alltoallw; events have only their sums."""
 
-    Attributes
-    ----------
-    name : str
-        Where they come from.
-    rank : ndarray(int64)
-        World rank of the sender.
-    call : ndarray(int64)
-        Such calls of this rank before it, in the order in which they began, on communicators of at
-        least two members.
-    peer : ndarray(int64)
-        Receiver, as a rank in the communicator.
-    size : ndarray(int64)
-        Bytes; pairs that are not listed have none.
-    """
-
-    name: str
-    rank: NDArray[np.int64]
+    name: str  # where they come from
+    rank: NDArray[np.int64]  # world rank of the sender
+    # Such calls of this rank before it, in the order in which they began, on communicators of at
+    # least two members
     call: NDArray[np.int64]
-    peer: NDArray[np.int64]
-    size: NDArray[np.int64]
+    peer: NDArray[np.int64]  # receiver, as a rank in the communicator
+    size: NDArray[np.int64]  # bytes; pairs that are not listed have none
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,15 +80,8 @@ class Traffic:
         """
         if not 0 <= ranks <= MOST_RANKS:
             raise TraceError(f"{name}: {_few(ranks)} ranks: expected 0 to {MOST_RANKS}")
-        columns = {
-            key: _whole_numbers(values, key, name)
-            for key, values in {
-                "src": src,
-                "dst": dst,
-                "messages": messages,
-                "bytes": bytes,
-            }.items()
-        }
+        given = {"src": src, "dst": dst, "messages": messages, "bytes": bytes}
+        columns = {key: _whole_numbers(values, key, name) for key, values in given.items()}
         lengths = {key: len(column) for key, column in columns.items()}
         if len(set(lengths.values())) != 1:
             raise TraceError(f"{name}: columns of unequal length {lengths}")
@@ -178,13 +171,8 @@ class Traffic:
     def same_as(self, other: Traffic) -> bool:
         """Whether both have the same pairs with the same messages and bytes."""
         return self.ranks == other.ranks and all(
-            np.array_equal(mine, theirs)
-            for mine, theirs in (
-                (self.src, other.src),
-                (self.dst, other.dst),
-                (self.messages, other.messages),
-                (self.bytes, other.bytes),
-            )
+            np.array_equal(getattr(self, column), getattr(other, column))
+            for column in ("src", "dst", "messages", "bytes")
         )
 
 

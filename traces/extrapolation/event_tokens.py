@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Ints
 from hopmap.traces.regions import Role, is_call
-from hopmap.traces.trace import Collective, Kind, Trace
+from hopmap.traces.trace import ENDS, POSTS, Collective, Kind, Trace
 
 Hashes = NDArray[np.uint64]
 
@@ -117,8 +117,6 @@ def _numbered(word: Ints, known: dict[int, int]) -> tuple[Ints, int, dict[int, i
     return word, symbols, {h: place[k] for h, k in known.items() if k in place}
 
 
-_POSTS = (Kind.ISEND, Kind.IRECV_REQUEST, Kind.COLLECTIVE_REQUEST)
-_ENDS = (Kind.ISEND_COMPLETE, Kind.IRECV, Kind.COLLECTIVE_COMPLETE)
 _COLLECTIVE = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_REQUEST, Kind.COLLECTIVE_COMPLETE)
 # What a replay tells by the order in the whole recording.
 _SINGLE = (Kind.REQUEST_CANCELLED, Kind.MRECV, Kind.IMRECV_REQUEST, Kind.IMRECV)
@@ -152,13 +150,13 @@ def requests_of(trace: Trace) -> Requests:
     """Find the start of each request that is completed or tested."""
     partner = np.full(trace.events, -1, dtype=np.int64)
     stray = np.zeros(trace.events, dtype=np.bool_)
-    where = np.flatnonzero(np.isin(trace.kind, (*_POSTS, *_ENDS, Kind.REQUEST_TEST)))
+    where = np.flatnonzero(np.isin(trace.kind, (*POSTS, *ENDS, Kind.REQUEST_TEST)))
     kind = trace.kind[where]
     request = trace.records.request[trace.ref[where]]
     rank = np.searchsorted(trace.offsets, where, side="right") - 1
     order = np.lexsort((request, rank))
     where, kind, request, rank = where[order], kind[order], request[order], rank[order]
-    post, ends = np.isin(kind, _POSTS), np.isin(kind, _ENDS)
+    post, ends = np.isin(kind, POSTS), np.isin(kind, ENDS)
     # Up to here: the latest start or completion of the same request.
     opens = np.where(post | ends, np.arange(len(where)), 0)
     before = np.concatenate(([0], np.maximum.accumulate(opens)[:-1])) if len(opens) else opens
@@ -243,7 +241,7 @@ def words_of(trace: Trace, requests: Requests) -> Words:
 
 def _under_way(of: Ints, partner: Ints, kind: NDArray[np.uint8], calls: int) -> Ints:
     """Count the requests that are started before each call and completed in it or later."""
-    posts = np.flatnonzero(np.isin(kind, _POSTS) & (partner >= 0))
+    posts = np.flatnonzero(np.isin(kind, POSTS) & (partner >= 0))
     change = np.bincount(of[posts] + 1, minlength=calls + 1)
     change -= np.bincount(of[partner[posts]] + 1, minlength=calls + 1)
     return np.cumsum(change)[:calls]

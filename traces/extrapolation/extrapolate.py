@@ -43,23 +43,12 @@ class Scaled(NamedTuple):
 
 
 def scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
-    """Extrapolate a program.
+    """Extrapolate one program, given at one or more rank counts, all different, to more than these.
 
     The loops of recordings are found first: so there is less to compare, and what grows with the
-    ranks within each iteration is seen. If that leads nowhere, all their steps are compared.
-
-    Parameters
-    ----------
-    sources : sequence of Trace or Folded
-        One program at one or more rank counts, all different.
-    ranks : int
-        More than these.
-
-    Raises
-    ------
-    TraceError
-        The steps of the program, its partners or its numbers follow no rule, several, or at three
-        sizes one that does not predict the largest; which step it is.
+    ranks within each iteration is seen. If that leads nowhere, all their steps are compared. The
+    steps of the program, its partners or its numbers may follow no rule, several, or at three sizes
+    one that does not predict the largest: a `TraceError` says which step it is.
     """
     with suppress(TraceError):  # what cannot be folded, too
         found = [fold(each, keep=False) if isinstance(each, Trace) else each for each in sources]

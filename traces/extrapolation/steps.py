@@ -15,7 +15,9 @@ from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.folded import Folded
 from hopmap.traces.regions import is_call
 from hopmap.traces.trace import (
+    ENDS,
     NO_OPERATION,
+    POSTS,
     RECORD_TYPES,
     Kind,
     Records,
@@ -26,8 +28,6 @@ from hopmap.traces.trace import (
 LOOP, LOOP_END = 254, 255  # kinds beside those of `Kind`
 NUMBERS = ("tag", "size", "received", "request", "times")
 
-_POSTS = (Kind.ISEND, Kind.IRECV_REQUEST, Kind.COLLECTIVE_REQUEST)
-_ENDS = (Kind.ISEND_COMPLETE, Kind.IRECV, Kind.COLLECTIVE_COMPLETE)
 _STRANGE = (
     (Kind.REQUEST_TEST, "tests for requests"),
     (Kind.REQUEST_CANCELLED, "cancelled requests"),
@@ -121,8 +121,8 @@ def _check_communicators(trace: Trace, comm: Ints) -> None:
 
 def _counted_back(trace: Trace, request: Ints) -> Ints:
     """How many requests were posted since the one that a step names, that one included."""
-    posts: Bools = np.isin(trace.kind, _POSTS)
-    named = posts | np.isin(trace.kind, _ENDS)
+    posts: Bools = np.isin(trace.kind, POSTS)
+    named = posts | np.isin(trace.kind, ENDS)
     number: Ints = np.cumsum(posts)
     events = np.flatnonzero(named)
     rank = trace.rank_of_event()[events]
@@ -185,7 +185,7 @@ def folded_of(steps: Steps, vocabulary: dict[Word, int]) -> Folded:
     recorded = kind > Kind.LEAVE
     ref = np.array([place.get(each[1], -1) for each in words])[word]
     ref[recorded] = np.arange(np.count_nonzero(recorded))
-    posts, ends = np.isin(kind, _POSTS), np.isin(kind, _ENDS)
+    posts, ends = np.isin(kind, POSTS), np.isin(kind, ENDS)
     # Requests count from 1 and clocks from 0, at every rank; whole nanoseconds, as a clock's are.
     first = before[steps.offsets[:-1]]
     posted, seconds = (

@@ -39,19 +39,13 @@ class Entries(NamedTuple):
     status: Ints  # of an END or ASK, where its status stands, or -1
 
 
-def entries(call: Ints, key: Ints, part: Any, row: Any = -1, status: Any = -1) -> Entries:
-    """List entries; numbers stand for all calls."""
-    wide = (np.broadcast_to(np.asarray(each, np.int64), len(call)) for each in (part, row, status))
-    return Entries(call, key, *wide)
-
-
 class Listed:
     """Sends and receives of a rank as its calls list them, and what is done with their requests."""
 
     def __init__(self) -> None:
         none = np.zeros(0, dtype=np.int64)
         self._rows: list[tuple[Ints, ...]] = [(none,) * 8]
-        self._requests = [entries(none, none, Part.END)]
+        self._requests = [Entries(*(none,) * 5)]
         self._count = 0
 
     def add(
@@ -78,8 +72,10 @@ class Listed:
         self._count += len(call)
 
     def note(self, call: Ints, key: Ints, part: Any, row: Any = -1, status: Any = -1) -> None:
-        """Note what calls do with requests; see `Entries`."""
-        self._requests.append(entries(call, key, part, row, status))
+        """Note what calls do with requests; see `Entries`. Numbers stand for all calls."""
+        columns = (np.asarray(each, np.int64) for each in (part, row, status))
+        wide = (np.broadcast_to(each, len(call)) for each in columns)
+        self._requests.append(Entries(call, key, *wide))
 
     def messages(self) -> tuple[Messages, Ints]:
         """List messages in the order in which they were begun, with partners as they are named.
@@ -93,7 +89,7 @@ class Listed:
         whole = Entries(*map(np.concatenate, zip(*self._requests, strict=True)))
         order = np.argsort(whole.call, kind="stable")
         whole = Entries(*(column[order] for column in whole))
-        made, ended = completions(np.zeros_like(whole.key), whole.key, whole.part)
+        made, ended = completions(whole.key, whole.part)
         starts = (whole.part == Part.START) & (made >= 0)
         begins = np.flatnonzero((whole.part == Part.BEGIN) | starts)
         by = ended[begins]
@@ -107,19 +103,19 @@ class Listed:
         return Messages(begun[order], done[order], sends[row] > 0, *named), status[order]
 
 
-def completions(rank: Ints, key: Ints, part: Ints) -> tuple[Ints, Ints]:
-    """Pair what begins a request with what ends it, of entries in the order each rank made them.
+def completions(key: Ints, part: Ints) -> tuple[Ints, Ints]:
+    """Pair what begins a request with what ends it, of entries in the order a rank made them.
 
     Returned are two columns (entries,). Of a BEGIN, `made` is itself; of a START, the INIT; -1 of
     others, and of a START without one. `ended` is the entry that ends a BEGIN or START, or -1; of
     what ends one, which.
     """
-    count = len(rank)
+    count = len(key)
     made, ended = np.full(count, -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
-    order = np.lexsort((np.arange(count), key, rank))
+    order = np.argsort(key, kind="stable")
     part, places = part[order], np.arange(count)
     fresh = np.ones(count, dtype=np.bool_)
-    fresh[1:] = (key[order][1:] != key[order][:-1]) | (rank[order][1:] != rank[order][:-1])
+    fresh[1:] = key[order][1:] != key[order][:-1]
     first = np.maximum.accumulate(np.where(fresh, places, 0))
 
     def latest(which: Bools) -> Ints:

@@ -41,8 +41,8 @@ FORMATS: Mapping[str, str] = {
 
 # Functions that read and write them; the others stay unloaded.
 _READERS = {
-    ".count.csv": "tables:read_counts",
-    ".size.csv": "tables:read_sizes",
+    ".count.csv": "tables:read_dense",
+    ".size.csv": "tables:read_dense",
     ".npz": "tables:read_npz",
     ".csv": "tables:read_csv",
     ".mtx": "matrix_market:read_mtx",
@@ -51,8 +51,8 @@ _READERS = {
     ".prof": "openmpi_monitoring:read_monitoring",
 }
 _WRITERS = {
-    ".count.csv": "tables:write_counts",
-    ".size.csv": "tables:write_sizes",
+    ".count.csv": "tables:write_dense",
+    ".size.csv": "tables:write_dense",
     ".npz": "tables:write_npz",
     ".csv": "tables:write_csv",
     ".mtx": "matrix_market:write_mtx",

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.arrays import Floats, Ints
+from hopmap.arrays import Floats
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import Traffic
@@ -137,17 +137,7 @@ def read_csv(file: Path) -> Traffic:
         named = rows[:, :2]
         ranks = int(named[np.isfinite(named)].max(initial=-1)) + 1
         return Traffic.from_pairs(ranks, *rows.T, name=str(file))
-    return _read_dense(file, as_messages=False)
-
-
-def read_counts(file: Path) -> Traffic:
-    """Read MapLib's dense matrix of messages, and the one beside it."""
-    return _read_dense(file, as_messages=True)
-
-
-def read_sizes(file: Path) -> Traffic:
-    """Read MapLib's dense matrix of bytes, and the one beside it."""
-    return _read_dense(file, as_messages=False)
+    return read_dense(file)
 
 
 def partner_of(file: Path) -> Path | None:
@@ -158,7 +148,13 @@ def partner_of(file: Path) -> Path | None:
     return None
 
 
-def _read_dense(file: Path, *, as_messages: bool) -> Traffic:
+def _has_messages(file: Path) -> bool:
+    return file.name.lower().endswith(".count.csv")
+
+
+def read_dense(file: Path) -> Traffic:
+    """Read MapLib's dense matrix of messages or, by any other name, of bytes; and its partner."""
+    as_messages = _has_messages(file)
     matrix = _square(file)
     partner = partner_of(file)
     if partner is not None and partner.is_file():
@@ -222,22 +218,13 @@ def write_csv(file: Path | TextIO, traffic: Traffic) -> None:
     np.savetxt(file, rows, fmt="%d", delimiter=",", header=HEADER, comments="")
 
 
-def _write_dense(file: Path, traffic: Traffic, weight: Ints) -> None:
+def write_dense(file: Path, traffic: Traffic) -> None:
+    """Write MapLib's dense matrix of messages or, by its name, of bytes."""
     if traffic.ranks > DENSE_LIMIT:
         raise TraceError(
             f"a dense matrix of {traffic.ranks} ranks: expected at most {DENSE_LIMIT}; "
             f"use a sparse format"
         )
     matrix = np.zeros((traffic.ranks, traffic.ranks), dtype=np.int64)
-    matrix[traffic.src, traffic.dst] = weight
+    matrix[traffic.src, traffic.dst] = traffic.messages if _has_messages(file) else traffic.bytes
     np.savetxt(file, matrix, fmt="%d", delimiter=",")
-
-
-def write_counts(file: Path, traffic: Traffic) -> None:
-    """Write MapLib's dense matrix of messages."""
-    _write_dense(file, traffic, traffic.messages)
-
-
-def write_sizes(file: Path, traffic: Traffic) -> None:
-    """Write MapLib's dense matrix of bytes."""
-    _write_dense(file, traffic, traffic.bytes)

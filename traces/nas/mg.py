@@ -219,36 +219,37 @@ def _comm3(p: MgProblem, rank: int, k: int) -> Table:
     if len(p.alive[k]) > 1 and p.alive[k, rank]:
         for axis in range(3):
             size = int(_face(p.points[k, :, rank], axis))
-            rows += _receives() + _sends(p, rank, k, axis, size, size)
-            rows += _waits(p, rank, k, axis, size, size)
+            rows += _exchange(p, rank, (k, axis), (size, size))
     return listed(rows)
 
 
 def _comm3_ex(p: MgProblem, rank: int, k: int) -> Table:
-    """Prolongated points: two planes go up an axis, one goes down."""
+    """Prolongated points: two planes go up an axis, one goes down; a rank gives or takes them."""
     rows: list[Row] = []
     for axis in range(3) if len(p.alive[k]) > 1 else ():
         size = int(_plane(p.points[k, :, rank], axis))
-        if p.takes[k, axis, rank]:
-            rows += _receives() + _waits(p, rank, k, axis, 2 * size, size)
-        if p.gives[k, axis, rank]:
-            rows += _sends(p, rank, k, axis, 2 * size, size)
+        takes, gives = bool(p.takes[k, axis, rank]), bool(p.gives[k, axis, rank])
+        rows += _exchange(p, rank, (k, axis), (2 * size, size), takes=takes, gives=gives)
     return listed(rows)
 
 
-def _receives() -> list[Row]:
-    """From above, then from below: who sends is known when it has come."""
-    return [(Call.IRECV, -1, -1, -1)] * 2
-
-
-def _sends(p: MgProblem, rank: int, k: int, axis: int, upwards: int, downwards: int) -> list[Row]:
+def _exchange(
+    p: MgProblem,
+    rank: int,
+    place: tuple[int, int],
+    sizes: tuple[int, int],
+    *,
+    takes: bool = True,
+    gives: bool = True,
+) -> list[Row]:
+    """Exchange with both neighbours on a level and an axis; `sizes` are bytes up and down."""
+    (k, axis), (upwards, downwards) = place, sizes
     up, down = int(p.up[k, axis, rank]), int(p.down[k, axis, rank])
-    return [(Call.SEND, up, UP[axis], upwards), (Call.SEND, down, DOWN[axis], downwards)]
-
-
-def _waits(p: MgProblem, rank: int, k: int, axis: int, upwards: int, downwards: int) -> list[Row]:
-    up, down = int(p.up[k, axis, rank]), int(p.down[k, axis, rank])
-    return [(Call.WAIT, up, DOWN[axis], downwards), (Call.WAIT, down, UP[axis], upwards)]
+    # Receives from above, then from below: who sends is known when it has come.
+    receives: list[Row] = [(Call.IRECV, -1, -1, -1)] * 2
+    sends = [(Call.SEND, up, UP[axis], upwards), (Call.SEND, down, DOWN[axis], downwards)]
+    waits = [(Call.WAIT, up, DOWN[axis], downwards), (Call.WAIT, down, UP[axis], upwards)]
+    return receives * takes + sends * gives + waits * takes
 
 
 MG = Benchmark(

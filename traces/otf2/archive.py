@@ -67,19 +67,17 @@ class Archive:
         """World rank of a location's process, or -1."""
         return self.definitions.rank_of.get(location.reference, -1)
 
-    def by_rank(self) -> Iterator[tuple[int, list[Location]]]:
-        """Go through the ranks and the locations that make up their programs."""
-        for rank, own in enumerate(self._locations_of_ranks()):
-            self.definitions.partners.seen_by(rank)
-            yield rank, own
-
     def by_share(self, which: int, shares: int) -> Iterator[tuple[int, list[Location]]]:
-        """Go through a part of the ranks as `by_rank` does, and of what belongs to none as rank -1.
+        """Go through a part of the ranks and the locations that make up their programs.
 
-        Each share is a stretch of these, of about as many events as any other.
+        A location that belongs to no rank comes behind all, as rank -1. Each share is a stretch of
+        these, of about as many events as any other.
         """
-        parts = self._locations_of_ranks()
-        ranks = len(parts)
+        ranks = self.definitions.ranks
+        parts: list[list[Location]] = [[] for _ in range(ranks)]
+        for location in self.locations:
+            if self.rank(location) >= 0:
+                parts[self.rank(location)].append(location)
         parts += [[location] for location in self.locations if self.rank(location) < 0]
         before = 0
         for rank, own in enumerate(parts):
@@ -91,13 +89,6 @@ class Archive:
                 if rank < ranks:
                     self.definitions.partners.seen_by(rank)
                 yield (rank if rank < ranks else -1), own
-
-    def _locations_of_ranks(self) -> list[list[Location]]:
-        locations: list[list[Location]] = [[] for _ in range(self.definitions.ranks)]
-        for location in self.locations:
-            if self.rank(location) >= 0:
-                locations[self.rank(location)].append(location)
-        return locations
 
     def state(self, kind: np.dtype[Any]) -> NDArray[Any]:
         """Make the state of the callbacks, with the tables of the definitions."""

@@ -122,8 +122,12 @@ def _read_trace(
 
         offsets = [0]
         spans = _SpanColumns(events, state, definitions)
-        table = archive.table(callbacks)
-        for rank, locations in archive.by_rank():
+        table, counting = archive.table(callbacks), 0
+        for rank, locations in archive.by_share(0, 1):
+            if rank < 0:
+                counting = counting or archive.table(kernels.counting_callbacks())
+                archive.read(locations[0], state, (locations[0].events, counting))
+                continue
             first, first_record = int(state["events"]), int(state["records"])
             parts = 0
             threads: list[Activity] = []
@@ -149,11 +153,6 @@ def _read_trace(
             if parts > 1:
                 columns.merge(first, int(state["events"]), first_record)
             offsets.append(int(state["events"]))
-        others = [location for location in archive.locations if archive.rank(location) < 0]
-        if others:
-            table = archive.table(kernels.counting_callbacks())
-        for location in others:
-            archive.read(location, state, (location.events, table))
         columns.cut(offsets[-1], int(state["records"]))
         return Trace(
             name=archive.name,
@@ -168,15 +167,12 @@ def _read_trace(
             ignored=_named(counts, archive, offsets[-1], kernels.EVENTS),
             roles=definitions.roles,
             spans=spans.all(),
-            windows=_communicators_of(definitions),
+            windows=tuple(
+                int(definitions.partners.number[row]) if row >= 0 else -1
+                for row in definitions.windows.communicator
+            ),
             groups=_groups_in_use(definitions, columns),
         )
-
-
-def _communicators_of(definitions: Definitions) -> tuple[int, ...]:
-    """Communicator of each window in the trace's numbers, -1 where it has none of MPI's."""
-    rows = definitions.windows.communicator
-    return tuple(int(definitions.partners.number[row]) if row >= 0 else -1 for row in rows)
 
 
 def _groups_in_use(definitions: Definitions, columns: _Columns) -> tuple[Ints32, ...]:

@@ -69,16 +69,11 @@ def read_summary(
     progress: Progress | None = None,
     workers: int | None = None,
 ) -> Summary:
-    """Read the traffic and the totals of an archive of any size.
+    """Read the traffic and the totals of an archive of any size; see `read_trace`.
 
-    Parameters and errors are those of `read_trace`; the checks are fewer, since most events are
-    skipped over: regions and order in time are not looked at.
-
-    Parameters
-    ----------
-    workers : int, optional
-        Processes that share the locations. When left out, one for every 64 MiB of the archive, as
-        far as there are processors.
+    The checks are fewer, since most events are skipped over: regions and order in time are not
+    looked at. Several `workers` (processes) share the locations; when left out, one for every 64
+    MiB of the archive, as far as there are processors.
     """
     from . import read_kernels as kernels
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,24 +117,40 @@ def write_trace(
         if not archive:
             raise complaints.fail(str(path), "not writable")
         last.callback(call, "Archive_Close", archive)
+        out = _Output(trace, archive, complaints, os.fspath(path), *_ticks(trace))
         flush = _FlushCallbacks(_FLUSH(lambda *_: 1), None)
-        _expect(complaints, path, "Archive_SetFlushCallbacks", archive, ctypes.byref(flush), None)
-        _expect(complaints, path, "Archive_SetSerialCollectiveCallbacks", archive)
-        _expect(complaints, path, "Archive_SetCreator", archive, b"hopmap")
-        first_tick, length = _ticks(trace)
-        _write_events(trace, archive, complaints, path, first_tick, progress)
-        _write_local_definitions(trace, archive, complaints, path, first_tick)
-        _write_definitions(trace, archive, complaints, path, first_tick, length, node_of)
+        out.call("Archive_SetFlushCallbacks", archive, ctypes.byref(flush), None)
+        out.call("Archive_SetSerialCollectiveCallbacks", archive)
+        out.call("Archive_SetCreator", archive, b"hopmap")
+        _write_events(out, progress)
+        _write_local_definitions(out)
+        _write_definitions(out, node_of)
         last.pop_all()
-        _expect(complaints, path, "Archive_Close", archive)
+        out.call("Archive_Close", archive)
         if trace.counts is not None:
             write_pair_counts(companion_of(folder / "traces.otf2"), trace.counts)
 
 
-def _expect(
-    complaints: Complaints, path: str | os.PathLike[str], name: str, *arguments: Any
-) -> None:
-    complaints.expect(call(name, *arguments), os.fspath(path), "not written")
+class _Output(NamedTuple):
+    """An archive that is being written, and where its clock stands."""
+
+    trace: Trace
+    archive: int
+    complaints: Complaints
+    path: str
+    first_tick: int  # at second 0 of the trace
+    length: int  # ticks
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function of libotf2 that may fail."""
+        self.complaints.expect(call(name, *arguments), self.path, "not written")
+
+    def writer(self, kind: str, rank: int, what: str) -> Any:
+        """Begin the file of a rank."""
+        writer = call(f"Archive_Get{kind}Writer", self.archive, rank)
+        if not writer:
+            raise self.complaints.fail(self.path, f"no {what} file for rank {rank}")
+        return writer
 
 
 def _chunks(trace: Trace) -> tuple[int, int]:
@@ -154,37 +170,25 @@ def _ticks(trace: Trace) -> tuple[int, int]:
     """Tick at second 0 of the trace, such that none is negative, and the length in ticks."""
     if not trace.events:
         return 0, 0
-    first, last = (float(np.rint(end * trace.resolution)) for end in _extent(trace))
-    offset = max(0, -int(first))
-    return offset, max(int(last), 0) + offset
-
-
-def _extent(trace: Trace) -> tuple[float, float]:
     extent = float(trace.time.min()), float(trace.time.max())
     if not all(abs(end) * trace.resolution < 2.0**62 for end in extent):
         raise TraceError(
             f"{trace.name}: times from {extent[0]} to {extent[1]} s, too far for ticks"
         )
-    return extent
+    first, last = (float(np.rint(end * trace.resolution)) for end in extent)
+    offset = max(0, -int(first))
+    return offset, max(int(last), 0) + offset
 
 
-def _write_events(
-    trace: Trace,
-    archive: int,
-    complaints: Complaints,
-    path: str | os.PathLike[str],
-    first_tick: int,
-    progress: Callable[[int, int], None] | None,
-) -> None:
+def _write_events(out: _Output, progress: Callable[[int, int], None] | None) -> None:
     from . import write_kernels as kernels  # compiled on first use, then cached on disk
 
     write_rows = kernels.write_rows()
+    trace, first_tick = out.trace, out.first_tick
     state, kept_alive = _state(trace, first_tick, kernels)
-    _expect(complaints, path, "Archive_OpenEvtFiles", archive)
+    out.call("Archive_OpenEvtFiles", out.archive)
     for rank in range(trace.ranks):
-        writer = call("Archive_GetEvtWriter", archive, rank)
-        if not writer:
-            raise complaints.fail(os.fspath(path), f"no event file for rank {rank}")
+        writer = out.writer("Evt", rank, "event")
         state["writer"], state["rank"], state["last"] = writer, rank, 0
         end = int(trace.offsets[rank + 1])
         begin, notes = int(trace.offsets[rank]), _notes(trace, rank, first_tick)
@@ -193,13 +197,13 @@ def _write_events(
             if write_rows(state.ctypes.data):
                 event = int(state["row"]) - int(trace.offsets[rank]) + 1
                 what = kernels.ERRORS[int(state["error"])].format(detail=int(state["detail"]))
-                raise complaints.fail(f"{trace.name}: rank {rank}, event {event}", what)
+                raise out.complaints.fail(f"{trace.name}: rank {rank}, event {event}", what)
             for name, *arguments in notes.get(stop, ()):
-                _expect(complaints, path, f"EvtWriter_{name}", writer, None, *arguments)
+                out.call(f"EvtWriter_{name}", writer, None, *arguments)
             if progress:
                 progress(stop, trace.events)
-        _expect(complaints, path, "Archive_CloseEvtWriter", archive, writer)
-    _expect(complaints, path, "Archive_CloseEvtFiles", archive)
+        out.call("Archive_CloseEvtWriter", out.archive, writer)
+    out.call("Archive_CloseEvtFiles", out.archive)
     del kept_alive
 
 
@@ -274,39 +278,24 @@ def _state(trace: Trace, first_tick: int, kernels: Any) -> tuple[NDArray[Any], l
     return state, kept_alive
 
 
-def _write_local_definitions(
-    trace: Trace,
-    archive: int,
-    complaints: Complaints,
-    path: str | os.PathLike[str],
-    first_tick: int,
-) -> None:
+def _write_local_definitions(out: _Output) -> None:
     """Write what stands in the file of each location: that its clock needs no correction."""
-    _expect(complaints, path, "Archive_OpenDefFiles", archive)
-    for rank in range(trace.ranks):
-        writer = call("Archive_GetDefWriter", archive, rank)
-        if not writer:
-            raise complaints.fail(os.fspath(path), f"no definition file for rank {rank}")
-        _expect(complaints, path, "DefWriter_WriteClockOffset", writer, first_tick, 0, 0.0)
-        _expect(complaints, path, "Archive_CloseDefWriter", archive, writer)
-    _expect(complaints, path, "Archive_CloseDefFiles", archive)
+    out.call("Archive_OpenDefFiles", out.archive)
+    for rank in range(out.trace.ranks):
+        writer = out.writer("Def", rank, "definition")
+        out.call("DefWriter_WriteClockOffset", writer, out.first_tick, 0, 0.0)
+        out.call("Archive_CloseDefWriter", out.archive, writer)
+    out.call("Archive_CloseDefFiles", out.archive)
 
 
-def _write_definitions(
-    trace: Trace,
-    archive: int,
-    complaints: Complaints,
-    path: str | os.PathLike[str],
-    first_tick: int,
-    length: int,
-    node_of: NDArray[np.integer[Any]] | None,
-) -> None:
-    writer = call("Archive_GetGlobalDefWriter", archive)
+def _write_definitions(out: _Output, node_of: NDArray[np.integer[Any]] | None) -> None:
+    trace = out.trace
+    writer = call("Archive_GetGlobalDefWriter", out.archive)
     if not writer:
-        raise complaints.fail(os.fspath(path), "no global definitions")
+        raise out.complaints.fail(out.path, "no global definitions")
 
     def write(definition: str, *values: Any) -> None:
-        _expect(complaints, path, f"GlobalDefWriter_Write{definition}", writer, *values)
+        out.call(f"GlobalDefWriter_Write{definition}", writer, *values)
 
     strings: dict[str, int] = {}
 
@@ -321,7 +310,7 @@ def _write_definitions(
         write("Group", reference, text(""), kind, MPI, 0, len(values), values.ctypes.data)
 
     resolution = int(trace.resolution)
-    write("ClockProperties", resolution, first_tick, length, UNDEFINED_UINT64)
+    write("ClockProperties", resolution, out.first_tick, out.length, UNDEFINED_UINT64)
     text("")
     write("Paradigm", MPI, text("MPI"), 0)
     write("SystemTreeNode", 0, text("machine"), text("machine"), UNDEFINED_UINT32)
@@ -364,7 +353,7 @@ def _write_definitions(
     for number, communicator in enumerate(trace.windows):
         if communicator >= 0:
             write("RmaWin", number, text(""), communicator, _CREATED_AND_FREED)
-    _expect(complaints, path, "Archive_CloseGlobalDefWriter", archive, writer)
+    out.call("Archive_CloseGlobalDefWriter", out.archive, writer)
 
 
 @contextmanager

@@ -154,20 +154,10 @@ def spmv_traffic(
     block: Ints | None = None,
     seed: int = 0,
 ) -> Traffic:
-    """Traffic of one product.
+    """Traffic of one product on so many ranks; see the table above for the model.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        The matrix.
-    ranks : int
-        Parts of the matrix and of both vectors.
-    model : {"row-net", "column-net"}
-        See the table above.
-    block : ndarray(int64, shape=(size,)), optional
-        Rank of every vertex; partitioned by `partition_hypergraph` when left out.
-    seed : int
-        Of the partition.
+    `block` (size,) is the rank of every vertex; `partition_hypergraph` partitions them by the seed
+    when left out.
     """
     if not 1 <= ranks <= pattern.size:
         raise TraceError(

@@ -103,31 +103,18 @@ def stencil_traffic(
     periodic: Sequence[bool] | bool = False,
     size: int | Sequence[int] = 1,
 ) -> Traffic:
-    """Traffic of one exchange with all neighbours.
+    """Traffic of one exchange with all neighbours: a message for each directed edge.
 
-    Parameters
-    ----------
-    dims : sequence of int
-        Ranks per dimension; the last varies fastest.
-    stencil : str or sequence of sequences of int
-        A name in `STENCILS`, or the vectors.
-    periodic : sequence of bool or bool
-        Of every dimension, or of all.
-    size : int or sequence of int
-        Bytes to each neighbour, or for each vector in order.
+    `dims` are ranks per dimension; the last varies fastest. `stencil` is a name in `STENCILS`, or
+    vectors. `periodic` and `size` (bytes to a neighbour) are those of every dimension and vector in
+    order, or of all.
 
-    Returns
-    -------
-    Traffic
-        A message for each directed edge. Its metadata are "benchmark", "dims", "stencil" (vectors),
-        "stencil_bytes" (of each vector) and "periodic"; mappers of Cartesian grids read them. Of
-        the file formats only npz keeps them.
+    Metadata are "benchmark", "dims", "stencil" (vectors), "stencil_bytes" (of each vector) and
+    "periodic"; mappers of Cartesian grids read them. Of the file formats only npz keeps them.
 
-    Examples
-    --------
-    >>> traffic = stencil_traffic((2, 3), "5pt")
-    >>> traffic.dst[traffic.src == 1].tolist()
-    [0, 2, 4]
+        >>> traffic = stencil_traffic((2, 3), "5pt")
+        >>> traffic.dst[traffic.src == 1].tolist()
+        [0, 2, 4]
     """
     return traffic_of_stencil(checked(dims, stencil, periodic, size))
 

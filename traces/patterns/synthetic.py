@@ -36,25 +36,12 @@ class Pattern(NamedTuple):
 def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Traffic:
     """Traffic of a pattern on a box of ranks, numbered with x fastest as the nodes of a box are.
 
-    Parameters
-    ----------
-    pattern : str
-        A name in `PATTERNS`.
-    dims : sequence of int
-        Ranks per dimension, x first.
-    size : int
-        Bytes of every message.
+    `pattern` is a name in `PATTERNS`, `dims` are ranks per dimension, x first. There is one message
+    of `size` bytes from every rank to its target, itself perhaps; of uniform traffic, one to every
+    rank, itself too.
 
-    Returns
-    -------
-    Traffic
-        One message from every rank to its target, itself perhaps; of uniform traffic, one to every
-        rank, itself too.
-
-    Examples
-    --------
-    >>> synthetic_traffic("tornado", (8,)).dst.tolist()
-    [3, 4, 5, 6, 7, 0, 1, 2]
+        >>> synthetic_traffic("tornado", (8,)).dst.tolist()
+        [3, 4, 5, 6, 7, 0, 1, 2]
     """
     if pattern not in PATTERNS:
         near = get_close_matches(pattern, PATTERNS, n=1)

@@ -155,36 +155,6 @@ def _check(text: str, training: Training) -> None:
         raise TraceError(f"training {text}: topk {of.topk}: expected at most {of.experts} experts")
 
 
-def training_traffic(training: Training) -> Traffic:
-    """Point-to-point traffic of a step: what stages of the pipeline pass on and hand back."""
-    ranks = np.arange(training.ranks)
-    here = ranks[: training.ranks - training.tp * training.dp]
-    there = here + training.tp * training.dp
-    src, dst = np.concatenate((here, there)), np.concatenate((there, here))
-    messages = np.full(len(src), training.microbatches)
-    metadata = {"training": {key: getattr(training, key) for key in ("tp", "pp", "dp", "ep")}}
-    return Traffic.from_pairs(
-        training.ranks, src, dst, messages, messages * training.activations, metadata
-    )
-
-
-def training_folded(training: Training, name: str = "training") -> Folded:
-    """Every call of a step, with microbatches and layers as loops.
-
-    Ranks of a group call together; a group of one calls nothing.
-    """
-    groups = Groups(training)
-    programs = (_program(training, groups, rank) for rank in range(training.ranks))
-    return folded_of_parts(name, training.ranks, programs, groups.communicators)
-
-
-def training_trace(training: Training, name: str = "training") -> Trace:
-    """Every call of a step, one after the other."""
-    groups = Groups(training)
-    programs = (_program(training, groups, rank) for rank in range(training.ranks))
-    return trace_of_parts(name, training.ranks, programs, groups.communicators)
-
-
 class Groups:
     """Communicators of a training: members, and where each rank finds its own."""
 
@@ -316,16 +286,28 @@ class TrainingSource(Source):
         return True
 
     def traffic(self) -> Traffic:
-        """Compute who sends how much to whom."""
-        return training_traffic(self.training)
+        """Compute what stages of the pipeline pass on and hand back."""
+        of = self.training
+        here = np.arange(of.ranks - of.tp * of.dp)
+        there = here + of.tp * of.dp
+        src, dst = np.concatenate((here, there)), np.concatenate((there, here))
+        messages = np.full(len(src), of.microbatches)
+        metadata = {"training": {key: getattr(of, key) for key in ("tp", "pp", "dp", "ep")}}
+        return Traffic.from_pairs(of.ranks, src, dst, messages, messages * of.activations, metadata)
 
     def calls(self) -> Folded:
-        """Compute every call of the step, in loops."""
-        return training_folded(self.training, self.name)
+        """Compute every call of the step, with microbatches and layers as loops."""
+        return folded_of_parts(self.name, self.training.ranks, *self._programs())
 
     def trace(self) -> Trace:
         """Compute every call of the step, one after the other."""
-        return training_trace(self.training, self.name)
+        return trace_of_parts(self.name, self.training.ranks, *self._programs())
+
+    def _programs(self) -> tuple[Iterator[Parts], list[Ints32]]:
+        """Make the calls of each rank, and communicators; a group of one rank calls nothing."""
+        groups = Groups(self.training)
+        programs = (_program(self.training, groups, rank) for rank in range(self.training.ranks))
+        return programs, groups.communicators
 
 
 def open_training(words: str, _: Path | None) -> TrainingSource:

@@ -1,13 +1,13 @@
 """Work on untrusted files in a process of its own: what it does there harms nobody here.
 
 A library in C may crash, loop or ask for all memory on a damaged file, and takes the interpreter
-with it. `guarded` forks, so that nothing has to be started or imported again: the child works under
-limits on memory and on the processor time between two signs of progress, and hands its result over
-through a pipe, arrays straight from memory to memory. Cost: the fork, milliseconds, and two copies
-of the arrays; memory shared between the two would be slower, since it comes in small pages.
+with it. `guarded_all` forks, so that nothing has to be started or imported again: a child works
+under limits on memory and on the processor time between two signs of progress, and hands its result
+over through a pipe, arrays straight from memory to memory. Cost: the fork, milliseconds, and two
+copies of the arrays; memory shared between the two would be slower, as it comes in small pages.
 
 The child never imports, compiles or waits for a lock that another thread may hold: whoever calls
-`guarded` has prepared what it needs. Where there is no fork, the work is done unguarded.
+`guarded_all` has prepared what it needs. Where there is no fork, the work is done unguarded.
 """
 
 from __future__ import annotations
@@ -80,29 +80,17 @@ class Line:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
 
 
-def guarded(
-    work: Callable[[Line | None], T],
-    limits: Limits,
-    progress: Progress | None = None,
-) -> T:
-    """Return what `work` returns, done in a child of this process.
-
-    `work` takes a `Line` (None where nothing is guarded) and returns something that can be pickled;
-    what it raises is raised here. `progress` is called with what the child says of its progress.
-    `Death` is raised if the child crashed, or went beyond a limit.
-    """
-    return guarded_all([work], limits, progress)[0]
-
-
 def guarded_all(
     works: Sequence[Callable[[Line | None], T]],
     limits: Limits,
     progress: Progress | None = None,
 ) -> list[T]:
-    """Return what these return, each done in a child of its own, at the same time; see `guarded`.
+    """Return what these return, each done in a child of its own, at the same time.
 
-    The limits are of each child, and progress is that of all children together. Of several that
-    fail, the first in this order is told.
+    A work takes a `Line` (None where nothing is guarded) and returns something that can be pickled;
+    what it raises is raised here. The limits are of each child. `progress` is called with what all
+    children together say of it. `Death` is raised if a child crashed, or went beyond a limit. Of
+    several that fail, the first in this order is told.
     """
     if not hasattr(os, "fork"):
         return [work(None) for work in works]

@@ -11,10 +11,8 @@ from hopmap.traces import TraceError
 from hopmap.traces.patterns.training import (
     MODELS,
     Groups,
+    TrainingSource,
     parse_training,
-    training_folded,
-    training_trace,
-    training_traffic,
 )
 from hopmap.traces.sources import open_source
 from support import about
@@ -53,7 +51,7 @@ def test_experts_are_shared_by_neighbouring_replicas():
 def test_operations_are_those_of_equation_3(parallel, recompute):
     """96 B s l h^2 (1 + s / 6h + V / 16 l h), 72 without recomputation of activations."""
     of = parse_training(f"{SMALL},microbatches=8,flops=1 Gflop/s,recompute={recompute}{parallel}")
-    trace = training_trace(of)
+    trace = TrainingSource("x", of).trace()
     done = trace.time[trace.offsets[1:] - 1].sum()  # a rank's times are its own computation
     sequences, s, h, v = of.batch * of.microbatches * of.dp, of.sequence, of.hidden, of.vocabulary
     layers = of.layers * (24 * h * h + 4 * s * h) * (3 + recompute)
@@ -67,7 +65,7 @@ def test_operations_are_those_of_equation_3(parallel, recompute):
 def test_tensor_parallel_ranks_send_what_section_3_2_says():
     """8 b s h (t - 1) / t elements of a layer and a microbatch, where rings add up."""
     of = parse_training(f"{SMALL},tp=4,microbatches=3")
-    sent = lower(training_folded(of), {"allreduce": "ring"}).traffic()
+    sent = lower(TrainingSource("x", of).calls(), {"allreduce": "ring"}).traffic()
     elements = 8 * of.batch * of.sequence * of.hidden * 3 / 4 * of.layers * of.microbatches
     by_rank = np.bincount(sent.src, sent.bytes, of.tp)
     assert by_rank.tolist() == [elements * of.element] * 4
@@ -75,10 +73,10 @@ def test_tensor_parallel_ranks_send_what_section_3_2_says():
 
 def test_stages_pass_b_s_h_elements_on_and_back():
     of = parse_training(f"{SMALL},tp=2,pp=4,dp=2,microbatches=5")
-    program = lower(training_folded(of))
-    traffic = training_traffic(of)
+    program = lower(TrainingSource("x", of).calls())
+    traffic = TrainingSource("x", of).traffic()
     assert program.p2p_traffic().same_as(traffic)
-    assert lower(training_trace(of)).p2p_traffic().same_as(traffic)
+    assert lower(TrainingSource("x", of).trace()).p2p_traffic().same_as(traffic)
     assert set(np.abs(traffic.src - traffic.dst).tolist()) == {of.tp * of.dp}
     assert set(traffic.bytes.tolist()) == {5 * 2 * 32 * 64 * of.element}
 
@@ -93,7 +91,10 @@ def test_the_pipeline_has_the_bubble_of_section_2_2_1(stages, microbatches):
     quick = dict.fromkeys(("overhead_send", "overhead_recv", "injection_latency"), 0.0)
     network = topology_from_spec(f"cluster:{stages}")
     makespan = simulate(
-        lower(training_folded(of)), network, range(stages), parameters=Parameters(**quick)
+        lower(TrainingSource("x", of).calls()),
+        network,
+        range(stages),
+        parameters=Parameters(**quick),
     ).makespan
     layer = 24 * 64 * 64 * 64 + 4 * 64 * 64 * 64
     both = (1 + 3) * layer / 1e6
@@ -103,7 +104,9 @@ def test_the_pipeline_has_the_bubble_of_section_2_2_1(stages, microbatches):
 def test_gradients_are_added_up_among_those_that_have_the_same():
     """4 h^2 of attention, 8 h^2 of each expert, and the embedding at the first and last stage."""
     of = parse_training(f"{SMALL},dp=4,ep=2,experts=4,microbatches=1,topk=2")
-    traffic = lower(training_folded(of), {"allreduce": "ring", "alltoall": "pairwise"}).traffic()
+    traffic = lower(
+        TrainingSource("x", of).calls(), {"allreduce": "ring", "alltoall": "pairwise"}
+    ).traffic()
     shared = (4 * of.layers * 64**2 + 64 * 128) * of.gradient
     own = 8 * 2 * of.layers * 64**2 * of.gradient
     tokens = 2 * of.activations * 4 * of.layers  # two all-to-alls forward, two backward

@@ -1,6 +1,7 @@
 """Read DUMPI traces: a file a rank, and a meta file that names them.
 
-Requests are known, and so is what MPI_Test and MPI_Waitany found.
+Requests are known. Statuses say what a receive that left something open took; waits, tests, starts
+and frees, what each of them found complete.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
+from hopmap.arrays import Ints
 from hopmap.traces.foreign.collectives import Groups
-from hopmap.traces.foreign.messages import settled
+from hopmap.traces.foreign.messages import Listed, Part, settled
 from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.text import read_whole
-from hopmap.traces.foreign.trace_builder import Calls, trace_of
-from hopmap.traces.trace import Trace, TraceError
+from hopmap.traces.foreign.trace_builder import Acts, Calls, acts, trace_of
+from hopmap.traces.matching import ANY, Messages
+from hopmap.traces.trace import Collective, Trace, TraceError
 
-from .calls import collectives_of, messages_of
-from .communicators import made_by, members_of
-from .rank import NAMES, is_dumpi, read_rank, times
+from .communicators import WORLD, made_by, members_of, numbers_of
+from .rank import NAMES, Rank, is_dumpi, read_rank, times
 
 _META = re.compile(rb"^(hostname|numprocs|username|startime|fileprefix|version)=", re.MULTILINE)
 
@@ -107,3 +109,221 @@ def read_dumpi(files: list[Path], name: str) -> Trace:
         ),
     }
     return trace_of(name, calls, (*messages, *collectives), NAMES, members, ignored=ignored)
+
+
+def _note_requests(rank: Rank, listed: Listed) -> None:
+    """Note what waits, tests, starts and frees name: one entry a request."""
+
+    def many(which: Ints, at: Ints | int) -> tuple[Ints, Ints, Ints]:
+        """Call, turn and place of each number in arrays."""
+        length = rank.get(which, at)
+        call, turn = np.repeat(which, length), np.arange(int(length.sum()))
+        turn -= np.repeat(np.cumsum(length) - length, length)
+        return (
+            call,
+            turn,
+            rank.calls[call, 3] + np.repeat(np.broadcast_to(at, len(which)), length) + 1 + turn,
+        )
+
+    for name, part in (
+        ("Wait", Part.END),
+        ("Start", Part.START),
+        ("Request_free", Part.FORGET),
+        ("Cancel", Part.FORGET),
+    ):
+        which = rank.of(name)
+        status = rank.status_at(which, 1) if name == "Wait" else -1
+        listed.note(which, rank.get(which, 0), part, status=status)
+    which = rank.of("Test")
+    which = which[rank.get(which, 1) != 0]
+    listed.note(which, rank.get(which, 0), Part.END, status=rank.status_at(which, 2))
+    for name in ("Waitall", "Testall", "Startall"):
+        which = rank.of(name)
+        length = rank.get(which, 1)
+        if name == "Testall":
+            which, length = (column[rank.get(which, length + 2) != 0] for column in (which, length))
+        call, turn, place = many(which, 1)
+        first = np.repeat(rank.status_at(which, length + 2 + (name == "Testall")), length)
+        several = np.where(first >= 0, first + 4 * turn, -1) if name != "Startall" else -1
+        part = Part.START if name == "Startall" else Part.END
+        listed.note(call, rank.values[place], part, status=several)
+    for name in ("Waitany", "Testany"):
+        which = rank.of(name)
+        length = rank.get(which, 1)
+        index = rank.get(which, length + 2)
+        found = (index >= 0) & (index < length)
+        if name == "Testany":
+            found &= rank.get(which, length + 3) != 0
+        which, index, length = which[found], index[found], length[found]
+        status = rank.status_at(which, length + 3 + (name == "Testany"))
+        listed.note(which, rank.get(which, 2 + index), Part.END, status=status)
+    for name in ("Waitsome", "Testsome"):
+        which = rank.of(name)
+        length = rank.get(which, 1)
+        call, turn, place = many(which, length + 3)
+        index, limit = rank.values[place], rank.get(call, 1)
+        outs = rank.get(call, rank.get(call, 1) + 3)
+        first = rank.status_at(call, limit + 4 + outs)
+        good = (index >= 0) & (index < limit)
+        call, index, first, turn = call[good], index[good], first[good], turn[good]
+        status = np.where(first >= 0, first + 4 * turn, -1)
+        listed.note(call, rank.get(call, 2 + index), Part.END, status=status)
+
+
+def messages_of(rank: Rank, groups: Groups, number: dict[int, int]) -> tuple[Messages, int]:
+    """List sends and receives of one rank, with world ranks of their partners; count cancelled."""
+    listed = _named(rank)
+    _note_requests(rank, listed)
+    table, status = listed.messages()
+    receives = ~table.sends
+    told = receives & (status >= 0) & (table.peer >= ANY)
+    place = np.where(told, status, 0)
+    cancelled = np.zeros(len(told), dtype=np.bool_)
+    if told.any():
+        source, label = rank.values[place + 1], rank.values[place + 3]
+        cancelled = told & (rank.values[place + 2] != 0)
+        told &= source >= 0
+        table = table._replace(
+            peer=np.where(told & (table.peer == ANY), source, table.peer),
+            tag=np.where(told & (table.tag == ANY), label, table.tag),
+        )
+    real = ((table.peer >= 0) | (receives & (table.peer == ANY))) & ~cancelled
+    table = Messages(*(column[real] for column in table))
+    comm = numbers_of(rank, table.comm, number)
+    return table._replace(peer=groups.world(table.peer, comm), comm=comm), int(cancelled.sum())
+
+
+def _named(rank: Rank) -> Listed:
+    """List the calls that name a partner, and the requests that they make."""
+    listed = Listed()
+
+    def add(
+        name: str,
+        sends: bool,
+        at: tuple[int, ...] = (0, 1, 2, 3, 4),  # count, type, partner, tag and communicator
+        status: int | None = None,
+        part: Part | None = None,
+    ) -> None:
+        which = rank.of(name)
+        peer, tag, comm = (rank.get(which, k) for k in at[2:])
+        named = (peer, tag, comm, rank.bytes(which, at[0], at[1]))
+        if part is not None:
+            listed.add(which, named, sends, request=rank.get(which, 5), part=part)
+        else:
+            place = -1 if status is None else rank.status_at(which, status)
+            listed.add(which, named, sends, status=place)
+
+    for prefix in ("", "b", "s", "r"):
+        add(f"{prefix}send".capitalize(), True)
+        add(f"I{prefix}send", True, part=Part.BEGIN)
+        add(f"{prefix}send_init".capitalize(), True, part=Part.INIT)
+    add("Recv", False, status=5)
+    add("Irecv", False, part=Part.BEGIN)
+    add("Recv_init", False, part=Part.INIT)
+    add("Sendrecv", True, (0, 1, 2, 3, 8))
+    add("Sendrecv", False, (4, 5, 6, 7, 8), status=9)
+    add("Sendrecv_replace", True, (0, 1, 2, 3, 6))
+    add("Sendrecv_replace", False, (0, 1, 4, 5, 6), status=7)
+    return listed
+
+
+# What a collective's own bytes are, where its root and communicator stand, and its sort.
+_SIMPLE: dict[str, tuple[int, int, int, Collective]] = {
+    "Bcast": (0, 2, 3, Collective.BCAST),
+    "Reduce": (0, 3, 4, Collective.REDUCE),
+    "Allreduce": (0, -1, 3, Collective.ALLREDUCE),
+    "Scan": (0, -1, 3, Collective.SCAN),
+    "Exscan": (0, -1, 3, Collective.EXSCAN),
+    "Gather": (1, 3, 4, Collective.GATHER),
+    "Scatter": (1, 3, 4, Collective.SCATTER),
+    "Allgather": (0, -1, 4, Collective.ALLGATHER),
+    "Alltoall": (0, -1, 4, Collective.ALLTOALL),
+    "Barrier": (-1, -1, 0, Collective.BARRIER),
+    "Comm_dup": (-1, -1, 0, Collective.CREATE_HANDLE),
+    "Comm_create": (-1, -1, 0, Collective.CREATE_HANDLE),
+    "Comm_split": (-1, -1, 0, Collective.CREATE_HANDLE),
+    "Cart_create": (-1, -1, 0, Collective.CREATE_HANDLE),
+    "Cart_sub": (-1, -1, 1, Collective.CREATE_HANDLE),
+    "Graph_create": (-1, -1, 1, Collective.CREATE_HANDLE),
+}
+
+
+def collectives_of(rank: Rank, groups: Groups, number: dict[int, int], first: int) -> Acts:
+    """List collectives of one rank, whose calls are numbered from `first`."""
+    parts = [acts(np.zeros(0, dtype=np.int64), 0)]
+
+    def add(
+        which: Ints,
+        comm: Ints | int,
+        root: Ints | None,
+        operation: Collective,
+        part: Ints,
+        total: Ints,
+    ) -> None:
+        if len(which):
+            world = isinstance(comm, int) and comm < 0
+            handle = np.full(len(which), WORLD) if world else rank.get(which, comm)
+            numbers = numbers_of(rank, handle, number)
+            parts.append(groups.collectives(which + first, operation, numbers, part, total, root))
+
+    for name, (count, root, comm, operation) in _SIMPLE.items():
+        which = rank.of(name)
+        part = (
+            rank.bytes(which, count, count + 1)
+            if count >= 0
+            else np.zeros(len(which), dtype=np.int64)
+        )
+        add(which, comm, rank.get(which, root) if root >= 0 else None, operation, part, part)
+    which = rank.of("Gatherv")
+    there = rank.get(which, 0) == rank.get(which, 4)
+    total = np.zeros(len(which), dtype=np.int64)
+    if there.any():
+        sums, length = rank.sums(which[there], 6)
+        total[there] = rank.blocks(which[there], sums, 8 + 2 * length)
+    add(which, 5, rank.get(which, 4), Collective.GATHERV, rank.bytes(which, 2, 3), total)
+    which = rank.of("Scatterv")
+    there = rank.get(which, 0) == rank.get(which, 5)
+    total = np.zeros(len(which), dtype=np.int64)
+    if there.any():
+        total[there] = rank.blocks(which[there], rank.sums(which[there], 7)[0], 2)
+    add(which, 6, rank.get(which, 5), Collective.SCATTERV, rank.bytes(which, 3, 4), total)
+    which = rank.of("Allgatherv")
+    sums, length = rank.sums(which, 3)
+    total = rank.blocks(which, sums, 5 + 2 * length)
+    add(which, 6 + 2 * length, None, Collective.ALLGATHERV, rank.bytes(which, 1, 2), total)
+    which = rank.of("Alltoallv")
+    sums, length = rank.sums(which, 1)
+    behind = 1 + 2 * (length + 1)
+    gets = rank.blocks(which, rank.sums(which, behind + 1)[0], behind + 3 + 2 * length)
+    add(
+        which,
+        behind + 4 + 2 * length,
+        None,
+        Collective.ALLTOALLV,
+        rank.blocks(which, sums, behind),
+        gets,
+    )
+    which = rank.of("Alltoallw")
+    sums, length = rank.sums(which, 1)
+    gets = rank.sums(which, 1 + 3 * (length + 1))[0]
+    add(which, 1 + 6 * (length + 1), None, Collective.ALLTOALLW, sums, gets)
+    which = rank.of("Reduce_scatter")
+    sums, length = rank.sums(which, 1)
+    place = groups.place[numbers_of(rank, rank.get(which, length + 4), number)]
+    add(
+        which,
+        length + 4,
+        None,
+        Collective.REDUCE_SCATTER,
+        rank.bytes(which, 2 + np.minimum(place, np.maximum(length - 1, 0)), length + 2),
+        rank.blocks(which, sums, length + 2),
+    )
+    for name, operation in (
+        ("Init", Collective.CREATE_HANDLE),
+        ("Init_thread", Collective.CREATE_HANDLE),
+        ("Finalize", Collective.DESTROY_HANDLE),
+    ):
+        which = rank.of(name)
+        none = np.zeros(len(which), dtype=np.int64)
+        add(which, -1, None, operation, none, none)
+    return Acts(*map(np.concatenate, zip(*parts, strict=True)))

@@ -29,7 +29,7 @@ def communicators_of(ranks: list[Rank]) -> Resolved:
     for rank in ranks:
         seen: dict[Key, int] = {}
         for function in rank.names:
-            if _place_of_comm(function) is None:
+            if function not in SIGNATURES or place(function, "comm") is None:
                 continue
             lines = Lines(rank, function)
             keys = np.stack([lines.get("comm", k) for k in range(3)], axis=1)
@@ -64,11 +64,6 @@ def communicators_of(ranks: list[Rank]) -> Resolved:
 def is_of_mpich(numbers: dict[Key, int]) -> bool:
     """Whether a rank's handles are MPICH's, which has one number for MPI_COMM_WORLD."""
     return any(handle == _MPICH_WORLD for handle, *_ in numbers)
-
-
-def _place_of_comm(function: str) -> int | None:
-    """Place of the communicator among the arguments, if there is one."""
-    return place(function, "comm") if function in SIGNATURES else None
 
 
 def numbers_of(lines: Lines, numbers: dict[Key, int]) -> Ints:
@@ -121,8 +116,8 @@ def resolve(
                 found.members.append(np.arange(ranks))
                 for rank in range(ranks):
                     found.number[rank][handle, rank, ranks] = len(found.members) - 1
-    for of in (_by_handle, _by_turn):
-        for together in of(open_, found.number):
+    for by_turn in (False, True):
+        for together in _alike(open_, found.number, by_turn=by_turn):
             _settle(together, splits, found)
     whose = zip(open_, found.number, strict=True)
     strange = {key for keys, known in whose for key in keys if key not in known}
@@ -134,27 +129,16 @@ def resolve(
     return found
 
 
-def _by_handle(
-    open_: Sequence[Sequence[Key]], known: Sequence[Mapping[Key, int]]
+def _alike(
+    open_: Sequence[Sequence[Key]], known: Sequence[Mapping[Key, int]], *, by_turn: bool
 ) -> Iterator[list[tuple[int, Key]]]:
-    """Put together what has the same handle and size."""
-    groups: dict[tuple[int, int], list[tuple[int, Key]]] = {}
-    for rank, keys in enumerate(open_):
-        for key in keys:
-            if key not in known[rank]:
-                groups.setdefault((key[0], key[2]), []).append((rank, key))
-    yield from groups.values()
-
-
-def _by_turn(
-    open_: Sequence[Sequence[Key]], known: Sequence[Mapping[Key, int]]
-) -> Iterator[list[tuple[int, Key]]]:
-    """Put together what comes at the same turn among a process's handles."""
+    """Put together what has one size and handle, or one turn among a process's handles."""
     groups: dict[tuple[int, int], list[tuple[int, Key]]] = {}
     for rank, keys in enumerate(open_):
         for turn, key in enumerate(keys):
             if key not in known[rank]:
-                groups.setdefault((turn, key[2]), []).append((rank, key))
+                group = (turn if by_turn else key[0], key[2])
+                groups.setdefault(group, []).append((rank, key))
     yield from groups.values()
 
 

@@ -211,24 +211,23 @@ class Lines:
 
     def get(self, argument: str, offset: int = 0) -> Ints:
         """Return a number of each call; of a type, the second is its size."""
-        at = place(self.function, argument)
-        step = place(self.function, argument, 1)
-        assert at is not None and step is not None
-        where = 2 + at + (step - at) * self.members + offset
         what = f"{self.function} with a whole number for {argument}"
-        return self.fields.numbers(self.rows, where, what)
+        return self.fields.numbers(self.rows, self._place(argument) + offset, what)
 
     def counts(self, argument: str) -> list[Ints]:
         """Return the counts of each call, one a member."""
-        at, step = place(self.function, argument), place(self.function, argument, 1)
+        what = f"{self.function} with counts for {argument}"
+        columns = zip(self.rows, self._place(argument) + 1, self.members.tolist(), strict=True)
+        return [
+            self.fields.numbers(np.full(members, row), first + np.arange(members), what)
+            for row, first, members in columns
+        ]
+
+    def _place(self, argument: str) -> Ints:
+        """Field of each call at which an argument begins."""
+        at, step = (place(self.function, argument, members) for members in (0, 1))
         assert at is not None and step is not None
-        lists = []
-        for row, members in zip(self.rows.tolist(), self.members.tolist(), strict=True):
-            first = 2 + at + (step - at) * members + 1
-            line = np.full(members, row)
-            what = f"{self.function} with counts for {argument}"
-            lists.append(self.fields.numbers(line, first + np.arange(members), what))
-        return lists
+        return 2 + at + (step - at) * self.members
 
     def blocks(self, counts: str, kind: str = "") -> Ints:
         """Bytes of blocks of all members; without a type, of as many bytes."""

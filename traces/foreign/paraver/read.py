@@ -16,8 +16,18 @@ from hopmap.traces.matching import Messages
 from hopmap.traces.regions import mpi_name
 from hopmap.traces.trace import Trace
 
-from .calls import calls_of, collectives_of, is_nameless, labels_of
-from .records import Head, communicators_of, events_of, head_of, own_lines, tasks_at
+from .records import (
+    Head,
+    calls_of,
+    collectives_of,
+    communicators_of,
+    events_of,
+    head_of,
+    is_nameless,
+    labels_of,
+    own_lines,
+    tasks_at,
+)
 
 
 def messages_of(

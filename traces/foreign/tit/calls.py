@@ -26,34 +26,14 @@ TYPES = (
     *(8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32),
     *(8, 8, 8, 16, 16, 8, 8, 8, 16, 16, 4, 4, 8, 16, 8, 16),
 )
-# Regions, and the action that each stands for.
-REGIONS = {
-    "init": "MPI_Init",
-    "finalize": "MPI_Finalize",
-    "send": "MPI_Send",
-    "isend": "MPI_Isend",
-    "recv": "MPI_Recv",
-    "irecv": "MPI_Irecv",
-    "wait": "MPI_Wait",
-    "waitall": "MPI_Waitall",
-    "test": "MPI_Test",
-    "sendrecv": "MPI_Sendrecv",
-    "barrier": "MPI_Barrier",
-    "bcast": "MPI_Bcast",
-    "reduce": "MPI_Reduce",
-    "allreduce": "MPI_Allreduce",
-    "alltoall": "MPI_Alltoall",
-    "alltoallv": "MPI_Alltoallv",
-    "gather": "MPI_Gather",
-    "gatherv": "MPI_Gatherv",
-    "scatter": "MPI_Scatter",
-    "scatterv": "MPI_Scatterv",
-    "allgather": "MPI_Allgather",
-    "allgatherv": "MPI_Allgatherv",
-    "reducescatter": "MPI_Reduce_scatter",
-    "scan": "MPI_Scan",
-    "exscan": "MPI_Exscan",
-}
+_CALLS = (
+    *("init", "finalize", "send", "isend", "recv", "irecv", "wait", "waitall", "test", "sendrecv"),
+    *("barrier", "bcast", "reduce", "allreduce", "alltoall", "alltoallv", "gather", "gatherv"),
+    *("scatter", "scatterv", "allgather", "allgatherv", "reducescatter", "scan", "exscan"),
+)
+REGIONS = {word: f"MPI_{word.capitalize()}" for word in _CALLS}
+"""Regions, by the action that each stands for."""
+REGIONS["reducescatter"] = "MPI_Reduce_scatter"
 SILENT = ("compute", "sleep", "location", "comm_size", "comm_split", "comm_dup")
 _WORDS = "|".join((*REGIONS, *SILENT))
 LINE = re.compile(rf"\s*\d+\s+({_WORDS})(\s|$)".encode(), re.IGNORECASE)
