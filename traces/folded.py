@@ -17,7 +17,7 @@ from hopmap.arrays import Floats, Ints, Ints32, Table
 
 from .calls import CALL, count_calls, trace_of_calls, with_requests
 from .safety.memory import require_memory
-from .trace import Kind, Records, Spans, Trace
+from .trace import Kind, Spans, Trace, columns_of
 from .traffic import Traffic
 
 
@@ -97,17 +97,11 @@ def unfolded(folded: Folded) -> Trace:
     some = np.diff(trace.offsets) > 0
     gap[trace.offsets[:-1][some]] = trace.time[trace.offsets[:-1][some]]
     time = [np.cumsum(gap[rank]) for rank in ranks]
-    kind, ref = trace.kind[chosen], trace.ref[chosen]
-    recorded = kind > Kind.LEAVE
-    rows = ref[recorded]
-    ref[recorded] = np.arange(len(rows))
     written = replace(
         trace,
         offsets=offsets,
-        kind=kind,
         time=np.rint(np.concatenate([*time, np.zeros(0)]) * 1e9) / 1e9,
-        ref=ref,
-        records=Records(*(column[rows] for column in trace.records)),
+        **columns_of(trace, chosen),
     )
     if folded.recorded is None:
         return written

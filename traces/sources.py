@@ -97,13 +97,7 @@ class Source:
         raise TraceError(f"steps {steps}: {self.name} has none: expected a benchmark like lu.C.64")
 
     def traffic(self) -> Traffic:
-        """Read or compute who sends how much to whom, point to point.
-
-        Raises
-        ------
-        TraceError
-            Unreadable, inconsistent or foreign file; a benchmark that does not exist.
-        """
+        """Read or compute who sends how much to whom, point to point."""
         from .traffic import traffic_of
 
         return traffic_of(self.trace())
@@ -113,13 +107,7 @@ class Source:
         return None
 
     def calls(self) -> Trace | Folded:
-        """Read or compute what every rank does, with loops where these are known.
-
-        Raises
-        ------
-        TraceError
-            As `traffic`, and when the calls are not known.
-        """
+        """Read or compute what every rank does, with loops where these are known."""
         raise TraceError(
             f"{getattr(self, 'path', self.name)}: only traffic, without the order of messages: "
             "expected an OTF2 archive or a benchmark like lu.S.16"
@@ -217,10 +205,7 @@ def is_source_name(text: str) -> bool:
 def source_kind(name: str) -> Callable[[F], F]:
     """Enter a function that opens sources in `KINDS`.
 
-    Parameters
-    ----------
-    name : str
-        ``"kind:"`` for texts that begin so, or ``".suffix"`` for names of files that end so.
+    The name is ``"kind:"`` for texts that begin so, or ``".suffix"`` for names of files.
     """
 
     def register(function: F) -> F:

@@ -283,3 +283,13 @@ class Trace:
     def rank_of_event(self) -> NDArray[np.int32]:
         """World rank of every event, shape (events,)."""
         return np.repeat(np.arange(self.ranks, dtype=np.int32), np.diff(self.offsets))
+
+
+def columns_of(trace: Trace, events: NDArray[Any]) -> dict[str, Any]:
+    """Kinds, references and records of some events of a trace, to be all of another one."""
+    kind, ref = trace.kind[events], trace.ref[events]
+    recorded = kind > Kind.LEAVE
+    rows = ref[recorded]
+    ref[recorded] = np.arange(len(rows))
+    records = Records(*(column[rows] for column in trace.records))
+    return {"kind": kind, "ref": ref, "records": records}

@@ -44,8 +44,7 @@ def mixed(values: NDArray[np.generic]) -> Hashes:
     x = values.astype(np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: Hashes = x ^ (x >> np.uint64(31))
-    return found
+    return x ^ (x >> np.uint64(31))
 
 
 def reduced(hashes: Hashes, apart: Bools, clean: Bools, level: Ints) -> Reduced:
@@ -193,8 +192,7 @@ def words_of(trace: Trace, requests: Requests) -> Words:
     calls = len(first) - 1
 
     def any_of(events: Bools) -> Bools:
-        found: Bools = np.bincount(of[events], minlength=calls) > 0
-        return found
+        return np.bincount(of[events], minlength=calls) > 0
 
     row = np.where(bracket, 0, trace.ref)
     records = trace.records

@@ -25,7 +25,7 @@ from hopmap.errors import HopmapWarning
 from hopmap.traces.folded import Folded, Recorded
 from hopmap.traces.sources import Source, open_source
 from hopmap.traces.summary import Summary
-from hopmap.traces.trace import Kind, Records, Spans, Trace, TraceError
+from hopmap.traces.trace import Kind, Spans, Trace, TraceError, columns_of
 from hopmap.traces.traffic import Traffic
 
 from .event_tokens import Reduced, Words, mixed, reduced, requests_of, words_of
@@ -188,19 +188,13 @@ def _folded(trace: Trace, rows: Ints, source: Ints, keep: bool) -> Folded:
     time = np.concatenate([np.zeros(0), *(np.cumsum(gap[a:b]) for a, b in pairwise(offsets))])
     time /= trace.resolution
 
-    kind, ref = trace.kind[listed], trace.ref[listed]
-    recorded = kind > Kind.LEAVE
-    row = ref[recorded]
-    ref[recorded] = np.arange(len(row))
     begin, length, times = rows.T
     whole = replace(
         trace,
         offsets=offsets,
-        kind=kind,
         time=time,
-        ref=ref,
-        records=Records(*(column[row] for column in trace.records)),
         spans=_moved(trace, time, place),
+        **columns_of(trace, listed),
     )
     own = Recorded(trace.time, trace.records.request, trace.spans) if keep else None
     return Folded(whole, place[begin], place[begin + length], times, own)

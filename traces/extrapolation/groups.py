@@ -98,7 +98,14 @@ class Group:
                 [s.ranks for s in self.known],
                 each[-1].ranks,
             )
-            result = Told.empty(len(each[-1].coords), iterations, len(first), alike, gap)
+            shape = (len(each[-1].coords), iterations, len(first))
+            result = Told(
+                np.zeros(shape, dtype=np.int64),
+                np.full(shape, -1, dtype=np.int64),
+                np.full((*shape, len(NUMBERS)), -1, dtype=np.int64),
+                alike,
+                gap,
+            )
             for place, step in enumerate(first.tolist()):
                 at = [rows[:, :, step] for rows in columns]
                 word = int(self.known[0].word[at[0][0, 0]])
@@ -224,18 +231,6 @@ class Told(NamedTuple):
     alike: Ints  # (length of the body,): which of the different ones each step is
     gap: Floats  # (length of the body,): seconds, of all ranks and iterations alike
 
-    @classmethod
-    def empty(cls, ranks: int, iterations: int, different: int, alike: Ints, gap: Floats) -> Told:
-        """Return room for what so many ranks do in each iteration."""
-        shape = (ranks, iterations, different)
-        return cls(
-            np.zeros(shape, dtype=np.int64),
-            np.full(shape, -1, dtype=np.int64),
-            np.full((*shape, len(NUMBERS)), -1, dtype=np.int64),
-            alike,
-            gap,
-        )
-
     @property
     def steps(self) -> int:
         """Steps that a rank takes here."""
@@ -249,8 +244,7 @@ def _seconds(gaps: list[Floats], ranks: list[int], target: int) -> Floats:
     power = np.zeros_like(gaps[-1])
     some = (gaps[-1] > 0) & (gaps[-2] > 0)
     power[some] = np.log(gaps[-1][some] / gaps[-2][some]) / np.log(ranks[-1] / ranks[-2])
-    at: Floats = gaps[-1] * (target / ranks[-1]) ** np.clip(power, -2.0, 1.0)
-    return at
+    return gaps[-1] * (target / ranks[-1]) ** np.clip(power, -2.0, 1.0)
 
 
 class Part(NamedTuple):

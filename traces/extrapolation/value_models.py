@@ -156,7 +156,10 @@ def _proportional(sizes: list[int], places: list[Place], known: Known) -> set[Fr
     fits: dict[int, set[Fraction]] = {}
     sides = len(places[-1].dims)
     for powers in product(POWERS, repeat=sides):
-        base = [_powers(p.dims, powers) for p in places]
+        base = [
+            Fraction(prod(Fraction(n) ** k for n, k in zip(p.dims, powers, strict=True)))
+            for p in places
+        ]
         each = {size / b for size, b in zip(sizes, base[:-1], strict=True)}
         if len(each) == 1:
             unit = each.pop()
@@ -167,16 +170,6 @@ def _proportional(sizes: list[int], places: list[Place], known: Known) -> set[Fr
             if min(powers) == -1 and sum(map(abs, powers)) == 1:
                 known.slopes.add(unit)
     return fits[min(fits)] if fits else set()
-
-
-def _powers(dims: tuple[int, ...], powers: tuple[int, ...]) -> Fraction:
-    """Return the product of these powers."""
-    each = [n ** abs(k) for n, k in zip(dims, powers, strict=True)]
-    up, down = (
-        prod(n for n, k in zip(each, powers, strict=True) if (k > 0) == above)
-        for above in (True, False)
-    )
-    return Fraction(up, down)
 
 
 def _affine(sizes: list[int], places: list[Place], known: Known) -> set[Fraction]:
@@ -255,8 +248,7 @@ class Factor(NamedTuple):
 
 def share(points: int | Ints, parts: int, place: Ints) -> Ints:
     """Points of a part; the first ones have what is left over."""
-    has: Ints = points // parts + (place < points % parts)
-    return has
+    return points // parts + (place < points % parts)
 
 
 def cells(place: Place) -> list[tuple[Ints, Ints]]:

@@ -63,7 +63,9 @@ def read_matrix_market(path: str | Path) -> Any:
             header = _read_header(stream, file.stat().st_size)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # no entries at all: said below
-                table = np.loadtxt(stream, dtype=_types(header), comments="%", ndmin=1)
+                places = [("row", np.int64), ("column", np.int64)]
+                types = (places if header.layout == "coordinate" else []) + _FIELDS[header.field]
+                table = np.loadtxt(stream, dtype=types, comments="%", ndmin=1)
             return _assembled(header, table)
     except (OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
@@ -98,11 +100,6 @@ def _read_header(stream: BinaryIO, size: int) -> _Header:
     if entries * _SMALLEST[layout] > size + 1:  # the last line may lack its end
         raise ValueError(f"{size} bytes cannot hold the {entries} entries it announces")
     return _Header(layout, field, symmetry, rows, columns, entries)
-
-
-def _types(header: _Header) -> list[tuple[str, type]]:
-    places: list[tuple[str, type]] = [("row", np.int64), ("column", np.int64)]
-    return (places if header.layout == "coordinate" else []) + _FIELDS[header.field]
 
 
 def _assembled(header: _Header, table: NDArray[Any]) -> Any:

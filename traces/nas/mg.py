@@ -142,8 +142,7 @@ def _pairs(p: MgProblem, ranks: int) -> list[Ints]:
 
 def _share(place: Ints, edge: int, across: Ints) -> Ints:
     """Points along each axis of the rank in a place; places outside the grid go on."""
-    points: Ints = (place + 1) * edge // across - place * edge // across
-    return points
+    return (place + 1) * edge // across - place * edge // across
 
 
 def _face(points: Ints, axis: int) -> Ints:

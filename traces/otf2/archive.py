@@ -24,8 +24,7 @@ from hopmap.traces.safety.guarded_process import Death, Limits, Line, guarded_al
 from hopmap.traces.safety.memory import OutOfMemoryError
 from hopmap.traces.trace import TraceError
 
-from .definition_records import Location
-from .definitions import Definitions, read_definitions
+from .definitions import Definitions, Location, read_definitions
 from .files import expect_anchor, expect_end, find_archive
 from .library import LARGEST_CHUNK, SMALLEST_CHUNK, UINT64, Complaints, alone, call, listening
 

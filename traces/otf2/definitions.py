@@ -2,13 +2,17 @@
 
 Events name their partner by its rank in a communicator. The way from there to a world rank is
 communicator -> group -> (MPI's COMM_LOCATIONS group) -> location; a world rank is an index into
-that last group. `read_definitions` walks it once and leaves flat tables for the compiled readers.
+that last group. `read_records` reads the definitions as they stand in the file; `read_definitions`
+walks that way once and leaves flat tables for the compiled readers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+import ctypes
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +21,17 @@ from hopmap.arrays import Bools, Ints, Ints32
 from hopmap.traces.regions import Role, is_call, role_of_call, roles_by_name
 from hopmap.traces.trace import TraceError
 
-from .definition_records import Group, Location, Records, read_records
-from .library import UNDEFINED_UINT32, Complaints
+from .library import (
+    POINTER,
+    STATUS,
+    TEXT,
+    UINT8,
+    UINT32,
+    UINT64,
+    UNDEFINED_UINT32,
+    Complaints,
+    call,
+)
 
 UNKNOWN, MPI, MEASUREMENT_SYSTEM = 0, 4, 6  # OTF2_PARADIGM_*
 FILE_IO, FILE_IO_METADATA, RMA, ATOMIC = 27, 38, 29, 14  # OTF2_REGION_ROLE_*
@@ -29,6 +42,126 @@ _WAITS = (15, 16, 22, 33)
 CPU_THREAD = 1  # OTF2_LOCATION_TYPE_CPU_THREAD
 COMM_LOCATIONS, COMM_GROUP, COMM_SELF = 4, 5, 6  # OTF2_GROUP_TYPE_*
 GLOBAL_MEMBERS = 1  # OTF2_GROUP_FLAG_GLOBAL_MEMBERS: events already carry world ranks
+
+
+class Location(NamedTuple):
+    """A stream of events: a thread, a GPU stream, a set of metrics."""
+
+    reference: int
+    kind: int
+    events: int
+    process: int  # its location group
+
+
+class Group(NamedTuple):
+    """A group as it stands in the file."""
+
+    kind: int
+    paradigm: int
+    flags: int
+    members: NDArray[np.uint64]
+
+
+@dataclass
+class Records:
+    """Definitions by their references; what refers to what is not followed."""
+
+    clock: tuple[int, int] | None = None
+    strings: dict[int, str] = field(default_factory=dict)
+    locations: dict[int, Location] = field(default_factory=dict)
+    regions: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # name, role, paradigm
+    groups: dict[int, Group] = field(default_factory=dict)
+    communicators: dict[int, tuple[int, ...]] = field(default_factory=dict)  # one group or two
+    windows: dict[int, int] = field(default_factory=dict)  # communicator
+
+    def _on_clock_properties(self, resolution: int, offset: int, _length: int, _date: int) -> None:
+        self.clock = (resolution, offset)
+
+    def _on_string(self, reference: int, text: bytes) -> None:
+        self.strings[reference] = text.decode(errors="replace")
+
+    def _on_location(self, reference: int, _name: int, kind: int, events: int, group: int) -> None:
+        self.locations[reference] = Location(reference, kind, events, group)
+
+    def _on_region(
+        self, reference: int, name: int, _canonical: int, _about: int, role: int, paradigm: int
+    ) -> None:
+        self.regions[reference] = (name, role, paradigm)
+
+    def _on_group(
+        self, reference: int, _name: int, kind: int, paradigm: int, flags: int, size: int, at: int
+    ) -> None:
+        members = np.zeros(0, dtype=np.uint64)
+        if size and at:
+            members = np.array((UINT64 * size).from_address(at), dtype=np.uint64)
+        self.groups[reference] = Group(kind, paradigm, flags, members)
+
+    def _on_comm(self, reference: int, _name: int, group: int) -> None:
+        self.communicators[reference] = (group,)
+
+    def _on_inter_comm(self, reference: int, _name: int, near: int, far: int) -> None:
+        self.communicators[reference] = (near, far)
+
+    def _on_rma_win(self, reference: int, _name: int, communicator: int) -> None:
+        self.windows[reference] = communicator
+
+
+# Callback of libotf2, method above, argument types. Trailing arguments nobody asks for are left
+# out: in every ABI that numba runs on the caller owns them.
+_CALLBACKS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
+    ("ClockProperties", "_on_clock_properties", (UINT64, UINT64, UINT64, UINT64)),
+    ("String", "_on_string", (UINT32, TEXT)),
+    ("Location", "_on_location", (UINT64, UINT32, UINT8, UINT64, UINT32)),
+    ("Region", "_on_region", (UINT32, UINT32, UINT32, UINT32, UINT8, UINT8)),
+    ("Group", "_on_group", (UINT32, UINT32, UINT8, UINT8, UINT32, UINT32, POINTER)),
+    ("Comm", "_on_comm", (UINT32, UINT32, UINT32)),
+    ("InterComm", "_on_inter_comm", (UINT32, UINT32, UINT32, UINT32)),
+    ("RmaWin", "_on_rma_win", (UINT32, UINT32, UINT32)),
+)
+
+
+def read_records(reader: int, file: str, complaints: Complaints) -> Records:
+    """Read the global definitions of an open archive; `file` is for messages."""
+    records = Records()
+    failure: list[BaseException] = []
+
+    def guarded(method: Callable[..., None]) -> Callable[..., int]:
+        def callback(_user: int | None, *arguments: Any) -> int:
+            try:
+                method(*arguments)
+            except BaseException as error:  # also Ctrl-C: it must not be lost inside libotf2
+                failure.append(error)
+                return 1
+            return 0
+
+        return callback
+
+    with ExitStack() as cleanup:
+        callbacks = call("GlobalDefReaderCallbacks_New")
+        cleanup.callback(call, "GlobalDefReaderCallbacks_Delete", callbacks)
+        kept_alive = []
+        for name, method, types in _CALLBACKS:
+            prototype = ctypes.CFUNCTYPE(STATUS, POINTER, *types)
+            kept_alive.append(prototype(guarded(getattr(records, method))))
+            call(f"GlobalDefReaderCallbacks_Set{name}Callback", callbacks, kept_alive[-1])
+        definitions = call("Reader_GetGlobalDefReader", reader)
+        if not definitions:
+            raise complaints.fail(file, "no global definitions")
+        cleanup.callback(call, "Reader_CloseGlobalDefReader", reader, definitions)
+        count, expected = UINT64(), UINT64()
+        call("Reader_RegisterGlobalDefCallbacks", reader, definitions, callbacks, None)
+        status = call("Reader_ReadAllGlobalDefinitions", reader, definitions, ctypes.byref(count))
+        if failure and not isinstance(failure[0], Exception):
+            raise failure[0]
+        if failure:
+            raise TraceError(f"{file}: definition {count.value}: {failure[0]!r}")
+        complaints.expect(status, file, f"unreadable after {count.value} definitions")
+        call("Reader_GetNumberOfGlobalDefinitions", reader, ctypes.byref(expected))
+        if count.value != expected.value:
+            raise TraceError(
+                f"{file}: {count.value} definitions, the anchor file says {expected.value}"
+            )
+    return records
 
 
 class Partners(NamedTuple):

@@ -41,7 +41,6 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "Reader_RegisterGlobalDefCallbacks": (STATUS, POINTER, POINTER, POINTER, POINTER),
     "Reader_ReadAllGlobalDefinitions": (STATUS, POINTER, POINTER, COUNT),
     "Reader_GetNumberOfGlobalDefinitions": (STATUS, POINTER, COUNT),
-    "Reader_GetNumberOfLocations": (STATUS, POINTER, COUNT),
     "Reader_OpenDefFiles": (STATUS, POINTER),
     "Reader_CloseDefFiles": (STATUS, POINTER),
     "Reader_GetDefReader": (POINTER, POINTER, UINT64),

@@ -140,11 +140,14 @@ def _read_trace(
                     region = definitions.regions[int(np.flatnonzero(open_regions)[0])]
                     raise TraceError(f"{archive.place(location)}: {region} is entered and not left")
                 if len(locations) > 1:
-                    threads.append(columns.activity(begin, away, state, definitions, always=master))
+                    own = slice(begin, int(state["events"]))
+                    kind, time, ref = (column[own] for column in columns.of_events())
+                    roles, waits = definitions.roles, definitions.waits
+                    threads.append(activity_of(kind, time, ref, roles, waits, away, always=master))
                 if not master:
-                    for name, kind in (("Enter", Kind.ENTER), ("Leave", Kind.LEAVE)):
+                    for name, which in (("Enter", Kind.ENTER), ("Leave", Kind.LEAVE)):
                         counts[kernels.EVENTS.index(name)] += columns.drop_brackets(
-                            kind, begin, state, definitions.region_is_mpi
+                            which, begin, state, definitions.region_is_mpi
                         )
                 parts += int(state["events"]) > begin
             if threads and state["events"] > first:
@@ -257,27 +260,13 @@ class _Columns:
         for name, column in self.records._asdict().items():
             state[name] = column.ctypes.data
 
-    def _event_columns(self) -> tuple[NDArray[Any], ...]:
+    def of_events(self) -> tuple[NDArray[Any], ...]:
+        """Return the columns that have a row for each event."""
         return self.kind, self.time, self.ref
-
-    def activity(
-        self,
-        begin: int,
-        away: Floats,
-        state: NDArray[Any],
-        definitions: Definitions,
-        *,
-        always: bool,
-    ) -> Activity:
-        """Say what the thread did whose events are the rows from `begin` on."""
-        kind, time, ref = (column[begin : int(state["events"])] for column in self._event_columns())
-        return activity_of(
-            kind, time, ref, definitions.roles, definitions.waits, away, always=always
-        )
 
     def cut(self, events: int, records: int) -> None:
         """Give back what was not needed, in place."""
-        for column in self._event_columns():
+        for column in self.of_events():
             column.resize(events, refcheck=False)
         for record in self.records:
             record.resize(records, refcheck=False)
@@ -288,7 +277,7 @@ class _Columns:
         keep = self.kind[begin:end] != kind
         keep[~keep] = wanted[self.ref[begin:end][~keep]]
         kept = begin + int(keep.sum())
-        for column in self._event_columns():
+        for column in self.of_events():
             column[begin:kept] = column[begin:end][keep]
         state["events"] = kept
         return end - kept
@@ -296,7 +285,7 @@ class _Columns:
     def merge(self, begin: int, end: int, first_record: int) -> None:
         """Sort rows by time, as recorded where times are equal; records follow their events."""
         order = begin + np.argsort(self.time[begin:end], kind="stable")
-        for column in self._event_columns():
+        for column in self.of_events():
             column[begin:end] = column[order]
         bearers = begin + np.flatnonzero(self.kind[begin:end] > Kind.LEAVE)
         rows = self.ref[bearers]

@@ -75,22 +75,10 @@ def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Tr
     return Traffic.from_pairs(ranks, source, target, messages, messages * size, metadata)
 
 
-def _transpose(coords: Ints, _: Ints) -> Ints:
-    return np.roll(coords, -1, axis=1)
-
-
 def _tornado(coords: Ints, dims: Ints) -> Ints:
     there = coords.copy()
     there[:, 0] += (dims[0] + 1) // 2 - 1
     return there % dims
-
-
-def _complement(coords: Ints, dims: Ints) -> Ints:
-    return dims - 1 - coords
-
-
-def _neighbour(coords: Ints, dims: Ints) -> Ints:
-    return (coords + 1) % dims
 
 
 def _bit_reversal(coords: Ints, dims: Ints) -> Ints:
@@ -121,10 +109,16 @@ def _bits_moved(
 
 PATTERNS: Mapping[str, Pattern] = {
     "uniform": Pattern(None, "every rank to every rank, itself too"),
-    "transpose": Pattern(_transpose, "(x, y, z) to (y, z, x)", equal=True),
+    "transpose": Pattern(
+        lambda at, _: np.roll(at, -1, axis=1), "(x, y, z) to (y, z, x)", equal=True
+    ),
     "tornado": Pattern(_tornado, "almost half-way round in x: x + ceil(k / 2) - 1"),
-    "complement": Pattern(_complement, "(x, y) to (k - 1 - x, k - 1 - y): all bits turned over"),
-    "neighbour": Pattern(_neighbour, "(x, y) to (x + 1, y + 1), around the edges"),
+    "complement": Pattern(
+        lambda at, dims: dims - 1 - at, "(x, y) to (k - 1 - x, k - 1 - y): all bits turned over"
+    ),
+    "neighbour": Pattern(
+        lambda at, dims: (at + 1) % dims, "(x, y) to (x + 1, y + 1), around the edges"
+    ),
     "bit_reversal": Pattern(_bit_reversal, "bits of the address in reverse order", binary=True),
     "shuffle": Pattern(_shuffle, "address rotated left by one bit", binary=True),
 }

@@ -149,8 +149,7 @@ class Rank(NamedTuple):
                 f"{self.file}: call {which[k]}, {NAMES[self.calls[which[k], 0]]}: {number[k]} of "
                 f"type {type_[k]}: expected a count >= 0 and one of {len(self.sizes)} types"
             )
-        whole: Ints = number * self.sizes[type_]
-        return whole
+        return number * self.sizes[type_]
 
     def sums(self, which: Ints, at: Ints | int) -> tuple[Ints, Ints]:
         """Add up arrays of counts; return also how long these are."""

@@ -113,12 +113,12 @@ class Operations(NamedTuple):
     """
 
     kind: NDArray[np.uint8]
-    rank: Ints
     size: Ints
     peer: Ints
     tag: Ints
     cpu: NDArray[np.uint16]
     nic: NDArray[np.uint16]
+    rank: Ints
     first: Ints
     behind: Ints
 

@@ -81,7 +81,7 @@ def schedule_of_text(file: Path, data: bytes) -> Schedule:
 
     text = np.frombuffer(data, dtype=np.uint8)
     most, named, listed = kernels.room(text)
-    sorts: list[Any] = [np.uint8, *[np.int64] * 4, np.uint16, np.uint16, np.int64, np.int64]
+    sorts: list[Any] = [np.uint8, *[np.int64] * 3, np.uint16, np.uint16, *[np.int64] * 3]
     columns: Any = [np.empty(most, dtype=sort) for sort in sorts]
     rows = kernels.Operations(*columns)
     columns = [np.empty(most, dtype=sort) for sort in (np.int64, np.int64, np.bool_)]
@@ -117,19 +117,9 @@ def schedule_of_text(file: Path, data: bytes) -> Schedule:
         columns = [column[order] for column in rows]
         rows = kernels.Operations(*columns)
         after, before = place_of[after], place_of[before]
-    return Schedule(
-        name=str(file),
-        offsets=np.searchsorted(rows.rank, np.arange(ranks + 1)).astype(np.int64),
-        kind=rows.kind,
-        size=rows.size,
-        peer=rows.peer,
-        tag=rows.tag,
-        cpu=rows.cpu,
-        nic=rows.nic,
-        after=after,
-        before=before,
-        begun=begun,
-    )
+    offsets = np.searchsorted(rows.rank, np.arange(ranks + 1)).astype(np.int64)
+    kind, size, peer, tag, cpu, nic, *_ = rows
+    return Schedule(str(file), offsets, kind, size, peer, tag, cpu, nic, after, before, begun)
 
 
 _OPERATION = "send SIZEb to RANK, recv SIZEb from RANK or calc NANOSECONDS"

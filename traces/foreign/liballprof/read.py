@@ -5,7 +5,7 @@ any; so is a source of -1 in Open MPI, and of -2 in MPICH, which is known by its
 Other partners below 0 are MPI_PROC_NULL. What the text does not say is taken as follows:
 
 * who sent what a receive with MPI_ANY_SOURCE took, and how much: see `matching.py`;
-* which request, named by address, MPI_Waitany, MPI_Test and others found: see `requests.py`;
+* which request, named by address, MPI_Waitany, MPI_Test and others found: see `messages.py`;
 * who is in a communicator: see `communicators.py`;
 * types of MPI_Alltoallw: a byte each.
 
@@ -167,7 +167,7 @@ def _bytes(lines: Lines, operation: Collective, own: Ints) -> tuple[Ints, Ints]:
             return lines.sizes("count", "type"), none
 
 
-_IMMEDIATE = re.compile(
+_IMMEDIATE = (
     r"MPI_I(barrier|bcast|reduce|allreduce|allgather|gather|scatter|alltoall|scan|exscan)\w*"
 )
 
@@ -213,28 +213,22 @@ def read_liballprof(files: list[Path], name: str) -> Trace:
         )
     messages, unknown = settled(tables, calls, calls.since_first())
     collectives, counts = collectives_of(ranks, groups, found, offsets)
+
+    def called(names: str) -> int:
+        alike = [k for k, region in enumerate(regions) if re.fullmatch(names, region)]
+        return int(np.isin(calls.region, alike).sum())
+
+    ends = [rank for rank in ranks if not calls_of(rank, "MPI_Finalize").size]
+    copies = (len(ranks) - 1) * found.copies
     ignored = {
         **unknown,
-        "MPI_Alltoallw, types taken for bytes, in": int(
-            np.isin(calls.region, _at(regions, "MPI_Alltoallw")).sum()
-        ),
-        "non-blocking collectives of libNBC, in": sum(
-            int((calls.region == k).sum()) for k, n in enumerate(regions) if n.startswith("NBC_")
-        ),
+        "MPI_Alltoallw, types taken for bytes, in": called("MPI_Alltoallw"),
+        "non-blocking collectives of libNBC, in": called(r"NBC_\w+"),
+        "files that say that they are of rank 0, taken for the ranks of their names, in": copies,
+        "non-blocking collectives, left out, in": called(_IMMEDIATE),
+        "ends of ranks (no MPI_Finalize: cut or killed), which are not among the": len(ends),
     }
-    ends = [rank for rank in ranks if not calls_of(rank, "MPI_Finalize").size]
-    ignored["files that say that they are of rank 0, taken for the ranks of their names, in"] = (
-        len(ranks) - 1
-    ) * found.copies
-    ignored["non-blocking collectives, left out, in"] = sum(
-        int((calls.region == k).sum()) for k, n in enumerate(regions) if _IMMEDIATE.fullmatch(n)
-    )
-    ignored["ends of ranks (no MPI_Finalize: cut or killed), which are not among the"] = len(ends)
     parts = (*messages, collectives)
     return trace_of(
         name, calls, parts, regions, found.members, resolution=1e6, ignored=ignored, counts=counts
     )
-
-
-def _at(regions: tuple[str, ...], name: str) -> list[int]:
-    return [k for k, region in enumerate(regions) if region == name]

@@ -50,13 +50,8 @@ def messages_of(
         names = (*names, "MPI_Send", "MPI_Recv")
         count = len(calls.region)
         rank = np.concatenate((calls.ranks(), source[alone[0]], target[alone[1]]))
-        region = np.concatenate(
-            (
-                calls.region,
-                np.full(len(alone[0]), len(names) - 2),
-                np.full(len(alone[1]), len(names) - 1),
-            )
-        )
+        new = np.repeat([len(names) - 2, len(names) - 1], [len(each) for each in alone])
+        region = np.concatenate((calls.region, new))
         begin = np.concatenate((calls.begin, sent[alone[0]], taken[alone[1]]))
         end = np.concatenate((calls.end, begin[count:]))
         order = np.lexsort((np.arange(len(rank)), begin, rank))
@@ -72,27 +67,15 @@ def messages_of(
         post[alone[1]] = done[alone[1]] = count + len(alone[0]) + np.arange(len(alone[1]))
         by, post, done = before[by], before[post], before[done]
     words = [mpi_name(name) for name in names]
-    immediate = np.array(
-        [bool(re.fullmatch(r"i[bsr]?send|start|startall", word)) for word in words], dtype=bool
-    )
-    ends = _ends(
-        calls, words, by, immediate[calls.region[by]] if len(by) else np.zeros(0, dtype=bool), done
-    )
+    posts = [bool(re.fullmatch(r"i[bsr]?send|start|startall", word)) for word in words]
+    ends = _ends(calls, words, by, np.array(posts, dtype=np.bool_)[calls.region[by]], done)
     call, finish = np.concatenate((by, post)), np.concatenate((ends, done))
     order = np.argsort(call, kind="stable")
-    zeros = np.zeros(2 * len(by), dtype=np.int64)
+    world = np.zeros(2 * len(by), dtype=np.int64)
     sends = np.arange(2 * len(by)) < len(by)
-    columns = (
-        call,
-        finish,
-        sends,
-        np.concatenate((target, source)),
-        np.tile(tag, 2),
-        zeros,
-        np.tile(size, 2),
-    )
-    ordered: Any = (column[order] for column in columns)
-    messages = Messages(*ordered)
+    peers = np.concatenate((target, source))
+    columns: Any = (call, finish, sends, peers, np.tile(tag, 2), world, np.tile(size, 2))
+    messages = Messages(*(column[order] for column in columns))
     return calls, messages, names, len(alone[0]) + len(alone[1]), before
 
 
