@@ -109,6 +109,7 @@ def write_trace(
         raise TraceError(
             f"{trace.name}: resolution {trace.resolution}, expected whole ticks per second"
         )
+    ticks = _ticks(trace)
     with _complete_or_absent(Path(path)) as folder, listening() as complaints, ExitStack() as last:
         archive = call(
             *("Archive_Open", os.fsencode(folder), b"traces", _WRITE, *_chunks(trace)),
@@ -117,7 +118,7 @@ def write_trace(
         if not archive:
             raise complaints.fail(str(path), "not writable")
         last.callback(call, "Archive_Close", archive)
-        out = _Output(trace, archive, complaints, os.fspath(path), *_ticks(trace))
+        out = _Output(trace, archive, complaints, os.fspath(path), *ticks)
         flush = _FlushCallbacks(_FLUSH(lambda *_: 1), None)
         out.call("Archive_SetFlushCallbacks", archive, ctypes.byref(flush), None)
         out.call("Archive_SetSerialCollectiveCallbacks", archive)
