@@ -7,6 +7,8 @@ partners and tags are the same or move by one each iteration, as in a butterfly.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -159,7 +161,7 @@ class Group:
         peers = [s.peer[rows] for s, rows in zip(self.known, at, strict=True)]
         collective = word[0] in (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE)
 
-        def once(what: str, values: list[Ints], rule) -> Ints:  # type: ignore[no-untyped-def]
+        def once(what: str, values: list[Ints], rule: Callable[[], Ints]) -> Ints:
             sizes = "".join(f"{p.iterations},{len(p.coords)}," for p in each)
             key = (what + sizes).encode() + b"".join(v.tobytes() for v in values)
             if key not in seen:
@@ -199,16 +201,12 @@ class Group:
                         p._replace(coords=p.coords[c]) for p, c in zip(each, chosen, strict=True)
                     ]
                     kept = [v[c] for v, c in zip(values, chosen, strict=False)]
-                    result.numbers[chosen[-1], :, step, number] = once(
-                        f"size{is_root}{collective}",
-                        kept,
-                        lambda kept=kept, some=some: size_at(
-                            kept, some, facts, everyone=collective
-                        ),
-                    )
+                    rule = partial(size_at, kept, some, facts, everyone=collective)
+                    what = f"size{is_root}{collective}"
+                    result.numbers[chosen[-1], :, step, number] = once(what, kept, rule)
                 continue
             if number == TAG:
-                told = once("tag", values, lambda values=values: tag_at(values, each))
+                told = once("tag", values, partial(tag_at, values, each))
             else:
                 counted = counted_at(values, each)
                 if counted is None:

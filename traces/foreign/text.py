@@ -114,13 +114,9 @@ class Fields:
 
 def read_fields(file: Path, breaks: str, *, squeeze: bool = False) -> Fields:
     """Read a file whose fields are separated by any of some characters."""
-    return fields_of(file, read_whole(file, _PER_BYTE), breaks, squeeze=squeeze)
-
-
-def fields_of(file: Path, text: bytes, breaks: str, *, squeeze: bool = False) -> Fields:
-    """Take a text apart; see `read_fields`."""
     from .text_kernels import BREAK, NEWLINE, room, split
 
+    text = read_whole(file, _PER_BYTE)
     data = np.frombuffer(text, dtype=np.uint8)
     classes = np.zeros(256, dtype=np.uint8)
     classes[list(breaks.encode())] = BREAK

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.traces.foreign.text import fields_of
+from hopmap.traces.foreign.text import read_fields
 from hopmap.traces.foreign.text_kernels import INTEGER
 from support.slow import examples
 
 
 def fields(words):
-    return fields_of(Path("x"), "".join(f"{word}\n" for word in words).encode(), " ", squeeze=True)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "x"
+        file.write_text("".join(f"{word}\n" for word in words))
+        return read_fields(file, " ", squeeze=True)
 
 
 def reals(words):
