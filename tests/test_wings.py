@@ -66,7 +66,7 @@ WINGS = {
     "measured times and Bine's collectives": Wing(
         (
             *("simulator/measured", "simulator/collectives/bine", "hopmap/validation"),
-            "hopmap/cli/measured",
+            "hopmap/cli/measured.py",
         ),
         (
             *("simulator/measured", "simulator/collectives/bine", "cli/measured"),

@@ -1,20 +1,31 @@
-"""The command advise: the answer first, then the figures and the file that a launcher reads."""
+"""Commands that pick a mapping, advise and choose: the answer first, then figures and a file."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hopmap.units import show_seconds
 
-from .console import print_table, say, working
+from .console import print_table, rests_on, say, working
 from .exports import AnswerOptions
-from .listing import complete_engines, complete_mappers
-from .options import MachineOptions, ReplayOptions, Topology, Trace
+from .options import (
+    Engine,
+    MachineOptions,
+    ReplayOptions,
+    Topology,
+    Trace,
+    complete_engines,
+    complete_mappers,
+)
 
 if TYPE_CHECKING:
     from hopmap.api.advice import Advice
+    from hopmap.api.robust.choose import Choice
 
 
 def advise(
@@ -61,44 +72,34 @@ def advise(
             progress=progress,
         )
     fixed = place.parameters.network_routing == "deterministic"
-    best, facts = found.best.placement, found.to_dict()
-    options.answer(best, _said(found), facts, lambda: _show(found, fixed))
-
-
-def _said(found: Advice) -> str:
-    return f"{found.name} on {found.launched.placement.topology.spec}: {found.verdict}"
+    options.answer(found.best.placement, found, lambda: _show(found, fixed))
 
 
 def _show(found: Advice, fixed: bool) -> None:
-    """Print the verdict, the two mappings side by side, and what else was tried.
+    """Print the two mappings side by side, and what else was tried.
 
     `fixed` says whether the run's routes are those that static figures are of.
     """
-    from hopmap.api.provenance import format_keys
     from hopmap.simulator import DEFAULT_ENGINE
 
-    say(_said(found))
-    rests = format_keys(found.best.result.assumed)
     share = f"{100 * found.network_share:.1f} % of the run as launched is the network's"
-    say(f"{share} ({f'assumed: {rests}' if rests else 'nothing assumed'})")
-    say("")
-    best = found.best.placement.mapper
+    say(f"{share} ({rests_on(found.best.result.assumed)})")
+    say()
     columns = [("as launched", found.launched)]
+    rows: list[tuple[object, ...]] = []
     if found.best is not found.launched:
-        columns.append((f"best: {best}", found.best))
-    rows: list[tuple[object, ...]] = [
-        ("makespan", *(show_seconds(each.result.makespan) for _, each in columns))
-    ]
-    if found.best is not found.launched:
+        columns.append((f"best: {found.best.placement.mapper}", found.best))
         gain = "{:.2f} % ({:.2f} to {:.2f} %)".format(*(100 * each for each in found.gain))
         rows.append(("shorter by", None, show_seconds(found.saved)))
         rows.append(("  with noise, 95 %", None, gain))
     static = "" if fixed else " (deterministic routes)"
-    names = (f"hop-bytes{static}", "dilation"), (f"busiest link, bytes{static}", "congestion")
-    for name, of in names:
-        rows.append(
-            (name, *(_bytes(each.placement.metrics().to_dict(), of) for _, each in columns))
-        )
+    sides = [each.placement.metrics().bytes for _, each in columns]
+    rows = [
+        ("makespan", *(show_seconds(each.result.makespan) for _, each in columns)),
+        *rows,
+        (f"hop-bytes{static}", *(side.dilation.sum for side in sides)),
+        (f"busiest link, bytes{static}", *(side.congestion.max for side in sides)),
+    ]
     print_table(("", *(name for name, _ in columns)), rows)
     for each in found.tried:
         say(f"tried, too: {each.placement.mapper}, {show_seconds(each.result.makespan)}")
@@ -108,5 +109,96 @@ def _show(found: Advice, fixed: bool) -> None:
         say(line)
 
 
-def _bytes(metrics: dict[str, dict[str, dict[str, int]]], of: str) -> int:
-    return metrics["bytes"][of]["sum" if of == "dilation" else "max"]
+@dataclass(frozen=True)
+class ModelOptions:
+    """Models of the machine that mappings are compared under."""
+
+    draws: Annotated[int, typer.Option(min=1, help="Models to draw.")] = 100
+    replays: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="How many at most; when left out, so many that the last two candidates have "
+            "every model. Candidates times draws replay everything.",
+        ),
+    ] = None
+    ranges: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help=r'Table \[ranges] of what is not known, like "network.buffer" = [0, 1, 4]; usual '
+            "ones when left out.",
+        ),
+    ] = None
+
+
+def choose(
+    trace: Trace,
+    topology: Topology,
+    replay: ReplayOptions,
+    machine: MachineOptions,
+    options: AnswerOptions,
+    models: ModelOptions,
+    candidates: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--candidates",
+            "-c",
+            metavar="MAPPER|FILE,...",
+            help="Pipelines and mapping files, with commas between; may be repeated. Five usual "
+            "mappers when left out.",
+            autocompletion=complete_mappers,
+        ),
+    ] = None,
+    engine: Engine = "compiled",
+) -> None:
+    """Choose the mapping that is never far behind the best, whatever the machine is."""
+    from hopmap.api.robust.choose import CANDIDATES, Sampling
+    from hopmap.api.robust.choose import choose as chosen
+
+    options = options.checked(trace)
+    # commas between candidates, not those within the parentheses of a mapper's options
+    words = [word for each in candidates or [] for word in re.split(r",(?![^(]*\))", each)]
+    with working("choosing") as progress:
+        found = chosen(
+            replay.workload(trace),
+            machine.machine(topology, balanced=options.spread),
+            [word.strip() for word in words if word.strip()] or CANDIDATES,
+            sampling=Sampling(models.draws, models.replays, models.ranges),
+            seed=options.seed,
+            seconds=options.seconds,
+            engine=engine,
+            progress=progress,
+        )
+    options.answer(found.best, found, lambda: _show_choice(found))
+
+
+def _show_choice(found: Choice) -> None:
+    """Print the candidates, the one to take first, and what was replayed."""
+    from hopmap.simulator.uncertainty import percent
+
+    say()
+    print_table(
+        ("behind the best", "mean", "worst", "best under", "models"),
+        [
+            (
+                found.placements[place].mapper,
+                percent(each.mean),
+                percent(each.worst),
+                f"{100 * each.best:.0f} %",
+                each.models,
+            )
+            for place in found.order
+            for each in (found.standings[place],)
+        ],
+    )
+    everything = found.times.size
+    say(
+        f"{found.replays:,} of {everything:,} replays; each model's best is the best of those that "
+        "were replayed under it"
+    )
+    if found.refused:
+        say(
+            f"{len(found.refused)} of {len(found.models)} models left out, the first since "
+            f"{found.refused[0]}"
+        )

@@ -19,7 +19,7 @@ from hopmap.units import show_bytes, show_seconds
 from .compiling import announce_compilation, watch_compiler
 
 if TYPE_CHECKING:
-    from hopmap.topologies import LinkKind
+    from hopmap.simulator import Bound, Result
     from hopmap.traces.omissions import LeftOut
 
 _notes: ContextVar[list[str]] = ContextVar("notes")
@@ -124,12 +124,49 @@ def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, obje
     ]
 
 
-def left_out_lines(left_out: Iterable[LeftOut], notes: Mapping[str, int]) -> list[str]:
-    """Lines below a table: what a trace had besides, and what it leaves open, and how often."""
-    return [
-        *(f"left out: {entry}" for entry in left_out),
-        *(f"note: {what}: {count:,}" for what, count in notes.items()),
-    ]
+def say_left_out(left_out: Iterable[LeftOut], notes: Mapping[str, int]) -> None:
+    """Say below a table what a trace had besides, and what it leaves open, and how often."""
+    for entry in left_out:
+        say(f"left out: {entry}")
+    for what, count in notes.items():
+        say(f"note: {what}: {count:,}")
+
+
+def say_basis(result: Result) -> None:
+    """Say below a run what it leaves out, and how fast links are, a line for all that are alike."""
+    say_left_out(result.left_out, result.notes)
+    alike: dict[str, list[str]] = {}
+    for kind in result.network.kinds if result.network is not None else ():
+        speeds = f"{show_bytes(kind.bandwidth)}/s, {show_seconds(kind.latency)}, {kind.provenance}"
+        alike.setdefault(speeds, []).append(kind.name)
+    for speeds, names in alike.items():
+        say(f"links {', '.join(names)}: {speeds}" if len(alike) > 1 else f"links: {speeds}")
+
+
+def say_written(*paths: object) -> None:
+    """Say which files were written, of those that were asked for."""
+    for path in paths:
+        if path is not None:
+            say(f"written: {path}")
+
+
+def bound_label(name: str, bound: Bound) -> str:
+    """Say what needs so long: "link 3 -> 4", "injection of node 3", "rank 7"."""
+    if name == "no contention":
+        return name
+    return {"rank": "", "link": "link "}.get(name, f"{name} of ") + bound.place
+
+
+def share(part: float, whole: float) -> str | None:
+    """Write a part in percent; of nothing there is none."""
+    return f"{100 * part / whole:.1f} %" if whole else None
+
+
+def rests_on(assumed: Sequence[str]) -> str:
+    """Say which parameters nobody has set."""
+    from hopmap.api.provenance import format_keys
+
+    return f"assumed: {format_keys(assumed)}" if assumed else "nothing assumed"
 
 
 def warn_of(name: str, left_out: Iterable[LeftOut]) -> None:
@@ -206,14 +243,3 @@ def _plain(value: Any) -> object:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def link_lines(kinds: Iterable[LinkKind]) -> list[str]:
-    """Say how fast links are and who says so, a line for all kinds that are alike."""
-    alike: dict[str, list[str]] = {}
-    for kind in kinds:
-        speeds = f"{show_bytes(kind.bandwidth)}/s, {show_seconds(kind.latency)}, {kind.provenance}"
-        alike.setdefault(speeds, []).append(kind.name)
-    if len(alike) == 1:
-        return [f"links: {speeds}" for speeds in alike]
-    return [f"links {', '.join(names)}: {speeds}" for speeds, names in alike.items()]

@@ -11,11 +11,12 @@ import typer
 from hopmap.units import show_bytes, show_seconds
 
 from .console import (
-    left_out_lines,
-    link_lines,
+    bound_label,
     print_json,
     print_table,
     say,
+    say_basis,
+    share,
     warn_of,
     working,
 )
@@ -31,7 +32,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from hopmap.api.input_kinds import MappingLike
-    from hopmap.simulator import Bottleneck, Bound, Composition, Doubling
+    from hopmap.simulator import Bottleneck, Composition, Doubling
 
 SEGMENTS = {
     "compute": "computing",
@@ -114,21 +115,7 @@ def explain(
     _print_servers("most queued", makespan, found.queued)
     if replay.doubled:
         _print_doublings(found.doublings)
-    told = left_out_lines(found.result.left_out, found.result.notes)
-    for line in (*told, *link_lines(network.kinds)):
-        say(line)
-
-
-def bound_label(name: str, bound: Bound) -> str:
-    """Say what needs so long: "link 3 -> 4", "injection of node 3", "rank 7"."""
-    if name == "no contention":
-        return name
-    return {"rank": "", "link": "link "}.get(name, f"{name} of ") + bound.place
-
-
-def share(part: float, whole: float) -> str | None:
-    """Write a part in percent; of nothing there is none."""
-    return f"{100 * part / whole:.1f} %" if whole else None
+    say_basis(found.result)
 
 
 def _print_path(makespan: float, path: Composition) -> None:

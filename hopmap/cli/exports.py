@@ -5,21 +5,31 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .checks import check_out
-from .console import note, print_json, say, working
-from .listing import complete_launchers
-from .options import AsJson, Balanced, MachineOptions, MappingFile, ReplayOptions, Seed, Trace
+from .console import note, print_json, say, say_written, working
+from .options import (
+    AsJson,
+    Balanced,
+    MachineOptions,
+    MappingFile,
+    ReplayOptions,
+    Seed,
+    Trace,
+    check_out,
+    complete_launchers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hopmap.api.advice import Advice
     from hopmap.api.exports import Exported
     from hopmap.api.input_kinds import MappingLike
     from hopmap.api.mapping import Placement
+    from hopmap.api.robust.choose import Choice
 
 
 @dataclass(frozen=True)
@@ -93,7 +103,7 @@ def export(
         if done.command and not launcher_named(to).commented:
             note(f"use it: {done.command}")
         say(done.text.rstrip("\n"))
-    say_written(done)
+    _say_exported(done)
 
 
 @dataclass(frozen=True)
@@ -127,22 +137,14 @@ class AnswerOptions:
         check_out(out)
         return replace(self, out=out)
 
-    def answer(
-        self, best: Placement, verdict: str, facts: dict[str, Any], show: Callable[[], None]
-    ) -> None:
-        """Write the mapping, and print the answer: the file alone where it goes to stdout.
+    def answer(self, best: Placement, found: Advice | Choice, show: Callable[[], None]) -> None:
+        """Write the best mapping, and print the answer: the file alone where it goes to stdout.
 
-        Parameters
-        ----------
-        verdict : str
-            The sentence, which is said besides the file on stdout.
-        facts : dict
-            What is printed as JSON.
-        show : callable
-            Prints the answer as text.
+        `show` prints what is said below the verdict.
         """
         from hopmap.api.exports import export_mapping
 
+        verdict = f"{best.name} on {best.topology.spec}: {found.verdict}"
         aloud = str(self.out) == "-"
         done = None
         if self.out is not None:
@@ -153,17 +155,17 @@ class AnswerOptions:
             say(done.text.rstrip("\n"))
         elif self.as_json:
             written = {"command": done.command, "out": str(self.out)} if done else {}
-            print_json(facts | written)
+            print_json(found.to_dict() | written)
         else:
+            say(verdict)
             show()
             if done is not None:
-                say_written(done)
+                _say_exported(done)
 
 
-def say_written(done: Exported) -> None:
+def _say_exported(done: Exported) -> None:
     """Say what was written, how it is used, and which names were made up."""
-    for path in done.files:
-        say(f"written: {path}")
+    say_written(*done.files)
     if done.files and done.command:
         say(f"use it:  {done.command}")
     if done.files and done.made_up:

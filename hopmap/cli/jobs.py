@@ -11,9 +11,8 @@ import typer
 
 from hopmap.units import show_bytes, show_seconds
 
-from .checks import check_options
-from .console import left_out_lines, link_lines, print_json, print_table, say, working
-from .options import MachineOptions
+from .console import print_json, print_table, rests_on, say, say_basis, say_written, working
+from .options import MachineOptions, check_options
 
 if TYPE_CHECKING:
     from hopmap.api.job import Background, Job
@@ -86,15 +85,7 @@ def one_run(
 ) -> tuple[str, Path] | None:
     """Return trace and mapping of a run, or None where there are several jobs instead.
 
-    Parameters
-    ----------
-    has : sequence of str
-        Options of a run of several jobs, by their names in Python.
-
-    Raises
-    ------
-    typer.BadParameter
-        Both, or neither, or an option that means nothing for several jobs.
+    `has` are the options of a run of several jobs, by their names in Python.
     """
     if several:
         check_options(context, "a run of several jobs", has)
@@ -135,8 +126,7 @@ def simulate_several(
         print_json(run.to_dict())
         return
     _print(run)
-    for path in outputs.paths:
-        say(f"written: {path}")
+    say_written(*outputs.paths)
 
 
 def jobs_in(
@@ -152,12 +142,10 @@ def jobs_in(
 
 
 def _print(run: JobsRun) -> None:
-    from hopmap.api.provenance import format_keys
     from hopmap.simulator.run_plan import server_name
 
     result, network = run.result, run.result.network
     assert network is not None
-    rests = f"assumed: {format_keys(result.assumed)}" if result.assumed else "nothing assumed"
     print_table(
         ("job", "ranks", "start", "makespan", "alone", "slow-down", "communicating", "waiting"),
         [
@@ -174,7 +162,7 @@ def _print(run: JobsRun) -> None:
             for job, alone, slower in zip(run.jobs, run.alone, run.slowdowns, strict=True)
         ],
         title=f"{len(run.jobs)} at once on {network.spec}, engine {result.engine}\n"
-        f"all jobs have ended after {show_seconds(run.makespan)} ({rests})",
+        f"all jobs have ended after {show_seconds(run.makespan)} ({rests_on(result.assumed)})",
     )
     say()
     if run.shared:
@@ -195,5 +183,4 @@ def _print(run: JobsRun) -> None:
             say(f"and {len(run.shared) - SHOWN} pairs of jobs more")
     else:
         say("no two of them share a link")
-    for line in (*left_out_lines(result.left_out, result.notes), *link_lines(network.kinds)):
-        say(line)
+    say_basis(result)

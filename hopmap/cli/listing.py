@@ -1,13 +1,32 @@
-"""All there is to choose from: for `hopmap list` with its source, and for TAB to complete."""
+"""The command list: all there is to choose from, with its source."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from glob import escape, glob
-from typing import Any, TypeAlias
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from .console import print_json, say
+from .options import AsJson
 
 Entries: TypeAlias = list[dict[str, Any]]
+
+
+class Listed(StrEnum):
+    """What can be listed."""
+
+    BENCHMARKS = "benchmarks"
+    MAPPERS = "mappers"
+    TOPOLOGIES = "topologies"
+    ENGINES = "engines"
+    PRESETS = "presets"
+    FORMATS = "formats"
+    PARAMETERS = "parameters"
+    ALGORITHMS = "algorithms"
+    SCENARIOS = "scenarios"
 
 
 def _entry(name: str, summary: str, source: str = "", parameters: Entries | None = None) -> Any:
@@ -229,42 +248,20 @@ CATALOGUE: Mapping[str, Callable[[], Entries]] = {
 }
 
 
-def complete_mappers(incomplete: str) -> list[str]:
-    """Complete the last mapper of a pipeline."""
-    from hopmap.mappers import all_mappers
-
-    before, bar, last = incomplete.rpartition("|")
-    space = " " * (len(last) - len(last.lstrip()))
-    start = f"{before}{bar}{space}"
-    return [f"{start}{name}" for name in sorted(all_mappers()) if name.startswith(last.lstrip())]
-
-
-def complete_topologies(incomplete: str) -> list[str]:
-    """Complete a family, or the name of a preset."""
-    from hopmap.topologies import FAMILIES, PRESETS
-
-    known = [*(f"{family}:" for family in FAMILIES), *(f"preset:{name}" for name in PRESETS)]
-    return [name for name in known if name.startswith(incomplete)]
-
-
-def complete_engines(incomplete: str) -> list[str]:
-    """Complete an engine."""
-    from hopmap.simulator import ENGINES
-
-    return [name for name in ENGINES if name.startswith(incomplete)]
-
-
-def complete_scenarios(incomplete: str) -> list[str]:
-    """Complete a shipped scenario, or a TOML file of a folder."""
-    from hopmap.scenarios.sweep import SHIPPED
-
-    shipped = [name for name in sorted(SHIPPED) if name.startswith(incomplete)]
-    here = glob(f"{escape(incomplete)}*.toml")  # noqa: PTH207 Path takes no place from the root
-    return [*shipped, *sorted(here)]
-
-
-def complete_launchers(incomplete: str) -> list[str]:
-    """Complete a format to export to."""
-    from hopmap.launchers.formats import OWN, TABLE
-
-    return [name for name in (*TABLE, *OWN) if name.startswith(incomplete)]
+def list_(
+    what: Annotated[Listed, typer.Argument(help="What to list.")], as_json: AsJson = False
+) -> None:
+    """List what there is: benchmarks, mappers, topologies, engines, presets, formats, ..."""
+    entries = CATALOGUE[what.value]()
+    if as_json:
+        print_json(entries)
+        return
+    for entry in entries:
+        say(f"{entry['name']}: {entry['summary']}")
+        for parameter in entry["parameters"]:
+            default = "" if parameter.get("default") is None else f" = {parameter['default']}"
+            say(f"    {parameter['name']}{default}  ({parameter['type']})")
+        if entry["source"]:
+            say(f"    source: {entry['source']}")
+    if not entries:
+        say(f"no {what.value} yet")

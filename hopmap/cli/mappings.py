@@ -11,10 +11,8 @@ import typer
 from hopmap.api.quantities import joules
 from hopmap.units import show_seconds
 
-from .checks import check_out, check_picture
-from .console import note, print_json, print_table, say, working
+from .console import note, print_json, print_table, say, say_written, working
 from .errors import INTERRUPTED
-from .listing import complete_engines, complete_mappers
 from .options import (
     AsJson,
     Balanced,
@@ -25,6 +23,10 @@ from .options import (
     TopologyOfMapping,
     Trace,
     TrafficOptions,
+    check_out,
+    check_picture,
+    complete_engines,
+    complete_mappers,
 )
 
 if TYPE_CHECKING:
@@ -179,8 +181,7 @@ def map_(
         print_json(placed.to_dict())
     else:
         _print_placed(placed, str(search.initial or "nodes in order"))
-        for written in filter(None, (out, plot)):
-            say(f"written: {written}")
+        say_written(out, plot)
     if placed.interrupted:
         raise SystemExit(INTERRUPTED)
 

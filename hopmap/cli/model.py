@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from .checks import check_out
-from .console import print_json, print_table, say, warn, working
-from .options import AsJson, Trace
+from .console import print_json, print_table, say_written, warn, working
+from .options import AsJson, Trace, check_out
 
 
 class Way(StrEnum):
@@ -116,5 +115,4 @@ def model(
         [(len(size), f"{size.min()} to {size.max()}", f"{mean:.1f}", facts["pairs"], cut)],
         title=f"{graph} by {'multisection' if by is Way.RMS else 'recursive bisection'}",
     )
-    for written in filter(None, (out, blocks)):
-        say(f"written: {written}")
+    say_written(out, blocks)

@@ -15,19 +15,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cache, wraps
+from glob import escape, glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from .console import note
-from .listing import complete_engines, complete_topologies
 
 if TYPE_CHECKING:
     from hopmap.api.machine import Machine
     from hopmap.api.workload import Workload
 
 
+PICTURES = (".svg", ".png", ".pdf")
 Argument = TypeVar("Argument", str, Path)
 BEGINS = {b"PK": ".npz", b"%%MatrixMarket": ".mtx"}
 
@@ -64,6 +65,47 @@ def _folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="hopmap-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+def complete_mappers(incomplete: str) -> list[str]:
+    """Complete the last mapper of a pipeline."""
+    from hopmap.mappers import all_mappers
+
+    before, bar, last = incomplete.rpartition("|")
+    space = " " * (len(last) - len(last.lstrip()))
+    start = f"{before}{bar}{space}"
+    return [f"{start}{name}" for name in sorted(all_mappers()) if name.startswith(last.lstrip())]
+
+
+def complete_topologies(incomplete: str) -> list[str]:
+    """Complete a family, or the name of a preset."""
+    from hopmap.topologies import FAMILIES, PRESETS
+
+    known = [*(f"{family}:" for family in FAMILIES), *(f"preset:{name}" for name in PRESETS)]
+    return [name for name in known if name.startswith(incomplete)]
+
+
+def complete_engines(incomplete: str) -> list[str]:
+    """Complete an engine."""
+    from hopmap.simulator import ENGINES
+
+    return [name for name in ENGINES if name.startswith(incomplete)]
+
+
+def complete_scenarios(incomplete: str) -> list[str]:
+    """Complete a shipped scenario, or a TOML file of a folder."""
+    from hopmap.scenarios.sweep import SHIPPED
+
+    shipped = [name for name in sorted(SHIPPED) if name.startswith(incomplete)]
+    here = glob(f"{escape(incomplete)}*.toml")  # noqa: PTH207 Path takes no place from the root
+    return [*shipped, *sorted(here)]
+
+
+def complete_launchers(incomplete: str) -> list[str]:
+    """Complete a format to export to."""
+    from hopmap.launchers.formats import OWN, TABLE
+
+    return [name for name in (*TABLE, *OWN) if name.startswith(incomplete)]
 
 
 class Collectives(StrEnum):
@@ -268,3 +310,56 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+def check_options(context: typer.Context, what: str, has: Sequence[str]) -> None:
+    """Raise `typer.BadParameter` for an option that is set although it means nothing here.
+
+    --out and --json always mean something, and so do arguments.
+
+    Parameters
+    ----------
+    what : str
+        Which form of the command this is.
+    has : sequence of str
+        Parameters, by their names in Python, that it understands.
+    """
+    flags = {str(option.name): option.opts[0] for option in context.command.params}
+    for name, flag in flags.items():
+        source = context.get_parameter_source(name)
+        is_set = source is not None and source.name == "COMMANDLINE" and flag.startswith("--")
+        if is_set and name not in (*has, "out", "as_json"):
+            known = ", ".join(flags[name] for name in has)
+            raise typer.BadParameter(f"{flag}: {what} has none: expected some of {known}")
+
+
+def check_picture(plot: Path | None) -> None:
+    """Raise `typer.BadParameter` for a figure whose name does not say a format that is known."""
+    if plot is not None and plot.suffix not in PICTURES:
+        raise typer.BadParameter(f"--plot {plot}: expected a name ending in {' '.join(PICTURES)}")
+
+
+def check_folder(flag: str, folder: Path | None) -> None:
+    """Raise `typer.BadParameter` for a folder in whose place, or above it, is a file."""
+    places = () if folder is None else (folder, *folder.parents)
+    there = next((place for place in places if place.exists()), Path())
+    if not there.is_dir():
+        what = "" if there == folder else f"{there} "
+        raise typer.BadParameter(f"{flag} {folder}: {what}is a file: expected a folder")
+
+
+def check_out(*paths: Path | None, folder: bool = False) -> None:
+    """Raise `typer.BadParameter` for what cannot be written to.
+
+    Parameters
+    ----------
+    folder : bool
+        Whether folders are to be written, not files.
+    """
+    for path in filter(None, paths):
+        if str(path) == "-":
+            continue
+        if not path.absolute().parent.is_dir():
+            raise typer.BadParameter(f"{path}: there is no folder {path.parent}")
+        if path.is_dir() and not folder:
+            raise typer.BadParameter(f"{path}: is a folder: expected a file to write")

@@ -1,4 +1,4 @@
-"""What results say on the terminal: tables of a sweep, and the command query."""
+"""Commands on results, report and query; and what a sweep prints of its results."""
 
 from __future__ import annotations
 
@@ -10,13 +10,35 @@ import typer
 from hopmap.plugins import load_named
 from hopmap.units import show_seconds
 
-from .console import print_csv, print_json, print_table, say
+from .console import print_csv, print_json, print_table, say, working
 from .options import AsJson
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from hopmap.scenarios.results.study import Entry
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of hopmap run.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write one self-contained HTML page, and its figures (SVG, PNG), into a folder of results."""
+    page = write_report_of(folder)
+    if as_json:
+        print_json({"report": str(page)})
+    else:
+        say(f"report: {page}")
+
+
+def write_report_of(folder: Path) -> Path:
+    """Write the report of a folder of results; return the page."""
+    from hopmap.report.report import write_report
+    from hopmap.scenarios.results.plan_file import read_plan
+
+    read_plan(folder)  # says so when it holds no results
+    with working("drawing the report") as progress:
+        return write_report(folder, progress=progress)
 
 
 def query(

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hopmap.api.quantities import joules
 from hopmap.units import show_seconds
 
-from .checks import check_out
 from .console import (
+    bound_label,
     chosen_rows,
-    left_out_lines,
-    link_lines,
     print_json,
     print_table,
-    say,
+    rests_on,
+    say_basis,
+    say_written,
+    share,
     warn_of,
     working,
 )
-from .explain import bound_label
 from .jobs import JobOptions, one_run, simulate_several
 from .options import (
     AsJson,
@@ -33,6 +33,7 @@ from .options import (
     OptionalTrace,
     ReplayOptions,
     TopologyOfMapping,
+    check_out,
 )
 
 if TYPE_CHECKING:
@@ -158,8 +159,8 @@ def simulate(
         ("messages", summary["messages"]),
         ("bytes", summary["bytes"]),
         *((f"  {name}", calls) for name, calls in chosen_rows(program.chosen)),
-        ("busiest link", show_seconds(summary["links"]["max_busy"])),
-        ("  its share of the makespan", _share(summary)),
+        ("busiest link", show_seconds(busiest := summary["links"]["max_busy"])),
+        ("  its share of the makespan", share(busiest, result.makespan) or "-"),
     ]
     if ENGINES[engine].packets:
         rows.append(("packet hops served", summary["events"]))
@@ -170,20 +171,15 @@ def simulate(
     headline = f"{_headline(result, seed)}{_validated(machine.sets, network.spec)}"
     title = f"{workload.name} by {mapping} on {network.spec}, engine {engine}"
     print_table(("", f"{result.ranks} ranks"), rows, title=f"{title}\n{headline}")
-    for line in (*left_out_lines(result.left_out, result.notes), *link_lines(network.kinds)):
-        say(line)
-    for path in files.paths:
-        say(f"written: {path}")
+    say_basis(result)
+    say_written(*files.paths)
 
 
 def _headline(result: Result, seed: int | None) -> str:
     """Say how long the run took, how sure that is, and what it rests on; `seed` is of its noise."""
-    from hopmap.api.provenance import format_keys
-
     repeats = "" if seed is None else f", one with noise, of seed {seed}"
     repeats = repeats if result.ensemble is None else f", {result.ensemble}"
-    rests = f"assumed: {format_keys(result.assumed)}" if result.assumed else "nothing assumed"
-    return f"makespan {show_seconds(result.makespan)}{repeats} ({rests})"
+    return f"makespan {show_seconds(result.makespan)}{repeats} ({rests_on(result.assumed)})"
 
 
 def _validated(settings: Sequence[str] | None, network: str) -> str:
@@ -220,9 +216,3 @@ def _bound_rows(bounds: Mapping[str, Bound], *, shared: bool) -> list[tuple[str,
         for name, bound in bounds.items()
         if name in ("rank", other)
     ]
-
-
-def _share(summary: dict[str, Any]) -> str:
-    if not summary["makespan"]:
-        return "-"
-    return f"{100 * summary['links']['max_busy'] / summary['makespan']:.1f} %"

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .checks import check_folder
 from .compiling import announce_compilation
 from .console import print_json, say, warn, warn_of, working
 from .errors import INTERRUPTED
-from .listing import complete_scenarios
-from .options import AsJson
-from .report import write_report_of
-from .results import print_published, print_runs
+from .options import AsJson, check_folder, complete_scenarios
+from .results import print_published, print_runs, write_report_of
 
 if TYPE_CHECKING:
     from hopmap.scenarios.sweep.plan import Run

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
-from numpy.typing import NDArray
 
 from hopmap.api.quantities import compact, duration, time_unit
+from hopmap.arrays import Floats
 
 from .style import (
     BLUE,
@@ -60,19 +60,10 @@ def ienpc_bars(
 ) -> Figure:
     """Draw total, maximum, average and minimum IeNPC per mapper, as the HAEC thesis does.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        "total", "avg", "min", "max" of each mapper's best seed.
-    ieplc : float, optional
-        Vertical line among the totals: all messages, the least that is possible
-        when every rank has a node of its own.
-    worst : sequence of float, optional
-        Total of each mapper's worst seed, drawn as a thin line.
-    limits : mapping, optional
-        Highest value of each statistic, to have the same abscissae on all topologies.
-    default : str
-        The mapper to compare with, in grey.
+    Rows have "total", "avg", "min", "max" of each mapper's best seed; `worst` the total of its
+    worst, drawn as a thin line. `ieplc` is a vertical line among the totals: all messages, the
+    least that is possible when every rank has a node of its own. `limits` are the highest values
+    of all topologies, to have the same abscissae. The mapper to compare with is grey.
     """
     names = [label(name, 19) for name in mappers]
     panel = _height(names, 0.075)
@@ -118,12 +109,8 @@ def runtime_bars(
 ) -> Figure:
     """Draw the simulated runtime: mean seconds of the ranks, stacked, and the makespan.
 
-    Parameters
-    ----------
-    parts : sequence of (compute, communicate, wait)
-        Means over ranks and seeds.
-    makespans : sequence of SeedSpread
-        Mean over the seeds, least, most; seconds. `limit` is where the abscissa ends.
+    Parts are compute, communicate, wait: means over ranks and seeds. Makespans are the mean over
+    the seeds, least, most. The abscissa ends at `limit`.
     """
     names = [label(name, 19) for name in mappers]
     table = np.array(parts, dtype=float).reshape(len(names), 3)
@@ -160,10 +147,7 @@ def mapping_time(
 ) -> Figure:
     """Draw how long each mapper took on each topology, on a logarithmic axis.
 
-    Parameters
-    ----------
-    seconds : sequence (topologies) of sequence (mappers) of SeedSpread or None
-        Mean over the seeds, least, most; None where nothing was run.
+    Seconds are by topology, then by mapper; None where nothing was run.
     """
     names = [label(name, 19) for name in mappers]
     shown = topologies[: len(CYCLE)]
@@ -217,9 +201,7 @@ def _rows(axes: Axes, names: Sequence[str]) -> None:
     axes.set_ylim(max(len(names), 1) - 0.45, -0.55)
 
 
-def excess_strips(
-    excess: Mapping[str, Sequence[NDArray[np.float64]]], *, title: str, what: str
-) -> Figure:
+def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: str) -> Figure:
     """Draw how far the runs of each mapper are behind the best of their case.
 
     A dot is a run, a case with a seed; dots of a case lie at one height, so that the spread over

@@ -17,15 +17,14 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.ndimage import find_objects
 from scipy.ndimage import label as components
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces import Traffic
 
-from .style import CYCLE, INK, SMALL, WIDTH, label, new_figure, sheet, style
-
-Ints = NDArray[np.int64]
+from .style import CYCLE, INK, SMALL, WIDTH, label, new_figure, sheet, style, write
 
 CELLS = 20_000  # ranks of a grid that is drawn
 _TINTS = [tuple(1 - 0.42 * (1 - c) for c in to_rgb(colour)) for colour in CYCLE] + [(0.88,) * 3]
@@ -62,11 +61,7 @@ def grid_mappings(
     """Draw mappings of a grid side by side; planes of three dimensions are slices x = 0, 1, ...
 
     The first dimension (of a plane) goes downwards, the last to the right; ranks are row-major.
-
-    Parameters
-    ----------
-    mappings : mapping of str to (array_like of int, shape (ranks,), str)
-        By name: node of every rank, and what is written below the name.
+    Mappings have by name the node of every rank, shape (ranks,), and what is written below it.
     """
     shape = (1,) * (3 - len(dims)) + tuple(dims)
     planes, rows, columns = shape
@@ -110,10 +105,11 @@ def parts(grid: Ints, x: int) -> list[Part]:
     """
     found = []
     for node in np.unique(grid[x]):
-        biggest = max((_sizes(plane == node).max(initial=0), -k) for k, plane in enumerate(grid))
+        biggest = max(
+            (_components(plane == node)[1].max(initial=0), -k) for k, plane in enumerate(grid)
+        )
         first = -biggest[1] == x
-        numbered, _ = components(grid[x] == node)
-        sizes = np.bincount(numbered.ravel())[1:]
+        numbered, sizes = _components(grid[x] == node)
         for part, (box, size) in enumerate(zip(find_objects(numbered), sizes, strict=True), 1):
             whole = first and size == biggest[0]
             first = first and not whole
@@ -137,12 +133,13 @@ def parts(grid: Ints, x: int) -> list[Part]:
     return found
 
 
-def _sizes(cells: NDArray[np.bool_]) -> Ints:
-    numbered, _ = components(cells)
-    return np.bincount(numbered.ravel())[1:]
+def _components(cells: Bools) -> tuple[Ints, Ints]:
+    """Give the connected parts of cells numbers from 1, and return their sizes."""
+    numbered = np.asarray(components(cells)[0], dtype=np.int64)
+    return numbered, np.bincount(numbered.ravel())[1:]
 
 
-def _longest_run(line: NDArray[np.bool_]) -> tuple[int, int]:
+def _longest_run(line: Bools) -> tuple[int, int]:
     """Start and length of the longest run of cells."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], line.astype(np.int8), [0]))))
     starts, lengths = edges[::2], edges[1::2] - edges[::2]
@@ -150,7 +147,7 @@ def _longest_run(line: NDArray[np.bool_]) -> tuple[int, int]:
     return int(starts[longest]), int(lengths[longest])
 
 
-def _tints(grid: Ints) -> NDArray[np.float64]:
+def _tints(grid: Ints) -> Floats:
     """Tint of every node, other than its neighbours' where the tints suffice; shape (nodes, 3)."""
     nodes = int(grid.max()) + 1
     around: list[set[int]] = [set() for _ in range(nodes)]
@@ -165,14 +162,14 @@ def _tints(grid: Ints) -> NDArray[np.float64]:
         # the next in turn, so that all are used; of those least used around
         turn = [(node + k) % len(_TINTS) for k in range(len(_TINTS))]
         chosen[node] = min(turn, key=taken.count)
-    tints: NDArray[np.float64] = np.array(_TINTS)[chosen]
+    tints: Floats = np.array(_TINTS)[chosen]
     return tints
 
 
 def _plane(
     axes: Axes,
     plane: Ints,
-    colours: NDArray[np.float64],
+    colours: Floats,
     written: Sequence[Part],
     corner: tuple[float, float],
     cell: float,
@@ -199,12 +196,5 @@ def _plane(
         text = part.text if len(part.text) <= room else part.text.partition(":")[0]
         high = part.height * cell >= (0.013 if ":" in text else 0.016) * SMALL
         if high and len(text) <= room and len(written) <= NUMBERED:
-            axes.text(
-                left + (part.column + 0.5) * cell,
-                top - (part.row + 0.5) * cell,
-                text,
-                size=SMALL,
-                ha="center",
-                va="center_baseline",
-                weight="bold" if ":" in part.text else "normal",
-            )
+            middle = left + (part.column + 0.5) * cell, top - (part.row + 0.5) * cell
+            write(axes, middle, text, weight="bold" if ":" in part.text else "normal")

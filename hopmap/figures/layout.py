@@ -15,14 +15,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.topologies import Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
 
 from .style import WIDTH
 
-Points = NDArray[np.float64]
+Points = Floats
 
 SHEAR, SQUASH = 0.37, 0.42  # oblique planes: y goes right and up by this much
 STRETCH = 1.35  # and x is stretched by this
@@ -45,7 +47,7 @@ def is_haec(topology: Topology) -> bool:
     return isinstance(topology.router, BoxRouter) and topology.router.family == HAEC
 
 
-def coordinates(topology: Topology) -> NDArray[np.int64]:
+def coordinates(topology: Topology) -> Ints:
     """Coordinates of the nodes in three dimensions, missing ones 0, shape (nodes, 3)."""
     filled = np.zeros((topology.nodes, 3), dtype=np.int64)
     filled[:, : len(topology.dims)] = topology.coords
@@ -79,7 +81,7 @@ def _span(width: float, height: float) -> float:
     return min(SIDE / max(width, height * 0.62), 0.62)
 
 
-def link_steps(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def link_steps(topology: Topology) -> tuple[Ints, Bools]:
     """Step of each link in x, y, z (-1, 0, +1), and whether it wraps around.
 
     Wireless links of the HAEC Box have a step in z only, wherever in (x, y) they go.
@@ -96,7 +98,7 @@ def link_steps(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.bool_]
 def slices(topology: Topology) -> Layout:
     """Planes side by side."""
     place = coordinates(topology)
-    dx, dy, dz = (int(place[:, k].max()) + 1 for k in range(3))
+    dx, dy, dz = (*topology.dims, 1, 1)[:3]
     # as many planes in a row as keep the picture about as wide as it is high
     pitch_x, pitch_y = dx + MARGIN, dy + MARGIN
     columns = min(dz, max(1, round(np.sqrt(1.25 * dz * pitch_y / pitch_x))))
@@ -115,12 +117,11 @@ def slices(topology: Topology) -> Layout:
     stub = wraps | (step[:, 2] != 0)
     away = step[:, :2] * (STUB + 0.1) + step[:, 2:] * STUB * UPWARDS
     end[stub] = start[stub] + away[stub]
-    box = np.array([[-0.5, -0.5], [dx - 0.5, -0.5], [dx - 0.5, dy - 0.5], [-0.5, dy - 0.5]])
     return Layout(
         nodes,
         start,
         end,
-        [box + o for o in origin],
+        [_corners(dx, dy, 0.5) + each for each in origin],
         [f"z = {z}" for z in range(dz)] if dz > 1 else [],
         columns * pitch_x,
         lines * pitch_y,
@@ -131,7 +132,7 @@ def slices(topology: Topology) -> Layout:
 def stack(topology: Topology, gap: float = 1.15) -> Layout:
     """Planes drawn obliquely, one above the other."""
     place = coordinates(topology)
-    dx, dy, dz = (int(place[:, k].max()) + 1 for k in range(3))
+    dx, dy, dz = topology.dims
     pitch = SQUASH * (dy - 1) + gap
 
     def project(points: Points) -> Points:
@@ -141,30 +142,24 @@ def stack(topology: Topology, gap: float = 1.15) -> Layout:
     step, wraps = link_steps(topology)
     ends = place[topology.link_to].astype(float)
     ends[wraps] = (place[topology.link_from] + step * STUB)[wraps]
-    planes = [
-        project(
-            np.array(
-                [
-                    [-0.4, -0.5, z],
-                    [dx - 0.6, -0.5, z],
-                    [dx - 0.6, dy - 0.5, z],
-                    [-0.4, dy - 0.5, z],
-                ]
-            )
-        )
-        for z in range(dz)
-    ]
+    corners = _corners(dx, dy, 0.4)
     width, height = STRETCH * dx + SHEAR * dy + 1.1, pitch * dz + 0.5
     return Layout(
         project(place.astype(float)),
         project(place[topology.link_from].astype(float)),
         project(ends),
-        planes,
+        [project(np.insert(corners, 2, z, axis=1)) for z in range(dz)],
         [f"z = {z}" for z in range(dz)],
         width,
         height,
         _span(width, height),
     )
+
+
+def _corners(dx: int, dy: int, aside: float) -> Points:
+    """Return the corners of a plane of nodes, `aside` is what it has left and right of them."""
+    right, top = dx - 1 + aside, dy - 0.5
+    return np.array([[-aside, -0.5], [right, -0.5], [right, top], [-aside, top]])
 
 
 def levels(topology: Topology) -> Layout:
@@ -185,60 +180,51 @@ def levels(topology: Topology) -> Layout:
 def arrows(start: Points, end: Points, *, node: float, width: float) -> list[Points]:
     """Half arrows from start to end, each on its right-hand lane, as polygons.
 
-    Parameters
-    ----------
-    node : float
-        Radius that is kept free at both ends.
-    width : float
-        Of the shaft; the barb is twice as wide.
+    The radius `node` is kept free at both ends; the barb is twice as wide as the shaft.
     """
-    along = end - start
-    length = np.hypot(along[:, 0], along[:, 1])[:, None]
-    along = along / np.maximum(length, 1e-9)
-    right = np.stack((along[:, 1], -along[:, 0]), axis=1)
+    along, right, length = _directions(start, end)
     inner = right * width * 0.3
     tail = start + along * node + inner
     tip = end - along * np.where(length > 0.8, node, 0) + inner
     neck = tip - along * width * 2.6
-    corners = (
-        tail,
-        tip,
-        neck + right * width * 2.0,
-        neck + right * width,
-        tail + right * width,
-    )
-    return list(np.stack(corners, axis=1))
+    barb = neck + right * width * 2.0
+    return list(np.stack((tail, tip, barb, neck + right * width, tail + right * width), axis=1))
 
 
-def _levels(topology: Topology) -> NDArray[np.int64]:
+def lanes(start: Points, end: Points, *, width: float) -> list[Points]:
+    """Stripes on the right-hand side of the lines from start to end, as polygons."""
+    right = _directions(start, end)[1] * width
+    return list(np.stack((start, end, end + right, start + right), axis=1))
+
+
+def _directions(start: Points, end: Points) -> tuple[Points, Points, Points]:
+    """Vectors of length 1 along lines and to their right, and the lines' lengths."""
+    along = end - start
+    length = np.hypot(along[:, 0], along[:, 1])[:, None]
+    along = along / np.maximum(length, 1e-9)
+    return along, np.stack((along[:, 1], -along[:, 0]), axis=1), length
+
+
+def _levels(topology: Topology) -> Ints:
     """Links from each vertex to the nearest node; nodes have 0."""
-    level = np.full(topology.vertices, topology.vertices)
-    level[: topology.nodes] = 0
-    for _ in range(topology.vertices):
-        nearer = level.copy()
-        np.minimum.at(nearer, topology.link_from, level[topology.link_to] + 1)
-        if (nearer == level).all():
-            break
-        level = nearer
-    return level
+    ends, size = (topology.link_to, topology.link_from), topology.vertices
+    back = csr_array((np.ones(topology.links), ends), shape=(size, size))
+    nodes = np.arange(topology.nodes)
+    level = dijkstra(back, indices=nodes, unweighted=True, min_only=True)
+    return np.minimum(level, size).astype(np.int64)
 
 
-def _centres(topology: Topology, level: NDArray[np.int64], of: int, x: Points) -> Points:
-    """Mean abscissa of what the vertices of a level have below them."""
-    down = (level[topology.link_from] == of) & (level[topology.link_to] == of - 1)
-    total, number = np.zeros(topology.vertices), np.zeros(topology.vertices)
-    np.add.at(total, topology.link_from[down], x[topology.link_to[down]])
-    np.add.at(number, topology.link_from[down], 1)
-    return np.asarray(total / np.maximum(number, 1))
-
-
-def _by_levels(topology: Topology, level: NDArray[np.int64]) -> Points:
+def _by_levels(topology: Topology, level: Ints) -> Points:
     """Nodes at the bottom, switches above what they join; shape (vertices, 2), from 0 to 1."""
     x = np.zeros(topology.vertices)
     x[: topology.nodes] = (np.arange(topology.nodes) + 0.5) / topology.nodes
     for each in range(1, int(level.max()) + 1):
         own = np.flatnonzero(level == each)
-        centre = _centres(topology, level, each, x)[own]
+        down = (level[topology.link_from] == each) & (level[topology.link_to] == each - 1)
+        above, below = topology.link_from[down], topology.link_to[down]
+        number = np.bincount(above, minlength=topology.vertices)
+        total = np.bincount(above, x[below], topology.vertices)
+        centre = (total / np.maximum(number, 1))[own]  # of what is below
         if len(np.unique(centre.round(9))) < len(own):  # several above the same: side by side
             order = own[np.argsort(centre, kind="stable")]
             x[order] = (np.arange(len(own)) + 0.5) / len(own)
@@ -247,7 +233,7 @@ def _by_levels(topology: Topology, level: NDArray[np.int64]) -> Points:
     return np.stack((x, 0.05 + 0.9 * level / max(int(level.max()), 1)), axis=1)
 
 
-def _circle(topology: Topology, level: NDArray[np.int64]) -> Points:
+def _circle(topology: Topology, level: Ints) -> Points:
     """Nodes on a circle, their switches inside it, and inside these the switches without nodes.
 
     Each of the three goes all the way round, so that nodes have as much room as there is.
@@ -267,11 +253,3 @@ def _circle(topology: Topology, level: NDArray[np.int64]) -> Points:
         angle[nodes] = angle[switch] + share * 2 * np.pi / len(rings[0])
     radius[: topology.nodes] = NODE_RING
     return np.asarray(0.5 + radius[:, None] * np.stack((np.cos(angle), np.sin(angle)), axis=1))
-
-
-def lanes(start: Points, end: Points, *, width: float) -> list[Points]:
-    """Stripes on the right-hand side of the lines from start to end, as polygons."""
-    along = end - start
-    along = along / np.maximum(np.hypot(along[:, 0], along[:, 1]), 1e-9)[:, None]
-    right = np.stack((along[:, 1], -along[:, 0]), axis=1) * width
-    return list(np.stack((start, end, end + right, start + right), axis=1))

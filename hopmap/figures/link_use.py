@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from numpy.typing import NDArray
 
 from hopmap.api.quantities import time_unit
+from hopmap.arrays import Floats
 from hopmap.simulator import LinkUse
 from hopmap.topologies import Topology
 from hopmap.traces.safety.atomic_files import replacing
@@ -87,7 +87,7 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
 
 def _picture(
     axes: Axes,
-    share: NDArray[np.float64],
+    share: Floats,
     edge: float,
     norm: Normalize,
     cmap: Colormap,
@@ -108,9 +108,7 @@ def _picture(
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
 
 
-def _lines(
-    axes: Axes, share: NDArray[np.float64], topology: Topology, edges: NDArray[np.float64]
-) -> None:
+def _lines(axes: Axes, share: Floats, topology: Topology, edges: Floats) -> None:
     axes.set_ylim(0, 1.02)
     axes.set_yticks([0, 0.5, 1])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _percent(value)))

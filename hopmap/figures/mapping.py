@@ -13,8 +13,9 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hopmap.arrays import Ints
 from hopmap.topologies import Topology
 from hopmap.topologies.placement import turns_on_node
 from hopmap.traces import Traffic
@@ -22,6 +23,7 @@ from hopmap.traces import Traffic
 from .layout import (
     NODE_RING,
     Layout,
+    Points,
     coordinates,
     drawable,
     is_box,
@@ -48,10 +50,8 @@ from .style import (
     sheet,
     squares,
     style,
+    write,
 )
-
-Ints = NDArray[np.int64]
-Points = NDArray[np.float64]
 
 EDGES = 1000  # communicating pairs that are drawn at most, the costliest,
 EDGES_A_NODE = 3  # and so many for each node
@@ -75,18 +75,8 @@ class _Ranks(NamedTuple):
 
     def write(self, axes: Axes, place: ArrayLike, rank: int, size: float = SMALL) -> None:
         """Write a rank's number on its dot."""
-        x, y = np.asarray(place)
         colour = "white" if self.norm(rank) < 0.62 else INK
-        axes.text(
-            x,
-            y,
-            str(rank),
-            color=colour,
-            fontsize=size,
-            ha="center",
-            va="center_baseline",
-            zorder=5,
-        )
+        write(axes, place, str(rank), size, color=colour, zorder=5)
 
 
 def mapping_view(
@@ -101,14 +91,7 @@ def mapping_view(
 
     Nodes are coloured by rank. Up to 512 nodes, lines join ranks that talk, coloured by hops;
     above, planes of the box are coloured only; networks of switches are drawn with the ranks at
-    their nodes. Below, the share of the bytes by hops.
-
-    Parameters
-    ----------
-    node_of : array_like of int, shape (ranks,)
-        The mapping.
-    default : array_like of int, optional
-        Another mapping to compare the hops with, the default order.
+    their nodes. Below, the share of the bytes by hops, beside those of the `default` order.
     """
     places = np.asarray(node_of, dtype=np.int64)
     norm = Normalize(0, max(traffic.ranks - 1, 1))
@@ -261,8 +244,7 @@ def _on_switches(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
 def _on_planes(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
     """Planes z = 0, 1, ... as images coloured by rank; anything but a box in rows of nodes."""
     if is_box(topology):
-        sizes = coordinates(topology).max(axis=0) + 1
-        count, rows, columns = map(int, sizes[::-1])
+        columns, rows, count = (*topology.dims, 1, 1)[:3]
     else:
         count, rows = 1, -(-topology.nodes // ROW)
         columns = -(-topology.nodes // rows)
@@ -377,17 +359,9 @@ def _histogram(axes: Axes, series: Sequence[tuple[Points, str, str]]) -> None:
 def turnable(topology: Topology, node_of: ArrayLike, traffic: Traffic) -> dict[str, Any] | None:
     """Return what `page.js` needs to draw a mapping that can be turned; None where flat or huge.
 
-    Parameters
-    ----------
-    node_of : array_like of int, shape (ranks,)
-        The mapping.
-
-    Returns
-    -------
-    dict
-        ``{"at": [[x, y, z], ...], "rank": [...], "ranks": n, "pairs": [[node, node, hops], ...],
-        "says": [...]}``: nodes' coordinates, the lowest rank of each node, -1 where there is none,
-        the costliest pairs that talk, and what a tooltip says of each node.
+    That is ``{"at": [[x, y, z], ...], "rank": [...], "ranks": n, "pairs": [[node, node, hops],
+    ...], "says": [...]}``: nodes' coordinates, the lowest rank of each node, -1 where there is
+    none, the costliest pairs that talk, and what a tooltip says of each node.
     """
     if len(topology.dims) != 3 or topology.nodes > DRAWN:
         return None

@@ -6,7 +6,7 @@ Networks too large for that have heat maps of planes, and a curve of the links' 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,9 +15,10 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hopmap.api.quantities import compact, data
+from hopmap.arrays import Floats, Ints
 from hopmap.topologies import Topology
 
 from .layout import (
@@ -52,6 +53,7 @@ from .style import (
     sheet,
     style,
     value_axis,
+    write,
 )
 
 DRAWN = 512  # nodes of a box; above, planes are heat maps
@@ -72,21 +74,12 @@ def link_loads(
     limit: float | None = None,
     hot: Sequence[int] = (),
 ) -> Figure:
-    """Draw the topology with every directed link coloured by its load.
+    """Draw the topology with every directed link coloured by its load, in bytes or messages.
 
     Boxes of up to 512 nodes are drawn link by link, larger ones as heat maps of their planes;
     other networks by levels or on a circle, or as a curve of the links' loads where they are large.
-
-    Parameters
-    ----------
-    loads : array_like, shape (links,)
-        What every link carried.
-    unit : {"bytes", "messages"}
-        What was counted.
-    limit : float, optional
-        Load of the darkest colour, to compare pictures; the highest load when left out.
-    hot : sequence of int
-        Links that get the numbers 1, 2, ..., where links are drawn.
+    `limit` is the load of the darkest colour, to compare pictures; the highest when left out.
+    Links that are `hot` get the numbers 1, 2, ..., where links are drawn.
     """
     carried = np.asarray(loads, dtype=float)
     norm = Normalize(0, limit or float(carried.max(initial=0)) or 1.0)
@@ -141,7 +134,7 @@ def draw_vertices(axes: Axes, topology: Topology, places: Points, size: float) -
 
 def _every_link(
     topology: Topology,
-    loads: NDArray[np.float64],
+    loads: Floats,
     norm: Normalize,
     title: str,
     unit: str,
@@ -178,7 +171,10 @@ def _every_link(
     links = PolyCollection(shapes, facecolors=colours, edgecolors="none", zorder=2)
     links.set_rasterized(len(wired) > VECTORS)
     view.add_collection(links, autolim=False)
-    add_tips(view, shapes, link_words(topology, loads, wired, text))
+    ends = zip(topology.link_from[wired].tolist(), topology.link_to[wired].tolist(), strict=True)
+    names = [" → ".join(map(topology.vertex_name, pair)) for pair in ends]
+    carried = [f"{name}: {text(load)}" for name, load in zip(names, loads[wired], strict=True)]
+    add_tips(view, shapes, carried)
     if wireless.any():
         note = _draw_wireless(view, layout, loads, order[wireless[order]], norm, cmap)
     draw_vertices(view, topology, layout.nodes, dot)
@@ -193,8 +189,8 @@ def _every_link(
 def _draw_wireless(
     axes: Axes,
     layout: Layout,
-    loads: NDArray[np.float64],
-    order: NDArray[np.int64],
+    loads: Floats,
+    order: Ints,
     norm: Normalize,
     cmap: Colormap,
 ) -> str:
@@ -213,19 +209,7 @@ def _draw_wireless(
     return f", wireless: {count}{len(used):,} used"
 
 
-def link_words(
-    topology: Topology, loads: ArrayLike, links: Iterable[int], text: Callable[[float], str]
-) -> list[str]:
-    """Say from where to where some links go, and what they carry."""
-    carried = np.asarray(loads)
-    ends = zip(topology.link_from.tolist(), topology.link_to.tolist(), strict=True)
-    names = [" → ".join(map(topology.vertex_name, pair)) for pair in ends]
-    return [f"{names[link]}: {text(float(carried[link]))}" for link in links]
-
-
-def _number_links(
-    axes: Axes, layout: Layout, hot: Sequence[int], aside: NDArray[np.float64]
-) -> None:
+def _number_links(axes: Axes, layout: Layout, hot: Sequence[int], aside: Floats) -> None:
     """Write 1, 2, ... on some links where no other number is, `aside` from the links' middle."""
     look = {"boxstyle": "circle,pad=0.12", "facecolor": "white", "edgecolor": INK, "linewidth": 0.6}
     taken: list[Points] = []
@@ -235,22 +219,10 @@ def _number_links(
         spots = [layout.start[link] + share * along + lane for share in (0.65, 0.5, 0.35, 0.8, 0.2)]
         free = [s for s in spots if all(np.hypot(*(s - t)) * layout.span > 2 * MARK for t in taken)]
         taken.append((free or spots)[0])
-        x, y = taken[-1]
-        axes.text(
-            x,
-            y,
-            str(place),
-            ha="center",
-            va="center_baseline",
-            size=SMALL,
-            bbox=look,
-            zorder=6 + 1 / place,
-        )
+        write(axes, taken[-1], str(place), bbox=look, zorder=6 + 1 / place)
 
 
-def _heat_maps(
-    topology: Topology, loads: NDArray[np.float64], norm: Normalize, title: str, unit: str
-) -> Figure:
+def _heat_maps(topology: Topology, loads: Floats, norm: Normalize, title: str, unit: str) -> Figure:
     """Draw a heat map over (x, y) for every direction, and how many links carry how much.
 
     A cell is the highest load of the links that leave (x, y, any z) in that direction. What is no
@@ -281,10 +253,10 @@ def _heat_maps(
     return figure
 
 
-def _maps(topology: Topology, loads: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def _maps(topology: Topology, loads: Floats) -> dict[str, Floats]:
     """Highest load over z of the links that leave (x, y), for each direction that has links."""
     place = coordinates(topology)
-    dx, dy = int(place[:, 0].max()) + 1, int(place[:, 1].max()) + 1
+    dx, dy = (*topology.dims, 1)[:2]
     step, _ = link_steps(topology)
     cell = place[topology.link_from, 1] * dx + place[topology.link_from, 0]
     haec = is_haec(topology)
@@ -300,7 +272,7 @@ def _maps(topology: Topology, loads: NDArray[np.float64]) -> dict[str, NDArray[n
     return maps
 
 
-def _curve(figure: FigureBase, loads: NDArray[np.float64], norm: Normalize, unit: str) -> None:
+def _curve(figure: FigureBase, loads: Floats, norm: Normalize, unit: str) -> None:
     """Draw how many links carry at least so much."""
     axes = figure.subplots()
     used = np.sort(loads[loads > 0])[::-1]

@@ -29,14 +29,7 @@ def spy_plot(
     """Draw who sends to whom: senders downwards, receivers to the right, colours logarithmic.
 
     Above `CELLS` ranks a cell sums neighbouring ranks; memory goes with the pairs that talk and
-    the cells, never with ranks squared.
-
-    Parameters
-    ----------
-    values : {"bytes", "messages"}
-        What colours mean; messages are taken where no bytes are sent.
-    title : str, optional
-        Above the picture; the name of the trace.
+    the cells, never with ranks squared. Messages are taken where no bytes are sent.
     """
     what = "bytes" if values == "bytes" and traffic.bytes.any() else "messages"
     weight = traffic.bytes if what == "bytes" else traffic.messages

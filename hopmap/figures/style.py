@@ -152,6 +152,12 @@ def picture(
     axes.text(left, bottom + height + 0.03, title, fontsize=SMALL, va="bottom", clip_on=True)
 
 
+def write(axes: Axes, place: ArrayLike, text: str, size: float = SMALL, **look: Any) -> None:
+    """Write text around a place."""
+    x, y = np.asarray(place)
+    axes.text(x, y, text, size=size, ha="center", va="center_baseline", **look)
+
+
 def svg_text(figure: Figure) -> str:
     """Return the figure as an SVG document; the same figure gives the same text."""
     buffer = io.StringIO()

@@ -12,13 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from hopmap.api.quantities import time_unit
 
-from .style import (
-    label,
-    legend,
-    mark,
-    new_figure,
-    style,
-)
+from .style import label, legend, mark, new_figure, style
 
 _LINE, _COLUMNS = 0.19, 2  # inches a line of a legend; its columns
 LETTERS = 38  # of the smallest text that fit side by side below an axis
@@ -29,12 +23,7 @@ def variation(
 ) -> Figure:
     """Draw the runtime of every mapper at each point of what varies.
 
-    Parameters
-    ----------
-    points : sequence of str
-        Labels, in order.
-    runtimes : mapping of str to sequence
-        By mapper: seconds at each point, the mean over its seeds; None where it was not run.
+    Runtimes are seconds at each point, the mean over the seeds; None where nothing was run.
     """
     known = [value for row in runtimes.values() for value in row if value is not None]
     scale, unit = time_unit(max(known, default=1.0))

@@ -22,8 +22,9 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hopmap.arrays import Ints
 from hopmap.topologies import MappingError, Topology
 from hopmap.topologies.placement import turns_on_node
 
@@ -34,15 +35,13 @@ HEADER = "x_coord y_coord z_coord number_of_processes process_id(s)"
 WHOLE = re.compile(r"[0-9]{1,18}")
 
 
-def write_vcoords(
-    node_of: NDArray[np.int64], topology: Topology, _hosts: Sequence[str]
-) -> list[str]:
+def write_vcoords(node_of: Ints, topology: Topology, _hosts: Sequence[str]) -> list[str]:
     """Return ``(x,y,z)`` for every rank, on a box of up to three dimensions."""
     _check_box(topology, "fugaku", LOGICAL)
     return [f"({','.join(map(str, place))})" for place in topology.coords[node_of].tolist()]
 
 
-def write_map(node_of: NDArray[np.int64], topology: Topology, _hosts: Sequence[str]) -> list[str]:
+def write_map(node_of: Ints, topology: Topology, _hosts: Sequence[str]) -> list[str]:
     """Return ``x y z t`` for every rank of a box, t counting the ranks of a node."""
     _check_box(topology, "bluegene")
     turns = turns_on_node(node_of)

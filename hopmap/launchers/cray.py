@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from itertools import chain, repeat
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.topologies import MappingError, Topology
 
 from .launcher import Launcher, LauncherFile, Place, comment, names_comment
@@ -27,9 +27,7 @@ FILLED, EACH = "filled", "ranks on each"
 RANKS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
-def write_rank_order(
-    node_of: NDArray[np.int64], _topology: Topology, hosts: Sequence[str]
-) -> list[str]:
+def write_rank_order(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:
     """Return the ranks of one node a line, in Slurm's order of the nodes.
 
     As many on each node, fewer on the last alone.

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.plugins import load_entry_points, load_named
 from hopmap.topologies import MappingError, Topology, did_you_mean
 
@@ -52,7 +52,7 @@ _OTHERS: dict[str, Launcher] = {}
 
 def export_mapping(
     launcher: str,
-    node_of: NDArray[np.int64],
+    node_of: Ints,
     topology: Topology,
     hosts: Sequence[str] | None = None,
     file: str = "FILE",
@@ -111,7 +111,7 @@ def _enter(name: str, offered: Any) -> None:
     _OTHERS[name] = offered
 
 
-def usage(form: Launcher, node_of: NDArray[np.int64], file: str, hosts: Sequence[str]) -> str:
+def usage(form: Launcher, node_of: Ints, file: str, hosts: Sequence[str]) -> str:
     """Return the command that uses a file."""
     used, ranks_on = np.unique(node_of, return_counts=True)
     hosts_of = Counter(host_of(hosts[node]) for node in node_of)

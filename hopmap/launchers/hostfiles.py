@@ -18,9 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hopmap.arrays import Ints
 from hopmap.topologies import Topology
 from hopmap.topologies.placement import turns_on_node
 
@@ -31,14 +29,12 @@ RANK = re.compile(r"rank\s+(\d{1,9})\s*=\s*(\S+)\s+slots?\s*=\s*[\d:;,*-]+")
 TIMES = re.compile(rf"({NAME.pattern})(?:[:*]([1-9]\d{{0,8}}))?")
 
 
-def write_hosts(node_of: NDArray[np.int64], _topology: Topology, hosts: Sequence[str]) -> list[str]:
+def write_hosts(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:
     """Return the host of every rank."""
     return [hosts[node] for node in node_of]
 
 
-def write_machines(
-    node_of: NDArray[np.int64], _topology: Topology, hosts: Sequence[str]
-) -> list[str]:
+def write_machines(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:
     """Return ``host:1`` for every rank."""
     return [f"{hosts[node]}:1" for node in node_of]
 
@@ -59,9 +55,7 @@ def read_hosts(file: LauncherFile) -> list[Place]:
     return places
 
 
-def write_rankfile(
-    node_of: NDArray[np.int64], _topology: Topology, hosts: Sequence[str]
-) -> list[str]:
+def write_rankfile(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:
     """Return a line for every rank; the ranks of a node take its slots in their order."""
     turns = zip(node_of, turns_on_node(node_of), strict=True)
     return [f"rank {rank}={hosts[node]} slot={turn}" for rank, (node, turn) in enumerate(turns)]

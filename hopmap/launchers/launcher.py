@@ -11,9 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hopmap.arrays import Ints
 from hopmap.topologies import MappingError, Topology
 
 from .node_names import check_names, compress, expand, node_names
@@ -139,7 +137,7 @@ class Launcher:
     direction: str
     command: str
     source: str
-    write: Callable[[NDArray[np.int64], Topology, Sequence[str]], list[str]]
+    write: Callable[[Ints, Topology, Sequence[str]], list[str]]
     read: Callable[[LauncherFile], list[Place]]
     begins: str = ""
     called: str = ""

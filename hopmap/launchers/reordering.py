@@ -23,8 +23,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Ints
 from hopmap.topologies import MappingError, Topology
 
 from .launcher import Launcher, LauncherFile, Place
@@ -82,7 +82,7 @@ os.environ["RANK"] = ranks[node][local]
 '''
 
 
-def write_json(node_of: NDArray[np.int64], topology: Topology, hosts: Sequence[str]) -> list[str]:
+def write_json(node_of: Ints, topology: Topology, hosts: Sequence[str]) -> list[str]:
     """Return the lines of the JSON document."""
     rank_at = np.argsort(node_of, kind="stable")
     position_of = np.empty_like(rank_at)
@@ -119,9 +119,7 @@ def document_of(text: str, name: str) -> dict[str, object]:
     return document
 
 
-def write_processes(
-    node_of: NDArray[np.int64], _topology: Topology, hosts: Sequence[str]
-) -> list[str]:
+def write_processes(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:
     """Return a line for each host: as many ranks on each, on its first GPUs."""
     ranks_on: dict[str, list[tuple[int, int]]] = {}
     order = np.argsort(node_of, kind="stable")

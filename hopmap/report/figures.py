@@ -9,9 +9,9 @@ from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.api.quantities import count, data
+from hopmap.arrays import Floats, Ints
 from hopmap.figures.bars import (
     SeedSpread,
     excess_strips,
@@ -274,7 +274,7 @@ def _hottest(hot: list[HotLink], topology: Topology, unit: str) -> str:
 
 def _loads(
     study: Study, topology: Topology, entry: Entry, traffic: Traffic | None, unit: str
-) -> NDArray[np.float64] | None:
+) -> Floats | None:
     """Load of each link in an entry's best run: as stored, else computed again."""
     try:
         stored = store.load_links(study.folder, str(entry.best["run_id"]))
@@ -289,7 +289,7 @@ def _loads(
     return topology.loads(node_of[traffic.src], node_of[traffic.dst], weight).astype(float)
 
 
-def _node_of(entry: Entry) -> NDArray[np.int64]:
+def _node_of(entry: Entry) -> Ints:
     return np.asarray(entry.best["node_of"], dtype=np.int64)
 
 

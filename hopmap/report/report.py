@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from hopmap.api.provenance import format_keys
 from hopmap.api.quantities import count
@@ -153,6 +153,24 @@ def image_uri(svg: str) -> Markup:
     return Markup(f"data:image/svg+xml,{safe}")
 
 
+def breakable(text: str) -> Markup:
+    """Let a mapper's name be broken after its punctuation."""
+    return Markup(re.sub(r"([(_,|=+])", r"\1<wbr>", str(escape(text))))
+
+
+def rendered(template: Path, **content: Any) -> str:
+    """Return the text of a page, `css` being that of all pages."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["breakable"] = breakable
+    css = Markup((HERE / "page.css").read_text(encoding="utf-8"))
+    text = template.read_text(encoding="utf-8")
+    return environment.from_string(text).render(css=css, **content)
+
+
 def _render(
     whole: Study,
     study: Study,
@@ -160,21 +178,14 @@ def _render(
     sections: Sections,
     digest: str,
 ) -> str:
-    from jinja2 import Environment, StrictUndefined
-
     from . import tables
     from .sections import SECTIONS as PARTS
 
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["breakable"] = tables.breakable
-    template = environment.from_string((HERE / "page.html.j2").read_text(encoding="utf-8"))
-    return template.render(
+    return rendered(
+        HERE / "page.html.j2",
         study=study,
         digest=digest,
         default=" or ".join(DEFAULTS),
-        css=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
         facts=_facts(whole),
         cases=len(whole.cases),

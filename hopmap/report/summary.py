@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.api.quantities import MISSING, count, duration, percent
+from hopmap.arrays import Floats
 from hopmap.scenarios.results.ranking import networks
 from hopmap.scenarios.results.study import AS_FAST, Case, Study
 from hopmap.traces.safety.atomic_files import replacing
@@ -26,8 +26,6 @@ from .tables import Cell
 ROWS = 400  # mappers in cases that a page lists; of more, some cases are chosen
 CHOSEN = 12
 
-Excess = NDArray[np.float64]
-
 
 def measure(study: Study) -> str:
     """Return the column by which mappers are compared."""
@@ -36,13 +34,13 @@ def measure(study: Study) -> str:
     return "hop_bytes" if study.runs["hop_bytes"].any() else "hop_messages"
 
 
-def excess(study: Study) -> Mapping[str, list[Excess]]:
+def excess(study: Study) -> Mapping[str, list[Floats]]:
     """Return by mapper, for each case, how much more than the least of the case each run takes.
 
     0.05 is 5 % more; one array a case, one figure a seed.
     """
     column = measure(study)
-    found: dict[str, list[Excess]] = {}
+    found: dict[str, list[Floats]] = {}
     for case in study.cases:
         least = case.runs[column].min()
         if least > 0:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from markupsafe import Markup, escape
 
 from hopmap.api.quantities import (
     MISSING,
@@ -62,10 +60,7 @@ def _configured(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
 def best_table(traces: Sequence[Sequence[Case]]) -> dict[str, Any] | None:
     """Return which mapping is best in each case, how surely, and what it buys; None without cases.
 
-    Parameters
-    ----------
-    traces : sequence of sequence of Case
-        Those of each trace. Where they have several networks, the fastest stands first.
+    Where a trace has several networks, the fastest stands first.
     """
     cases = [case for those in traces for case in those]
     order = next((case.order for case in cases if case.default), "the default order")
@@ -168,62 +163,39 @@ def link_rows(study: Study) -> list[dict[str, Any]]:
                         "links": count(int(numbers[place])),
                         "bandwidth": f"{kind.bandwidth / 1e9:,.4g} GB/s",
                         "latency": duration(kind.latency),
-                        "sources": _sources(kind),
+                        # once where both come from the same place
+                        "sources": [("", kind.sources[0])]
+                        if len(set(kind.sources)) == 1
+                        else list(zip(("bandwidth", "latency"), kind.sources, strict=True)),
                     }
                 )
             shown.update(topology.kinds)
     return rows
 
 
-def _sources(kind: LinkKind) -> list[tuple[str, str]]:
-    """Say where bandwidth and latency come from; once where both come from the same place."""
-    bandwidth, latency = kind.sources
-    if bandwidth == latency:
-        return [("", bandwidth)]
-    return [("bandwidth", bandwidth), ("latency", latency)]
-
-
 NAME_HEAD = (("Mapper", "text"), ("Topology", "text"))
-REST_HEAD = (
-    ("IeNPC total", "number"),
-    ("average", "number"),
-    ("minimum", "number"),
-    ("maximum", "number"),
-    ("Conges\u00adtion", "number"),
-    ("Dilation average", "number"),
-    ("longest", "number"),
-    ("Mapping time", "number"),
+REST = (
+    *("IeNPC total", "average", "minimum", "maximum", "Conges\u00adtion"),
+    *("Dilation average", "longest", "Mapping time"),
 )
-
-
-def breakable(text: str) -> Markup:
-    """Let a mapper's name be broken after its punctuation."""
-    return Markup(re.sub(r"([(_,|=+])", r"\1<wbr>", str(escape(text))))
 
 
 def main_table(cases: Iterable[Case]) -> dict[str, Any]:
     """Every mapper on every topology of a trace, best seed, the range over seeds below."""
     cases = list(cases)
-    replayed = any(case.replayed for case in cases)
-    compared = next((f"against {case.order}" for case in cases if case.default), "against")
-    hops, runtime = ((what, compared) for what in ("Hop-bytes", "Simulated runtime"))
-    numbers = tuple((name, "number") for name in (*hops, *(runtime if replayed else ())))
-    head = (*NAME_HEAD, *numbers, *REST_HEAD)
-    rows = [_main_row(case, entry, replayed) for case in cases for entry in case.entries]
-    if any(case.best.value("energy") is not None for case in cases):
-        place = len(head) - len(REST_HEAD)
-        head = (*head[:place], ("Energy", "number"), *head[place:])
-        entries = [entry for case in cases for entry in case.entries]
-        for row, entry in zip(rows, entries, strict=True):
-            value = entry.value("energy")
-            row.insert(place, Cell(joules(value), value))
-    if not any(case.default for case in cases):  # nothing to compare with
-        kept = [place for place, (name, _) in enumerate(head) if name != compared]
-        head, rows = tuple(head[k] for k in kept), [[row[k] for k in kept] for row in rows]
+    compared = [f"against {case.order}" for case in cases if case.default][:1]
+    numbers = ["Hop-bytes", *compared]
+    if replayed := any(case.replayed for case in cases):
+        numbers += ["Simulated runtime", *compared]
+    if energy := any(case.best.value("energy") is not None for case in cases):
+        numbers.append("Energy")
+    head = (*NAME_HEAD, *((name, "number") for name in (*numbers, *REST)))
+    asked = replayed, bool(compared), energy
+    rows = [_main_row(case, entry, *asked) for case in cases for entry in case.entries]
     return {"head": head, "rows": rows}
 
 
-def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
+def _main_row(case: Case, entry: Entry, replayed: bool, compared: bool, energy: bool) -> list[Cell]:
     seeds = len(entry.runs)
 
     def cell(column: str, text: Any, spread: bool = False) -> Cell:
@@ -243,11 +215,13 @@ def _main_row(case: Case, entry: Entry, replayed: bool) -> list[Cell]:
         Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if leads and case.sure else ""),
         Cell(case.topology, case.topology, case.variant),
         cell("hop_bytes", data, spread=True),
-        _against(case, entry, "hop_bytes"),
+        *([_against(case, entry, "hop_bytes")] if compared else []),
     ]
     if replayed:
         row += [_runtime(entry) or cell("makespan", runtime, spread=True)]
-        row += [_against(case, entry, "makespan")._replace(note="")]
+        row += [_against(case, entry, "makespan")._replace(note="")] if compared else []
+    if energy:
+        row.append(cell("energy", joules))
     seconds = entry.mean("mapping_seconds")
     return [
         *row,
@@ -287,14 +261,6 @@ def failed_rows(study: Study) -> list[list[str]]:
     return rows
 
 
-VARIED = (
-    ("Mapper", "text"),
-    ("Mean", "number"),
-    ("Worst", "number"),
-    ("Best under", "number"),
-)
-
-
 def robustness(study: Study, trace: str) -> list[dict[str, Any]]:
     """Return a table for each topology on which something varies.
 
@@ -305,7 +271,11 @@ def robustness(study: Study, trace: str) -> list[dict[str, Any]]:
     for cases in study.varied(trace):
         best = _best_seeds(cases)
         if len(best) > 1:
-            found.append({"topology": cases[0].topology, **_table(best, len(cases))})
+            order = sorted(best, key=lambda mapper: (best[mapper].worst, best[mapper].mean))
+            rows = [_regret_row(mapper, best[mapper], len(cases)) for mapper in order]
+            numbers = [(name, "number") for name in ("Mean", "Worst", "Best under")]
+            head = [("Mapper", "text"), *numbers]
+            found.append({"topology": cases[0].topology, "head": head, "rows": rows})
     return found
 
 
@@ -328,15 +298,10 @@ def _best_seeds(cases: Sequence[Case]) -> dict[str, Standing]:
     return best
 
 
-def _table(best: dict[str, Standing], variants: int) -> dict[str, Any]:
-    order = sorted(best, key=lambda mapper: (best[mapper].worst, best[mapper].mean))
-    rows = [
-        [
-            Cell(mapper, mapper),
-            Cell(f"+{regret(best[mapper].mean)}", best[mapper].mean),
-            Cell(f"+{regret(best[mapper].worst)}", best[mapper].worst),
-            Cell(count(round(best[mapper].best * variants)), best[mapper].best),
-        ]
-        for mapper in order
+def _regret_row(mapper: str, found: Standing, variants: int) -> list[Cell]:
+    return [
+        Cell(mapper, mapper),
+        Cell(f"+{regret(found.mean)}", found.mean),
+        Cell(f"+{regret(found.worst)}", found.worst),
+        Cell(count(round(found.best * variants)), found.best),
     ]
-    return {"head": VARIED, "rows": rows}

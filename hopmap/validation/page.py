@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from markupsafe import Markup
 
-from hopmap.report.report import image_uri
+from hopmap.report.report import image_uri, rendered
 from hopmap.simulator.measured.errors import (
     LARGE,
     Error,
@@ -33,10 +32,7 @@ def write_validation(
 ) -> tuple[Path, Path]:
     """Write ``calls.parquet`` and ``validation.html``, which needs nothing else; return both paths.
 
-    Parameters
-    ----------
-    topologies : sequence of str
-        Of each file.
+    Topologies are those of each file.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,18 +44,10 @@ def write_validation(
     return calls, page
 
 
-def percent(share: float) -> str:
-    """Write a share for people; a dash for NaN."""
-    return "-" if np.isnan(share) else f"{100 * share:.1f} %"
-
-
 def error_cells(error: Error) -> tuple[str, ...]:
-    """Write an error for people, one text for each of `COLUMNS` but the first."""
-    return (f"{error.rows:,}", *(percent(value) for value in error[1:-1]), _signed(error.bias))
-
-
-def _signed(share: float) -> str:
-    return "-" if np.isnan(share) else f"{100 * share:+.1f} %"
+    """Write an error for people, one text for each of `COLUMNS` but the first; a dash for NaN."""
+    shares = [*(f"{100 * share:.1f} %" for share in error[1:-1]), f"{100 * error.bias:+.1f} %"]
+    return f"{error.rows:,}", *("-" if share[:-2].endswith("nan") else share for share in shares)
 
 
 def _calls(measured: Measured, prediction: Prediction, topologies: Sequence[str]) -> pa.Table:
@@ -81,25 +69,18 @@ def _calls(measured: Measured, prediction: Prediction, topologies: Sequence[str]
 
 
 def _page(measured: Measured, prediction: Prediction, topologies: Sequence[str]) -> str:
-    from jinja2 import Environment, StrictUndefined
-
     from hopmap.figures.style import svg_text
     from hopmap.validation.figures import validation_figure
 
     pairs = zip(measured.files, topologies, strict=True)
     names = [f"{Path(file).name} on {topology}" for file, topology in pairs]
     figure = validation_figure(measured, prediction)
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    here = Path(__file__).parent
-    template = environment.from_string((here / "page.html.j2").read_text(encoding="utf-8"))
     large = measured.size >= LARGE
     choice, order = choice_of(measured, prediction), order_of(measured, prediction)
     everything = error_of(prediction.time, measured.time)
     beyond = error_of(prediction.time[large], measured.time[large])
-    return template.render(
-        css=Markup((here.parent / "report" / "page.css").read_text(encoding="utf-8")),
+    return rendered(
+        Path(__file__).with_name("page.html.j2"),
         names=names,
         facts=[
             ("Calls", f"{everything.rows:,} of {len(measured):,} simulated"),

@@ -10,17 +10,25 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hopmap.api.machine import Machine, Settings
+from hopmap.arrays import Ints
 from hopmap.errors import HopmapError
+from hopmap.mappers import map_ranks
 from hopmap.progress import Progress, silent
+from hopmap.simulator import Parameters, simulate
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
 from hopmap.simulator.measured.errors import agreement_of, facts, unknown
 from hopmap.simulator.measured.files import Measured, read_measured
-from hopmap.simulator.measured.prediction import MOST, Prediction, predict
+from hopmap.simulator.measured.prediction import MOST, Prediction, nodes_of_ranks, predict
+from hopmap.simulator.programs.from_traffic import program_of_traffic
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.readers.hosts import hosts_of_ranks, nodes_of, read_hosts, text_of
+from hopmap.traces import Traffic
+from hopmap.traces.sources import open_source
 from hopmap.validation.page import write_validation
 
-from .stencil_calls import with_stencils
+STENCIL, CREATE = "stencil:", "cart_create"
+IN_ORDER = "mpi"
+NOT_MODELLED = "makes a communicator: not modelled"
 
 GivenMeasured: TypeAlias = str | Path | Measured | Sequence[str | Path]
 GivenNetworks: TypeAlias = str | Topology | Sequence[str | Topology]
@@ -97,7 +105,7 @@ def validate(
     networks = tuple(machine.network for machine in machines)
     parameters = tuple(machine.parameters for machine in machines)
     prediction = predict(table, networks, parameters, ranks=ranks, limit=limit, progress=progress)
-    prediction = with_stencils(prediction, table, networks, parameters)
+    prediction = _with_stencils(prediction, table, networks, parameters)
     if all(prediction.why):
         (collective, algorithm, why), *_ = unknown(table, prediction)
         raise ValidationError(
@@ -188,3 +196,49 @@ def _job(spec: str | Topology, hosts: str | Path) -> Topology:
         order = np.array(nodes_of(spec, read_hosts(str(hosts)), str(hosts)), dtype=np.int64)
         return replace(spec.only(order.tolist()), order=order)
     return topology_from_spec(f"job:{hosts}@{spec}")
+
+
+def _with_stencils(
+    prediction: Prediction,
+    measured: Measured,
+    networks: Sequence[Topology],
+    parameters: Sequence[Parameters],
+) -> Prediction:
+    """Simulate the rows that are exchanges with the neighbours of a grid, too.
+
+    stencil_bench.c of hopmap times these. Of such a row ``collective`` is the stencil
+    (``stencil:20x10,star``), ``algorithm`` the mapper that numbered the grid, and ``buffer_bytes``
+    what goes to every neighbour. Networks and parameters are those of each file.
+    """
+    time, why = prediction.time.copy(), list(prediction.why)
+    for k in range(len(measured)):
+        name, file = measured.collective[k], int(measured.file[k])
+        if name == CREATE:
+            why[k] = NOT_MODELLED
+        if not name.startswith(STENCIL):
+            continue
+        nodes = nodes_of_ranks(
+            networks[file], int(measured.nodes[k]), int(measured.tasks[k]), measured.files[file]
+        )
+        try:
+            traffic = open_source(f"{name},bytes={measured.size[k]}").traffic()
+            program = program_of_traffic(traffic, rounds=1)
+            where = _on_grid(traffic, measured.algorithm[k], nodes, int(measured.tasks[k]))
+            time[k] = simulate(program, networks[file], where, parameters=parameters[file]).makespan
+            why[k] = ""
+        except HopmapError as error:
+            why[k] = str(error)
+    return replace(prediction, time=time, why=tuple(why))
+
+
+def _on_grid(traffic: Traffic, mapper: str, nodes: Ints, tasks: int) -> Ints:
+    """Return the node of each place of the grid, of the nodes of the processes.
+
+    ``mpi`` is MPI_Cart_create itself, taken to leave ranks in their order, as Open MPI and MPICH
+    do. A mapper is told the job's nodes as boxes of equal size, which is all that those of the
+    benchmark look at.
+    """
+    if mapper == IN_ORDER:
+        return nodes[: traffic.ranks]
+    boxes = topology_from_spec(f"cluster:{len(nodes) // tasks}*{tasks}")
+    return nodes[::tasks][map_ranks(traffic, boxes, mapper)]

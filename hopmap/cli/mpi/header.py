@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hopmap.cli.checks import check_folder, check_out
-from hopmap.cli.console import print_json, say
-from hopmap.cli.options import AsJson
+from hopmap.cli.console import print_json, say, say_written
+from hopmap.cli.options import AsJson, check_folder, check_out
 
 
 def header(
@@ -46,5 +45,5 @@ def header(
         print_json({"text": header_text()} if out is None else {"out": str(out)})
     elif not texts:
         say(header_text().rstrip("\n"))
-    for path in () if as_json else texts:
-        say(f"written: {path}")
+    if not as_json:
+        say_written(*texts)

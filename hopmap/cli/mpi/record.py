@@ -14,9 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hopmap.cli.checks import check_out
 from hopmap.cli.console import print_json, print_table, say, warn, working
-from hopmap.cli.options import AsJson
+from hopmap.cli.options import AsJson, check_out
 
 BUFFER = "HOPMAP_RECORD_BUFFER"  # bytes of a process that wait to be written
 _SIGNAL = 128  # what shells add to the number of the signal that ended a program

@@ -11,17 +11,26 @@ import typer
 
 from hopmap.units import show_bytes, show_seconds
 
-from ..checks import check_out, check_picture
 from ..console import (
     chosen_rows,
-    left_out_lines,
     print_json,
     print_table,
     say,
+    say_left_out,
+    say_written,
     warn_of,
     working,
 )
-from ..options import AsJson, Collectives, Sets, Trace, TrafficOptions, settings_of
+from ..options import (
+    AsJson,
+    Collectives,
+    Sets,
+    Trace,
+    TrafficOptions,
+    check_out,
+    check_picture,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from hopmap.api.workload import Workload, WorkloadLike
@@ -163,11 +172,8 @@ def print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
         rows += chosen_rows(facts["algorithms"])
     rows.append(("took", show_seconds(facts["wall_seconds"])))
     print_table(("", name), rows)
-    for line in left_out_lines(left_out, facts.get("notes", {})):
-        say(line)
-    for key in ("out", "plot"):
-        if key in facts:
-            say(f"written: {facts[key]}")
+    say_left_out(left_out, facts.get("notes", {}))
+    say_written(facts.get("out"), facts.get("plot"))
 
 
 def one_sided_rows(facts: dict[str, Any]) -> list[tuple[str, object]]:

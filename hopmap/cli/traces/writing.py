@@ -14,9 +14,8 @@ import typer
 
 from hopmap.errors import choice
 
-from ..checks import check_options, check_out
 from ..console import say, warn, working
-from ..options import AsJson
+from ..options import AsJson, check_options, check_out
 from .reading import print_facts, put
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Commands on measured times: calibrate, validate."""
