@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from hopmap.api.robust.choose import Choice
 
 
+UnnamedTopology = Annotated[
+    str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
+]
+
+
 @dataclass(frozen=True)
 class BestOptions:
     """Which mapping of a folder of results is taken."""
@@ -66,9 +71,7 @@ def export(
             autocompletion=complete_launchers,
         ),
     ],
-    topology: Annotated[
-        str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
-    ] = None,
+    topology: UnnamedTopology = None,
     form: Annotated[
         str | None,
         typer.Option("--from", help="Launcher whose file MAPPING is, if it does not show that."),
@@ -183,9 +186,7 @@ def convert(
     mapping: Annotated[
         Path | None, typer.Option(help="Mapping file: writes the platform and the hosts as well.")
     ] = None,
-    topology: Annotated[
-        str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
-    ] = None,
+    topology: UnnamedTopology = None,
     zone: Annotated[
         str, typer.Option(help="Platform: routes (as hopmap's), or torus (SimGrid's own).")
     ] = "routes",

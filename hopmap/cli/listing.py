@@ -15,22 +15,18 @@ from .options import AsJson
 Entries: TypeAlias = list[dict[str, Any]]
 
 
-class Listed(StrEnum):
-    """What can be listed."""
-
-    BENCHMARKS = "benchmarks"
-    MAPPERS = "mappers"
-    TOPOLOGIES = "topologies"
-    ENGINES = "engines"
-    PRESETS = "presets"
-    FORMATS = "formats"
-    PARAMETERS = "parameters"
-    ALGORITHMS = "algorithms"
-    SCENARIOS = "scenarios"
+Listed = StrEnum(
+    "Listed",
+    "BENCHMARKS MAPPERS TOPOLOGIES ENGINES PRESETS FORMATS PARAMETERS ALGORITHMS SCENARIOS",
+)
 
 
 def _entry(name: str, summary: str, source: str = "", parameters: Entries | None = None) -> Any:
     return {"name": name, "summary": summary, "source": source, "parameters": parameters or []}
+
+
+def _parameter(name: str, kind: str, default: object = None) -> dict[str, Any]:
+    return {"name": name, "type": kind, "default": default}
 
 
 def _first_line(text: str | None) -> str:
@@ -40,19 +36,13 @@ def _first_line(text: str | None) -> str:
 def _mappers() -> Entries:
     from hopmap.mappers import all_mappers
 
-    return [
-        _entry(
-            info.name,
-            info.summary,
-            info.source,
-            [{"name": p.name, "type": p.type, "default": p.default} for p in info.parameters]
-            + [{"name": "preset", "type": "|".join(info.presets), "default": None}]
-            * bool(info.presets),
-        )
-        for info in sorted(
-            all_mappers().values(), key=lambda info: (info.name != "auto", info.name)
-        )
-    ]
+    entries = []
+    for info in sorted(all_mappers().values(), key=lambda info: (info.name != "auto", info.name)):
+        parameters = [_parameter(each.name, each.type, each.default) for each in info.parameters]
+        if info.presets:
+            parameters.append(_parameter("preset", "|".join(info.presets)))
+        entries.append(_entry(info.name, info.summary, info.source, parameters))
+    return entries
 
 
 def _topologies() -> Entries:
@@ -61,15 +51,12 @@ def _topologies() -> Entries:
     entries = []
     for name, family in all_families().items():
         like = " or ".join(f"{name}:{example}" for example in family.examples)
-        parameters: Entries = [
-            {"name": "shape", "type": f"{family.shape}, like {like}", "default": None}
-        ]
+        parameters = [_parameter("shape", f"{family.shape}, like {like}")]
         if family.slots:
-            parameters.append({"name": "*S", "type": "S ranks a node", "default": None})
+            parameters.append(_parameter("*S", "S ranks a node"))
         for option, values in family.options.items():
-            default = values[0] if values else 0
             kind = "|".join(values) or "whole number"
-            parameters.append({"name": option, "type": kind, "default": default})
+            parameters.append(_parameter(option, kind, values[0] if values else 0))
         entries.append(_entry(name, family.summary, parameters=parameters))
     return entries
 
@@ -82,8 +69,7 @@ def _presets() -> Entries:
             name,
             preset.summary,
             parameters=[
-                {"name": field, "type": source, "default": value}
-                for field, value, source in preset.fields()
+                _parameter(field, source, value) for field, value, source in preset.fields()
             ],
         )
         for name, preset in PRESETS.items()
@@ -168,7 +154,7 @@ def _parameters() -> Entries:
         _entry(
             f"{prefix}.{quantity}",
             f"{quantity} of {what}; {note(quantity)}",
-            parameters=[_value(unit, getattr(plain, quantity))],
+            parameters=[_parameter("value", unit, getattr(plain, quantity))],
         )
         for prefix, what in (("link", "all links"), ("link.KIND", "links of one kind"))
         for quantity, unit in LINK_UNITS.items()
@@ -176,7 +162,7 @@ def _parameters() -> Entries:
         _entry(
             f"energy.link.KIND.{quantity}",
             f"{MEANS[quantity]}, of one kind",
-            parameters=[_value(unit, 0)],
+            parameters=[_parameter("value", unit, 0)],
         )
         for quantity, unit in ENERGY_LINK.items()
     ]
@@ -185,7 +171,8 @@ def _parameters() -> Entries:
             name,
             key.summary or f"algorithm of {name.partition('.')[2]}",
             parameters=[
-                _value(
+                _parameter(
+                    "value",
                     key.unit or "|".join(key.choices),
                     getattr(defaults, key.field) if key.field else (*key.choices, 0)[0],
                 )
@@ -204,7 +191,7 @@ def _algorithms() -> Entries:
             f"{operation}={name}",
             _first_line(algorithm.__doc__),
             parameters=[
-                {"name": option, "type": OPTIONS[option].kind, "default": default}
+                _parameter(option, OPTIONS[option].kind, default)
                 for option, default in options_of(algorithm).items()
             ],
         )
@@ -221,10 +208,6 @@ def _benchmarks() -> Entries:
         _entry(name, _first_line(text), " ".join((text or "").partition("Source: ")[2].split()))
         for name, text in described.items()
     ]
-
-
-def _value(kind: str, default: object) -> dict[str, Any]:
-    return {"name": "value", "type": kind, "default": default}
 
 
 def _scenarios() -> Entries:

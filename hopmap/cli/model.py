@@ -13,12 +13,8 @@ import typer
 from .console import print_json, print_table, say_written, warn, working
 from .options import AsJson, Trace, check_out
 
-
-class Way(StrEnum):
-    """How the graph is cut; see `mappers.partitions.partition`."""
-
-    RMS = "rms"
-    RB = "rb"
+Way = StrEnum("Way", "RMS RB")
+"""How the graph is cut; see `mappers.partitions.partition`."""
 
 
 class Preset(StrEnum):

@@ -108,21 +108,10 @@ def complete_launchers(incomplete: str) -> list[str]:
     return [name for name in (*TABLE, *OWN) if name.startswith(incomplete)]
 
 
-class Collectives(StrEnum):
-    """Whether traffic counts what collectives send."""
-
-    AUTO = "auto"
-    IGNORE = "ignore"
-    EXPAND = "expand"
-
-
-class Rma(StrEnum):
-    """Whether traffic counts what one-sided operations move."""
-
-    INCLUDE = "include"
-    IGNORE = "ignore"
-
-
+Collectives = StrEnum("Collectives", "AUTO IGNORE EXPAND")
+"""Whether traffic counts what collectives send."""
+Rma = StrEnum("Rma", "INCLUDE IGNORE")
+"""Whether traffic counts what one-sided operations move."""
 TRACE_HELP = (
     "An OTF2 archive, a benchmark like lu.C.64, traffic (.npz, .mtx, .csv, .graph, .grf, .prof), "
     "or stencil:12x11x8,7pt,periodic=y; - reads a .csv, .npz or .mtx from stdin."
@@ -315,14 +304,8 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
 def check_options(context: typer.Context, what: str, has: Sequence[str]) -> None:
     """Raise `typer.BadParameter` for an option that is set although it means nothing here.
 
+    `has` are the parameters that this form of the command understands, by their names in Python.
     --out and --json always mean something, and so do arguments.
-
-    Parameters
-    ----------
-    what : str
-        Which form of the command this is.
-    has : sequence of str
-        Parameters, by their names in Python, that it understands.
     """
     flags = {str(option.name): option.opts[0] for option in context.command.params}
     for name, flag in flags.items():
@@ -349,13 +332,7 @@ def check_folder(flag: str, folder: Path | None) -> None:
 
 
 def check_out(*paths: Path | None, folder: bool = False) -> None:
-    """Raise `typer.BadParameter` for what cannot be written to.
-
-    Parameters
-    ----------
-    folder : bool
-        Whether folders are to be written, not files.
-    """
+    """Raise `typer.BadParameter` for files, or folders, that cannot be written."""
     for path in filter(None, paths):
         if str(path) == "-":
             continue

@@ -155,11 +155,16 @@ def run(
             return
         save_inputs(path, loaded, runs, results.absolute(), changes, traffic, impossible)
         words = [str(path.absolute()), "--out", str(results.absolute())]
-        words += [word for change in changes for word in ("--set", _anywhere(change))]
+        for change in changes:  # a file's path means the same in another folder
+            words += ["--set", change if "=" in change else str(Path(change).absolute())]
         words += ["--failed"] if failed else []
         ids = [run.run_id for run in todo]
         script = write_slurm_array(results.absolute(), ids, words, spread.tasks, workers)
-        _print_script(script, len(todo), as_json)
+        if as_json:
+            print_json({"script": str(script), "missing": len(todo)})
+        else:
+            say(f"written: {script}")
+            say(f"use it:  sbatch {shlex.quote(str(script))}   ({_runs(len(todo))})")
         return
     only = None if share is None else share_of(results, share)
     try:
@@ -234,11 +239,6 @@ def _tell_kept(results: Path, as_json: bool) -> None:
         print_json({"error": "interrupted", "out": str(results), "kept": kept})
 
 
-def _anywhere(change: str) -> str:
-    """Return what --set was given so that it means the same in another folder."""
-    return change if "=" in change else str(Path(change).absolute())
-
-
 def _runs(number: int) -> str:
     return f"{number} run{'s' * (number != 1)}"
 
@@ -270,14 +270,6 @@ def _print_missing(
     say("\n".join([*map(str, todo), f"{_runs(len(todo))} missing in {results}"]))
     if left:
         say(f"{left} more have failed before: --failed does them again")
-
-
-def _print_script(script: Path, missing: int, as_json: bool) -> None:
-    if as_json:
-        print_json({"script": str(script), "missing": missing})
-    else:
-        say(f"written: {script}")
-        say(f"use it:  sbatch {shlex.quote(str(script))}   ({_runs(missing)})")
 
 
 def _warn_of_failed(outcome: SweepOutcome, results: Path) -> None:

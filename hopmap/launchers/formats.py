@@ -59,14 +59,8 @@ def export_mapping(
 ) -> str:
     """Return the text of a launcher's file.
 
-    Parameters
-    ----------
-    launcher : str
-        A name of `TABLE`, or of an installed package.
-    hosts : sequence of str, optional
-        Name of every node in order of node numbers; node0, node1, ... when left out.
-    file : str
-        What the file will be called, for the command in its comments.
+    Hosts are the names of all nodes in order of their numbers; node0, node1, ... when left out. The
+    command in its comments has what the file will be called.
     """
     form = launcher_named(launcher)
     names = node_names(topology) if hosts is None else list(hosts)

@@ -6,6 +6,7 @@ the names of the nodes, so that a file that hopmap wrote is read back without be
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,18 @@ def comments(lines: Sequence[str]) -> dict[str, str]:
         if match:
             said.setdefault(match[1], []).append(match[2].strip())
     return {key: ",".join(values) for key, values in said.items()}
+
+
+def json_document(lines: Sequence[str], name: str) -> dict[str, object]:
+    """Return the object that a file is in JSON."""
+    try:
+        document = json.loads("\n".join(lines))
+    except (ValueError, RecursionError) as error:
+        line = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
+        raise MappingError(f"{name}: {line}expected a JSON object with node_of") from None
+    if not isinstance(document, dict):
+        raise MappingError(f"{name}: expected a JSON object with node_of")
+    return document
 
 
 @dataclass(frozen=True)

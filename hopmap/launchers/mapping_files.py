@@ -27,9 +27,16 @@ from hopmap.traces.safety.atomic_files import replacing
 
 from .coordinates import HEADER, WHOLE, read_maplib
 from .formats import launcher_named, recognise
-from .launcher import MAPPING, NODES, Place, comments, launcher_file, names_comment
+from .launcher import (
+    MAPPING,
+    NODES,
+    Place,
+    comments,
+    json_document,
+    launcher_file,
+    names_comment,
+)
 from .node_names import expand, same_nodes
-from .reordering import document_of
 
 FileLike: TypeAlias = "str | Path | MappingFile"
 
@@ -68,20 +75,14 @@ def mapping_text(node_of: ArrayLike, topology: Topology) -> str:
     return "\n".join(lines) + "\n"
 
 
-def named_topology(path: FileLike) -> str:
-    """Return the spec that a mapping file's comment names, or a JSON document's "topology"."""
+def network_of(path: FileLike) -> Topology:
+    """Return the topology that a mapping file names; it may be a file in another folder."""
     named = _named(_lines(path), str(path))
     if named is None:
         raise MappingError(
             f"{path}: does not name its topology: expected --topology, "
             f"or a first line like {MAPPING}torus:4x4x4"
         )
-    return named
-
-
-def network_of(path: FileLike) -> Topology:
-    """Return the topology that a mapping file names; it may be a file in another folder."""
-    named = named_topology(path)
     try:
         return topology_from_spec(named)
     except TopologyError as error:
@@ -105,18 +106,14 @@ def read_mapping(
     """Read a mapping: our CSV, MapLib's file, or a launcher's (see `launchers.recognise`).
 
     A file that names another network is taken all the same, with a `note`: its nodes may be others.
-
-    Parameters
-    ----------
-    form : str, optional
-        The format of a launcher, for files that do not show theirs.
-    hosts : sequence of str, optional
-        Names of the nodes in a launcher's file, if its comments do not say them.
+    `form` is the launcher of a file that does not show its own, `hosts` the names of the nodes in
+    one whose comments do not say them.
     """
     name = str(path)
     lines = _lines(path)
     maplib = len(lines) > 1 and lines[1].startswith(HEADER.split()[0])
-    csv_rows = _header(lines).replace(" ", "") == "rank,node"
+    header = next((line for line in lines if line and not line.startswith("#")), "")
+    csv_rows = header.replace(" ", "") == "rank,node"
     if form is None and not maplib and not csv_rows:
         form = recognise(lines, Path(path).name)
     if form is not None:
@@ -158,18 +155,14 @@ def read_mapping(
 
 
 def _named(lines: list[str], name: str) -> str | None:
-    """Return the spec that the first line or a JSON document names, None without one."""
+    """Return the spec that the first line names, or a JSON document's "topology"."""
     first = lines[0] if lines else ""
     if first.startswith(MAPPING):
         return first.removeprefix(MAPPING)
     if first.startswith("{"):
-        named = document_of("\n".join(lines), name).get("topology")
+        named = json_document(lines, name).get("topology")
         return named if isinstance(named, str) else None
     return None
-
-
-def _header(lines: list[str]) -> str:
-    return next((line for line in lines if line and not line.startswith("#")), "")
 
 
 def _read_lines(path: str | Path) -> list[str]:

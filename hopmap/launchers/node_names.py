@@ -49,22 +49,18 @@ def on_job(
     """Return a network with its nodes called as the machine calls them, ranks on the job's alone.
 
     Unlike `spec_of`, it takes networks that no spec makes, and keeps the spec that others know.
-
-    Parameters
-    ----------
-    names : path or str, optional
-        What all nodes are called, in order of their numbers: a file, one a line, or Slurm's list.
-    hosts, nodelist : optional
-        Nodes that the job has: a file with a host a line, or Slurm's list. On a network without
-        names, as many as it has nodes, they are what these are called, in order.
+    `names` is what all nodes are called, in order of their numbers: a file, one a line, or Slurm's
+    list. `hosts` is a file, one a line, `nodelist` Slurm's list of the nodes that the job has. On a
+    network without names, as many as it has nodes, they are what these are called, in order.
     """
     if names is not None:
-        topology = _called(topology, *_names_in(names))
+        is_file = isinstance(names, Path) or Path(names).exists()
+        topology = _called(topology, *_listed(names, None if is_file else str(names), "names"))
     if hosts is None and nodelist is None:
         return topology
     if hosts is not None and nodelist is not None:
         raise MappingError(f"node list {nodelist}: expected it or the file {hosts}, not both")
-    given, where = _hosts_in(hosts, nodelist)
+    given, where = _listed(hosts, nodelist, "node list")
     try:
         return topology.only(numbers_of(topology, given, where))
     except TopologyError as error:
@@ -74,18 +70,11 @@ def on_job(
         raise MappingError(f"{error}{told}") from None
 
 
-def _names_in(names: str | Path) -> tuple[list[str], str]:
-    """Return the names in a file, or in Slurm's list, and what to call it."""
-    if isinstance(names, Path) or Path(names).exists():
-        return read_hosts(names), str(names)
-    return expand(names, "names"), f"names {names[:60]}"
-
-
-def _hosts_in(hosts: str | Path | None, nodelist: str | None) -> tuple[list[str], str]:
+def _listed(file: str | Path | None, nodelist: str | None, what: str) -> tuple[list[str], str]:
     """Return the hosts of a file, or of Slurm's list, and what to call it."""
     if nodelist is not None:
-        return expand(nodelist), f"node list {nodelist[:60]}"
-    return read_hosts(hosts or ""), str(hosts)
+        return expand(nodelist, what), f"{what} {nodelist[:60]}"
+    return read_hosts(file or ""), str(file)
 
 
 def _called(topology: Topology, names: Sequence[str], where: str) -> Topology:
@@ -122,13 +111,6 @@ def read_hosts(path: str | Path) -> list[str]:
 def expand(nodelist: str, where: str = "node list") -> list[str]:
     """Return the names in Slurm's list; the last brackets vary fastest.
 
-    Parameters
-    ----------
-    where : str
-        Where it is from, for the message.
-
-    Examples
-    --------
     >>> expand("node[08-10,12],gpu7")
     ['node08', 'node09', 'node10', 'node12', 'gpu7']
     """
@@ -144,13 +126,7 @@ OVER = ("failed:", "job:", "nodes:", "names:")
 
 
 def same_nodes(named: str, topology: Topology) -> bool:
-    """Return whether a spec differs from a topology's in slots and options at most.
-
-    Parameters
-    ----------
-    named : str
-        The spec that a mapping's file names, as somebody may have written it.
-    """
+    """Return whether somebody's spec differs from a topology's in slots and options at most."""
     named, used = _machine(named), _machine(topology.spec)
     files = [spec.startswith(FILE) for spec in (named, used)]
     if any(files):

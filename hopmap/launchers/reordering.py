@@ -27,7 +27,7 @@ import numpy as np
 from hopmap.arrays import Ints
 from hopmap.topologies import MappingError, Topology
 
-from .launcher import Launcher, LauncherFile, Place
+from .launcher import Launcher, LauncherFile, Place, json_document
 from .node_names import GPU, NAME, host_of
 
 LINE = re.compile(rf"({NAME.pattern})\s+(\d{{1,9}}(?:,\d{{1,9}})*)")
@@ -100,23 +100,11 @@ def write_json(node_of: Ints, topology: Topology, hosts: Sequence[str]) -> list[
 
 def read_json(file: LauncherFile) -> list[Place]:
     """Return 0 for a line, rank and node of everything in ``node_of``."""
-    document = document_of("\n".join(file.text), file.name)
+    document = json_document(file.text, file.name)
     nodes = document.get("node_of")
     if not isinstance(nodes, list) or not all(type(node) is int for node in nodes):
         raise MappingError(f"{file.name}: node_of: expected a list of one node number per rank")
     return [(0, rank, node) for rank, node in enumerate(nodes)]
-
-
-def document_of(text: str, name: str) -> dict[str, object]:
-    """Return the object that a JSON document is."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        line = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
-        raise MappingError(f"{name}: {line}expected a JSON object with node_of") from None
-    if not isinstance(document, dict):
-        raise MappingError(f"{name}: expected a JSON object with node_of")
-    return document
 
 
 def write_processes(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:

@@ -115,7 +115,9 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
         for case, figure in zip(replayed, _runtime(replayed), strict=True):
             caption = f"Simulated runtime of {trace} on {case.where}"
             yield picture(trace, "runtime", f"{trace} {case.where} runtime", caption, figure)
-        for words, caption, figure in chain(*_optional(study, trace), _varied(study, trace)):
+        parts = [part.trace_figures for part in OPTIONAL.values() if part.trace_figures]
+        optional = (draw(study, trace) for draw in parts)
+        for words, caption, figure in chain(*optional, _varied(study, trace)):
             yield picture(trace, "relations", f"{trace} {words}", caption, figure)
         caption = f"Mapping time for {trace}"
         yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, networks))
@@ -168,11 +170,6 @@ def _runtime(cases: list[Case]) -> Iterator[Figure]:
             title=f"runtime on {case.where}",
             limit=limits[case.variant],
         )
-
-
-def _optional(study: Study, trace: str) -> Iterator[Iterator[tuple[str, str, Figure]]]:
-    """Yield the figures that parts of `SECTIONS` have for a trace."""
-    return (part.trace_figures(study, trace) for part in OPTIONAL.values() if part.trace_figures)
 
 
 def _varied(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:

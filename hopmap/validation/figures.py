@@ -14,7 +14,6 @@ from hopmap.simulator.parameters.calibration import WILD, Fit, PingPong
 from hopmap.units import show_bytes, show_seconds
 
 _MOST = 4.0  # times too long or too short, at the ends of an axis
-_BINARY = ("B", "KiB", "MiB", "GiB")
 _TIMES = (0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0)
 
 
@@ -128,7 +127,7 @@ def validation_figure(measured: Measured, prediction: Prediction) -> Figure:
         below.set_yticks(_TIMES, [f"{t:g}" for t in _TIMES])
         below.yaxis.set_minor_locator(NullLocator())
         powers = [k for k in range(0, 40, 4) if (measured.size >> k).any()]
-        words = [f"{1 << k % 10} {_BINARY[k // 10]}" for k in powers]
+        words = [_binary(1 << k) for k in powers]
         below.set_xticks([1 << k for k in powers], words, rotation=45, ha="right")
         below.xaxis.set_minor_locator(NullLocator())
         below.set_xlabel("whole buffer", labelpad=2)

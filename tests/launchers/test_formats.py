@@ -20,7 +20,7 @@ from hopmap.launchers.formats import (
     launchers,
     recognise,
 )
-from hopmap.launchers.mapping_files import named_hosts, named_topology, read_mapping
+from hopmap.launchers.mapping_files import named_hosts, network_of, read_mapping
 from hopmap.plugins import load_entry_points
 from hopmap.source_files import sources_of
 from hopmap.topologies import MappingError, TopologyError, mesh, topology_from_spec, torus
@@ -79,7 +79,7 @@ def test_every_format_is_read_back(launcher, tmp_path_factory, placement):
     assert read_mapping(file, network, len(node_of), hosts=told).tolist() == node_of.tolist()
     if launcher_named(launcher).commented:
         assert recognise(file.read_text().splitlines()) == launcher
-        assert named_topology(file) == network.spec
+        assert network_of(file).spec == network.spec
         assert named_hosts(file) == names
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from hopmap.launchers.mapping_files import (
     named_hosts,
-    named_topology,
+    network_of,
     read_mapping,
     write_mapping,
 )
@@ -19,7 +19,7 @@ def test_a_written_mapping_reads_back_and_names_its_topology(tmp_path):
     node_of = np.random.default_rng(1).permutation(32) // 2
     write_mapping(tmp_path / "m.csv", node_of, topology)
     assert read_mapping(tmp_path / "m.csv", topology, 32).tolist() == node_of.tolist()
-    assert named_topology(tmp_path / "m.csv") == "torus:4x4*2"
+    assert network_of(tmp_path / "m.csv").spec == "torus:4x4*2"
 
 
 def test_names_that_a_network_was_given_stand_in_the_mapping(tmp_path):
@@ -78,4 +78,4 @@ def test_what_cannot_be_read_is_said(tmp_path):
         read_mapping(tmp_path / "binary", mesh((2, 2)))
     (tmp_path / "nameless.csv").write_text("rank,node\n0,0\n")
     with pytest.raises(MappingError, match="does not name its topology"):
-        named_topology(tmp_path / "nameless.csv")
+        network_of(tmp_path / "nameless.csv")

@@ -53,7 +53,7 @@ def record(
 ) -> int:
     """Run an MPI program and record its calls: an OTF2 archive, or traffic with --profile."""
     from hopmap.traces.otf2.write import expect_replaceable
-    from hopmap.traces.recorder.launch import is_profile
+    from hopmap.traces.recorder.launch import as_line, is_profile
 
     if bool(words) == (merge is not None):
         raise typer.BadParameter("expected a command behind --, like -- mpirun -np 16 ./app")
@@ -73,8 +73,8 @@ def record(
         folder = out.absolute().with_name(f"{out.name}.raw")
         if folder.is_dir() and any(folder.iterdir()):
             raise typer.BadParameter(f"{folder}: not empty: expected none, from an earlier job")
-        for line in _batch_lines(words, mpicc, folder, out, profile):
-            say(line)
+        say(as_line(*_with_library(words, mpicc, folder, profile)))
+        say(as_line(["hopmap", "record", "--merge", str(folder), "--out", str(out)], {}))
         folder.mkdir(exist_ok=True)
         return 0
     folder = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f"{out.name}.raw-"))
@@ -105,15 +105,6 @@ def _with_library(
     if os.environ.get(BUFFER):
         settings[BUFFER] = os.environ[BUFFER]
     return with_library(words, built, settings, os.environ)
-
-
-def _batch_lines(
-    words: Sequence[str], mpicc: str | None, folder: Path, out: Path, profile: bool
-) -> list[str]:
-    from hopmap.traces.recorder.launch import as_line
-
-    line = as_line(*_with_library(words, mpicc, folder, profile))
-    return [line, as_line(["hopmap", "record", "--merge", str(folder), "--out", str(out)], {})]
 
 
 def _run(words: Sequence[str], new: dict[str, str], *, to_stderr: bool) -> int:
