@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from hopmap.errors import HopmapError, choice
 from hopmap.launchers import formats, mapping_files
 from hopmap.launchers.coordinates import maplib_text
-from hopmap.launchers.launcher import NODES
+from hopmap.launchers.formats import NODES
 from hopmap.launchers.node_names import check_names, node_names
 from hopmap.simulator.export import EXPORTS, Placed
 from hopmap.topologies import Mapping, Topology

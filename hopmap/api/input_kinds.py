@@ -85,7 +85,7 @@ def _kind_of_file(path: Path) -> str | None:
         lines = []
     table = next((line.replace(" ", "") for line in lines if line and line[0] != "#"), "")
     if lines:
-        from hopmap.launchers.launcher import MAPPING as COMMENT
+        from hopmap.launchers.formats import MAPPING as COMMENT
 
         if table == "rank,node" or any(line.startswith(COMMENT) for line in lines):
             return MAPPING

@@ -5,18 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import multiprocessing
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hopmap.errors import printable
 from hopmap.progress import Progress, silent
 from hopmap.units import show_bytes, show_seconds
-
-from .compiling import announce_compilation, watch_compiler
 
 if TYPE_CHECKING:
     from hopmap.simulator import Bound, Result
@@ -92,16 +93,9 @@ def warn(text: str) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "", left: int = 1
 ) -> None:
-    """Print a table.
+    """Print a table; so many columns are aligned to the left, the others to the right.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        Headings.
-    rows : sequence of sequences
-        Numbers get thousands separators, floats four significant digits at least, None a dash.
-    left : int
-        Columns that are aligned to the left; the others are to the right.
+    Numbers get thousands separators, floats four significant digits at least, None a dash.
     """
     cells = [list(columns), *([_show(cell) for cell in row] for row in rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(columns))]
@@ -243,3 +237,62 @@ def _plain(value: Any) -> object:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+PATIENCE = 0.5
+"""Seconds of compiling that need no word."""
+
+
+@contextmanager
+def watch_compiler(show: Callable[[str, int], object]) -> Iterator[None]:
+    """Tell the name of what is being compiled, and how many functions are; an empty name: none."""
+    from numba.core import event
+
+    class Watcher(event.Listener):
+        """Hears of the start and end of each function; callees nest in their callers."""
+
+        depth, done = 0, 0
+
+        def on_start(self, heard: event.Event) -> None:
+            self.depth += 1
+            show(heard.data["dispatcher"].py_func.__name__, self.done)
+
+        def on_end(self, _: object) -> None:
+            self.depth -= 1
+            self.done += 1
+            if self.depth == 0:
+                show("", self.done)
+
+    with event.install_listener("numba:compile", Watcher()):
+        yield
+
+
+@cache
+def announce_compilation() -> None:
+    """Say so on stderr when this process, or the first of its workers, compiles for long."""
+    worker = multiprocessing.parent_process() is not None
+    if worker and not multiprocessing.current_process().name.endswith("-1"):
+        return
+    from numba.core import event
+
+    class Announcer(event.Listener):
+        """Hears of the start and end of every pass of the compiler; passes nest."""
+
+        depth, begin, spent = 0, 0.0, 0.0
+
+        def on_start(self, _: Any) -> None:
+            now = time.monotonic()
+            if self.depth == 0:
+                self.begin = now
+            self.depth += 1
+            if self.spent + now - self.begin > PATIENCE:
+                self.spent = float("-inf")
+                clear = "\r\033[K" if sys.stderr.isatty() else ""
+                print(f"{clear}hopmap: compiling for this machine, once", file=sys.stderr)  # noqa: T201
+
+        def on_end(self, _: object) -> None:
+            self.depth -= 1
+            if self.depth == 0:
+                self.spent += time.monotonic() - self.begin
+
+    event.register("numba:run_pass", Announcer())  # type: ignore[no-untyped-call]

@@ -331,7 +331,7 @@ def _print_validation(found: Validation) -> None:
 
 def _print_errors(errors: Mapping[str, Error], groups: Sequence[Group], title: str = "") -> None:
     """Print errors by name, and those of every algorithm."""
-    from hopmap.validation.page import COLUMNS, error_cells
+    from hopmap.validation.validation import COLUMNS, error_cells
 
     rows = [(name, *error_cells(error)) for name, error in errors.items()]
     print_table(("error", *COLUMNS[1:]), rows, title=title)

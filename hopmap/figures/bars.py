@@ -1,4 +1,4 @@
-"""Figures that compare mappers: IeNPC, simulated runtime, mapping time, excess over the best.
+"""Figures that compare mappers: IeNPC, runtime, also as something varies, mapping time, excess.
 
 Mappers are rows, in the order given, the first on top.
 """
@@ -6,6 +6,7 @@ Mappers are rows, in the order given, the first on top.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from hopmap.api.quantities import compact, duration, time_unit
 from hopmap.arrays import Floats
@@ -38,6 +39,8 @@ from .style import (
 STATISTICS = {"total": "total", "max": "maximum", "avg": "average", "min": "minimum"}
 DOTS = 2000  # runs in a figure of excess; more become an image
 _TICKS = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)  # of an excess
+_LINE, _COLUMNS = 0.19, 2  # inches a line of a legend; its columns
+LETTERS = 38  # of the smallest text that fit side by side below an axis
 
 
 class SeedSpread(NamedTuple):
@@ -205,12 +208,8 @@ def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: s
     """Draw how far the runs of each mapper are behind the best of their case.
 
     A dot is a run, a case with a seed; dots of a case lie at one height, so that the spread over
-    seeds is seen along it. The abscissa is logarithmic in 1 + excess; `what` says of what.
-
-    Parameters
-    ----------
-    excess : mapping of str to sequence of ndarray
-        By mapper: for each case, how much more than the least each seed takes, 0.05 for 5 %.
+    seeds is seen along it. The abscissa is logarithmic in 1 + excess; `what` says of what. Excess
+    is by mapper, for each case: how much more than the least each seed takes, 0.05 for 5 %.
     """
     names = [label(name, 19) for name in excess]
     most = max((float(each.max()) for cases in excess.values() for each in cases), default=0.0)
@@ -255,3 +254,77 @@ def _apart(right: float) -> list[float]:
         if tick <= right and tick - ticks[-1] >= right / 5:
             ticks.append(float(tick))
     return ticks
+
+
+def variation(
+    points: Sequence[str], runtimes: Mapping[str, Sequence[float | None]], *, title: str
+) -> Figure:
+    """Draw the runtime of every mapper at each point of what varies.
+
+    Runtimes are seconds at each point, the mean over the seeds; None where nothing was run.
+    """
+    known = [value for row in runtimes.values() for value in row if value is not None]
+    scale, unit = time_unit(max(known, default=1.0))
+    mappers = list(runtimes)
+    common, rests = shared(points)
+    letters = min(max(LETTERS // max(len(points), 1) - 1, 6), 16)
+    ticks = [label(rest, letters) for rest in rests]
+    foot = 0.14 * max((tick.count("\n") for tick in ticks), default=0)
+    with style():
+        figure = new_figure(3.05 + foot + height_of_legend(mappers), title)
+        axes = figure.subplots()
+        x = np.arange(len(points))
+        for place, row in enumerate(runtimes.values()):
+            values = [np.nan if value is None else value / scale for value in row]
+            axes.plot(x, values, **mark(place) | {"linestyle": "-", "linewidth": 1.1})
+        axes.set_xticks(x, ticks)
+        axes.set_xlabel(label(common, 40, 1))
+        axes.set_xlim(-0.15, len(points) - 0.85)
+        axes.grid(axis="y")
+        axes.yaxis.set_major_locator(MaxNLocator(6))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
+        axes.set_ylabel(f"simulated runtime ({unit})")
+        legend_of_mappers(figure, mappers, mappers)
+    return figure
+
+
+def shared(points: Sequence[str]) -> tuple[str, list[str]]:
+    """Split labels, part by part, into the words that all begin with, and the rest of each."""
+    parts = [point.split(", ") for point in points]
+    if len(points) < 2 or len(set(map(len, parts))) > 1:
+        return "", list(points)
+    common: list[str] = []
+    rests: list[list[str]] = [[] for _ in points]
+    for column in zip(*parts, strict=True):
+        words = [part.split(" ") for part in column]
+        same = len(words[0])
+        if len(set(column)) > 1:  # a word is left of each
+            named = takewhile(_is_name, zip(*(w[:-1] for w in words), strict=False))
+            same = len(list(named))
+        common.append(" ".join(words[0][:same]))
+        for rest, w in zip(rests, words, strict=True):
+            rest.append(" ".join(w[same:]))
+    return _listed(common), [_listed(rest) for rest in rests]
+
+
+def _is_name(words: Sequence[str]) -> bool:
+    """Whether words that stand at one place are the same, and not the number of a value."""
+    return len(set(words)) == 1 and not words[0][:1].isdigit()
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def legend_of_mappers(figure: Figure, shown: Sequence[str], mappers: Sequence[str]) -> None:
+    """Draw a legend with the marks of the mappers that are shown."""
+    handles = [
+        Line2D([], [], label=label(mapper, 21, 1), **mark(mappers.index(mapper)))
+        for mapper in shown
+    ]
+    legend(figure, handles, _COLUMNS)
+
+
+def height_of_legend(mappers: Sequence[str]) -> float:
+    """Return the inches that a legend of mappers takes."""
+    return _LINE * -(-len(mappers) // _COLUMNS)

@@ -28,7 +28,7 @@ from hopmap.arrays import Ints
 from hopmap.topologies import MappingError, Topology
 from hopmap.topologies.placement import turns_on_node
 
-from .launcher import Launcher, LauncherFile, Place
+from .formats import Launcher, LauncherFile, Place
 
 LOGICAL = 3  # dimensions of a job on Fugaku
 HEADER = "x_coord y_coord z_coord number_of_processes process_id(s)"

@@ -20,7 +20,7 @@ import numpy as np
 from hopmap.arrays import Ints
 from hopmap.topologies import MappingError, Topology
 
-from .launcher import Launcher, LauncherFile, Place, comment, names_comment
+from .formats import Launcher, LauncherFile, Place, comment, names_comment
 from .node_names import expand
 
 FILLED, EACH = "filled", "ranks on each"

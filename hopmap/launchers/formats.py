@@ -1,18 +1,22 @@
 """Mappings as launchers read them: the table of formats, written and read back.
 
 Every format says its direction, because they differ: most list rank -> node, Cray's rank order
-position -> rank, the inverse permutation. The table holds names of objects; a package enters its
-`Launcher` under the group of entry points ``hopmap.launchers``.
+position -> rank, the inverse permutation. Comments of a file name the topology, the format with its
+direction, the command that uses it, and the nodes, so that it is read back without being told any.
+The table holds names of objects; a package enters its `Launcher` under the group of entry points
+``hopmap.launchers``.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,18 +24,7 @@ from hopmap.arrays import Ints
 from hopmap.plugins import load_entry_points, load_named
 from hopmap.topologies import MappingError, Topology, did_you_mean
 
-from .launcher import (
-    FORMAT,
-    MAPPING,
-    NODES,
-    USE,
-    Launcher,
-    comment,
-    comments,
-    content,
-    names_comment,
-)
-from .node_names import NAME, check_names, compress, host_of, node_names
+from .node_names import NAME, check_names, compress, expand, host_of, node_names
 
 GROUP = "hopmap.launchers"
 TABLE = {  # module beside this one, and the `Launcher` in it
@@ -48,6 +41,121 @@ TABLE = {  # module beside this one, and the `Launcher` in it
 OWN = ("csv", "maplib")
 """Forms of mappings that no launcher reads."""
 _OTHERS: dict[str, Launcher] = {}
+MAPPING = "# hopmap mapping on "
+FORMAT, USE, NODES = "format", "use it", "nodes"
+WIDTH = 78  # of a comment with names: Slurm reads lines of limited length
+
+Place = tuple[int, int, int]  # line of the file, rank, node
+
+
+def comment(key: str, value: str) -> str:
+    """Return the comment ``# key: value`` on one line."""
+    return f"# {key}: {' '.join(value.split())}"
+
+
+def names_comment(key: str, names: Sequence[str]) -> list[str]:
+    """Return comments ``# key: node[0-3],...``, as many as lines of `WIDTH` need."""
+    lines: list[str] = []
+    for item in compress(names):
+        if lines and len(lines[-1]) + len(item) < WIDTH:
+            lines[-1] += f",{item}"
+        else:
+            lines.append(f"# {key}: {item}")
+    return lines
+
+
+def content(line: str) -> str:
+    """Return a line without its comment."""
+    return line.partition("#")[0].strip()
+
+
+def comments(lines: Sequence[str]) -> dict[str, str]:
+    """Return what comments ``# key: value`` say; values of a key on several lines are joined."""
+    said: dict[str, list[str]] = {}
+    for line in lines:
+        match = re.fullmatch(r"#\s*([a-z][a-z ]*):\s*(.*)", line.strip())
+        if match:
+            said.setdefault(match[1], []).append(match[2].strip())
+    return {key: ",".join(values) for key, values in said.items()}
+
+
+def json_document(lines: Sequence[str], name: str) -> dict[str, object]:
+    """Return the object that a file is in JSON."""
+    try:
+        document = json.loads("\n".join(lines))
+    except (ValueError, RecursionError) as error:
+        line = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
+        raise MappingError(f"{name}: {line}expected a JSON object with node_of") from None
+    if not isinstance(document, dict):
+        raise MappingError(f"{name}: expected a JSON object with node_of")
+    return document
+
+
+@dataclass(frozen=True)
+class LauncherFile:
+    """A launcher's file that is being read."""
+
+    name: str  # for messages
+    text: Sequence[str]  # all lines
+    lines: list[tuple[int, str]]  # number and text of those that say more than comments
+    said: Mapping[str, str]  # what its comments say, by key
+    topology: Topology  # the network whose nodes it places ranks on
+    nodes: Mapping[str, int]  # number of the node that each host name stands for
+
+    def wrong(self, number: int, expected: str) -> NoReturn:
+        """Raise `MappingError` for a line."""
+        found = dict(self.lines).get(number, "")
+        raise MappingError(f"{self.name}: line {number} is {found[:40]!r}: expected {expected}")
+
+    def node(self, where: str, host: str) -> int:
+        """Return the node of a host that is named there."""
+        if host not in self.nodes:
+            first, *_, last = (*self.nodes, *self.nodes)
+            raise MappingError(
+                f"{self.name}: {where}: host {host[:40]!r}: expected a name from {first} to "
+                f"{last} (other names: hopmap export {self.name} --hosts FILE --to csv)"
+            )
+        return self.nodes[host]
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """A format to write and to read; the table of them is in `formats.py`."""
+
+    name: str
+    summary: str
+    direction: str  # what a line says, and of what: "rank -> node: ..."
+    # how the file is used, with {file}, its {stem} (no suffix), the {module} beside it, {ranks},
+    # {nodes} that are used, their {nodelist} and {each}, the most ranks on one; {hosts} of these
+    # nodes, and {processes}, the most ranks on one host
+    command: str
+    source: str  # where the format is described
+    # (node_of, topology, hosts) -> lines; `MappingError` for what the format cannot say
+    write: Callable[[Ints, Topology, Sequence[str]], list[str]]
+    read: Callable[[LauncherFile], list[Place]]  # the inverse
+    begins: str = ""  # regular expression of a first line that no other format has
+    called: str = ""  # what the names of its files begin with, where the launcher asks for one
+    commented: bool = True  # whether its readers know comments
+    named: bool = True  # whether it says nodes by their names
+    companion: str = ""  # file that it needs beside its own, with {stem} and {module} of that
+    # (name of its file, topology, hosts) -> text of that file
+    companion_text: Callable[[str, Topology, Sequence[str]], str] | None = None
+
+
+def launcher_file(
+    name: str, text: Sequence[str], topology: Topology, hosts: Sequence[str] | None = None
+) -> LauncherFile:
+    """Take a file apart; its own comment names the nodes, else `hosts`, else node0, node1, ..."""
+    said = comments(text)
+    if NODES in said:
+        hosts = expand(said[NODES], f"{name}: {NODES}")
+        check_names(hosts, topology, name)
+    elif hosts is None:
+        hosts = node_names(topology)
+    lines = [(number, content(line)) for number, line in enumerate(text, 1) if content(line)]
+    return LauncherFile(
+        name, text, lines, said, topology, {h: node for node, h in enumerate(hosts)}
+    )
 
 
 def export_mapping(

@@ -22,7 +22,7 @@ from hopmap.arrays import Ints
 from hopmap.topologies import Topology
 from hopmap.topologies.placement import turns_on_node
 
-from .launcher import Launcher, LauncherFile, Place
+from .formats import Launcher, LauncherFile, Place
 from .node_names import NAME
 
 RANK = re.compile(r"rank\s+(\d{1,9})\s*=\s*(\S+)\s+slots?\s*=\s*[\d:;,*-]+")

@@ -26,15 +26,16 @@ from hopmap.topologies.spec import READ
 from hopmap.traces.safety.atomic_files import replacing
 
 from .coordinates import HEADER, WHOLE, read_maplib
-from .formats import launcher_named, recognise
-from .launcher import (
+from .formats import (
     MAPPING,
     NODES,
     Place,
     comments,
     json_document,
     launcher_file,
+    launcher_named,
     names_comment,
+    recognise,
 )
 from .node_names import expand, same_nodes
 

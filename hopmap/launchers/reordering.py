@@ -27,7 +27,7 @@ import numpy as np
 from hopmap.arrays import Ints
 from hopmap.topologies import MappingError, Topology
 
-from .launcher import Launcher, LauncherFile, Place, json_document
+from .formats import Launcher, LauncherFile, Place, json_document
 from .node_names import GPU, NAME, host_of
 
 LINE = re.compile(rf"({NAME.pattern})\s+(\d{{1,9}}(?:,\d{{1,9}})*)")

@@ -18,12 +18,12 @@ from hopmap.figures.bars import (
     ienpc_bars,
     mapping_time,
     runtime_bars,
+    variation,
 )
 from hopmap.figures.cartesian import drawable_dims, grid_mappings, off_node
 from hopmap.figures.mapping import mapping_view, turnable
 from hopmap.figures.network import link_loads
 from hopmap.figures.spy import spy_plot
-from hopmap.figures.variation import variation
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.study import PARTS, Case, Entry, Study
 from hopmap.scenarios.results.tables import StoreError

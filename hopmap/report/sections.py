@@ -18,30 +18,20 @@ if TYPE_CHECKING:
 
 
 class Section(NamedTuple):
-    """A part of a page.
+    """A part of a page."""
 
-    Attributes
-    ----------
-    content : callable
-        ``(study, study with the cases that are shown) -> what the template shows``; None or empty
-        where there is nothing to show.
-    figures : callable, optional
-        ``(study, traffic by trace) -> section of the page, file name, caption, figure``, one after
-        another. They stand instead of those of the traces.
-    count : callable, optional
-        ``(study) -> how many figures these are``; 0 where there are none.
-    trace_figures : callable, optional
-        ``(study, trace) -> words of the file name, caption, figure``, among those of a trace.
-    findings : callable, optional
-        ``(study, trace) -> where, sentence``, beside a trace's figures.
-    """
-
+    # (study, study with the cases that are shown) -> what the template shows, nothing if it is None
+    # or empty
     content: Callable[[Study, Study], Any]
+    # (study, traffic by trace) -> section of the page, file name, caption, figure, one after
+    # another; they stand instead of those of the traces
     figures: (
         Callable[[Study, dict[str, Traffic | None]], Iterator[tuple[str, str, str, Figure]]] | None
     ) = None
-    count: Callable[[Study], int] = lambda _: 0
+    count: Callable[[Study], int] = lambda _: 0  # how many figures these are
+    # (study, trace) -> words of the file name, caption, figure, among those of a trace
     trace_figures: Callable[[Study, str], Iterator[tuple[str, str, Figure]]] | None = None
+    # (study, trace) -> where, sentence, beside a trace's figures
     findings: Callable[[Study, str], list[tuple[str, str]]] = lambda *_: []
 
 

@@ -8,23 +8,37 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from hopmap.api.machine import Machine, Settings
 from hopmap.arrays import Ints
 from hopmap.errors import HopmapError
 from hopmap.mappers import map_ranks
 from hopmap.progress import Progress, silent
+from hopmap.report.report import image_uri, rendered
 from hopmap.simulator import Parameters, simulate
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
-from hopmap.simulator.measured.errors import agreement_of, facts, unknown
+from hopmap.simulator.measured.errors import (
+    LARGE,
+    Error,
+    agreement_of,
+    by_algorithm,
+    choice_of,
+    error_of,
+    facts,
+    order_of,
+    unknown,
+)
 from hopmap.simulator.measured.files import Measured, read_measured
 from hopmap.simulator.measured.prediction import MOST, Prediction, nodes_of_ranks, predict
 from hopmap.simulator.programs.from_traffic import program_of_traffic
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.readers.hosts import hosts_of_ranks, nodes_of, read_hosts, text_of
 from hopmap.traces import Traffic
+from hopmap.traces.safety.atomic_files import replacing
 from hopmap.traces.sources import open_source
-from hopmap.validation.page import write_validation
+from hopmap.version import __version__
 
 STENCIL, CREATE = "stencil:", "cart_create"
 IN_ORDER = "mpi"
@@ -41,22 +55,12 @@ class ValidationError(HopmapError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Measured calls, what is predicted for them, and how far that is off.
-
-    Attributes
-    ----------
-    measured : Measured
-    prediction : Prediction
-    topologies : tuple of str
-        Of each file.
-    notes : tuple of str
-        Where an allocation says more than its file.
-    """
+    """Measured calls, what is predicted for them, and how far that is off."""
 
     measured: Measured
     prediction: Prediction
-    topologies: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    topologies: tuple[str, ...]  # of each file
+    notes: tuple[str, ...] = ()  # where an allocation says more than its file
 
     def to_dict(self) -> dict[str, Any]:
         """All figures as plain values, see `simulator.measured.errors`."""
@@ -242,3 +246,89 @@ def _on_grid(traffic: Traffic, mapper: str, nodes: Ints, tasks: int) -> Ints:
         return nodes[: traffic.ranks]
     boxes = topology_from_spec(f"cluster:{len(nodes) // tasks}*{tasks}")
     return nodes[::tasks][map_ranks(traffic, boxes, mapper)]
+
+
+COLUMNS = ("", "calls", "median", "90th percentile", "within 5 %", "10 %", "25 %", "bias")
+
+
+def write_validation(
+    folder: str | Path, measured: Measured, prediction: Prediction, topologies: Sequence[str]
+) -> tuple[Path, Path]:
+    """Write ``calls.parquet`` and ``validation.html``, which needs nothing else; return both paths.
+
+    Topologies are those of each file.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    calls, page = folder / "calls.parquet", folder / "validation.html"
+    with replacing(calls) as partial:
+        pq.write_table(_calls(measured, prediction, topologies), partial)
+    with replacing(page) as partial:
+        partial.write_text(_page(measured, prediction, topologies), encoding="utf-8")
+    return calls, page
+
+
+def error_cells(error: Error) -> tuple[str, ...]:
+    """Write an error for people, one text for each of `COLUMNS` but the first; a dash for NaN."""
+    shares = [*(f"{100 * share:.1f} %" for share in error[1:-1]), f"{100 * error.bias:+.1f} %"]
+    return f"{error.rows:,}", *("-" if share[:-2].endswith("nan") else share for share in shares)
+
+
+def _calls(measured: Measured, prediction: Prediction, topologies: Sequence[str]) -> pa.Table:
+    file = measured.file.tolist()
+    return pa.table(
+        {
+            "file": [measured.files[k] for k in file],
+            "topology": [topologies[k] for k in file],
+            "collective": list(measured.collective),
+            "algorithm": list(measured.algorithm),
+            "buffer_bytes": measured.size,
+            "nodes": measured.nodes,
+            "tasks_per_node": measured.tasks,
+            "measured": measured.time,
+            "predicted": pa.array(prediction.time, mask=np.isnan(prediction.time)),
+            "not_simulated": list(prediction.why),
+        }
+    )
+
+
+def _page(measured: Measured, prediction: Prediction, topologies: Sequence[str]) -> str:
+    from hopmap.figures.style import svg_text
+    from hopmap.validation.figures import validation_figure
+
+    pairs = zip(measured.files, topologies, strict=True)
+    names = [f"{Path(file).name} on {topology}" for file, topology in pairs]
+    figure = validation_figure(measured, prediction)
+    large = measured.size >= LARGE
+    choice, order = choice_of(measured, prediction), order_of(measured, prediction)
+    everything = error_of(prediction.time, measured.time)
+    beyond = error_of(prediction.time[large], measured.time[large])
+    return rendered(
+        Path(__file__).with_name("page.html.j2"),
+        names=names,
+        facts=[
+            ("Calls", f"{everything.rows:,} of {len(measured):,} simulated"),
+            ("Fastest algorithm found", f"{choice.right:,} of {choice.cells:,} cells"),
+            ("That, or one within 5 % of it", f"{choice.within_5:,} of {choice.cells:,} cells"),
+            (
+                "Order of algorithms at 1 MiB and above",
+                f"Kendall's tau {order.tau:.2f} (median of {order.cells:,} cells)",
+            ),
+            ("Made by", f"hopmap {__version__}"),
+        ],
+        picture=image_uri(svg_text(figure)),
+        width=round(96 * figure.get_figwidth()),
+        columns=COLUMNS,
+        errors=[
+            ("all sizes", *error_cells(everything)),
+            ("1 MiB and above", *error_cells(beyond)),
+        ],
+        groups=[
+            (f"{g.collective} {g.algorithm}, {g.sizes}", *error_cells(g.error))
+            for g in by_algorithm(measured, prediction)
+        ],
+        unknown=[
+            (f"{c} {a}", why, f"{rows:,}")
+            for (c, a, why), rows in unknown(measured, prediction).items()
+        ],
+    )

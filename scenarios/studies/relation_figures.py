@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from hopmap.api.quantities import MISSING, compact, time_unit
+from hopmap.figures.bars import height_of_legend, legend_of_mappers, shared
 from hopmap.figures.style import (
     BLUE,
     INK,
@@ -24,7 +25,6 @@ from hopmap.figures.style import (
     plain_title,
     style,
 )
-from hopmap.figures.variation import height_of_legend, legend_of_mappers, shared
 from hopmap.units import show_bytes
 
 from .correlation import METRICS, OUTCOMES, Relation, Tau

@@ -15,8 +15,7 @@ import pytest
 from numba.core import event
 
 from hopmap.cli import compiling, console, precompile
-from hopmap.cli.compiling import watch_compiler
-from hopmap.cli.console import working
+from hopmap.cli.console import watch_compiler, working
 from hopmap.compilation import cache_folder, subroutine
 from support import DATA
 from support.commands import as_json, failed, hopmap

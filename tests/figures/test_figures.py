@@ -16,13 +16,13 @@ from hopmap.figures.bars import (
     ienpc_bars,
     mapping_time,
     runtime_bars,
+    shared,
 )
 from hopmap.figures.layout import link_steps, slices, stack
 from hopmap.figures.mapping import mapping_view, turnable
 from hopmap.figures.network import link_loads
 from hopmap.figures.spy import spy_plot
 from hopmap.figures.style import label, svg_text
-from hopmap.figures.variation import shared
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from support.slow import slow
