@@ -45,20 +45,16 @@ def note(text: str) -> None:
         waiting.append(printable(text))
 
 
-def _tell_notes() -> None:
-    notes = _notes.get([])
-    while notes:
-        warn(notes.pop(0))
-
-
 def print_json(value: object) -> None:
     """Print one JSON document; integers stay integers, numpy's scalars and arrays are converted."""
     say(json.dumps(value, default=_plain, ensure_ascii=False))
 
 
 def say(text: str = "") -> None:
-    """Print a line of result on stdout."""
-    _tell_notes()
+    """Print a line of result on stdout, after the notes that wait for it."""
+    notes = _notes.get([])
+    while notes:
+        warn(notes.pop(0))
     try:
         print(text)  # noqa: T201
     except BrokenPipeError:

@@ -31,7 +31,7 @@ from .layout import (
     slices,
     stack,
 )
-from .network import DRAWN, LINE, draw_planes, draw_vertices, view_box
+from .network import DRAWN, LINE, VECTORS, draw_planes, draw_vertices, view_box
 from .style import (
     BLUE,
     GREY,
@@ -45,7 +45,7 @@ from .style import (
     colour_bar,
     halves,
     new_figure,
-    picture,
+    pictures,
     plain_title,
     sheet,
     squares,
@@ -55,7 +55,6 @@ from .style import (
 
 EDGES = 1000  # communicating pairs that are drawn at most, the costliest,
 EDGES_A_NODE = 3  # and so many for each node
-VECTORS = 1200  # links of a network of switches; more become an image
 PAIR_VECTORS = 400  # of pairs as lines; more become an image
 ROW = 512  # nodes of a network without coordinates side by side; each is a pixel wide or more
 NUMBERED = 64  # nodes that have their rank written on them
@@ -255,17 +254,12 @@ def _on_planes(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
     lines = -(-count // across)
     wide = (WIDTH - 0.3) / across - 0.08
     high = min(max(wide * rows / columns, 0.25), 3.5)
-    height = lines * (high + 0.2)
-    frame = _frame(height, title)
-    axes = frame.view
-    sheet(axes, across * (wide + 0.08), height)
+    frame = _frame(lines * (high + 0.2), title)
     name = "z = {}" if count > 1 else ""
     if not is_box(topology) and rows > 1:
         name = f"nodes in order, {columns} a row, from below"
-    for z in range(count):
-        corner = z % across * (wide + 0.08), height - (z // across + 1) * (high + 0.2)
-        box = (*corner, wide, high)
-        picture(axes, planes[z], box, ranks.norm, ranks.cmap, name.format(z))
+    images = [(name.format(z), plane) for z, plane in enumerate(planes)]
+    pictures(frame.view, images, across, (wide, high), (0.08, 0.2), ranks.norm, ranks.cmap)
     return frame
 
 

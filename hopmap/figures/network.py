@@ -47,10 +47,9 @@ from .style import (
     colour_bar,
     halves,
     new_figure,
-    picture,
+    pictures,
     plain_title,
     sequential,
-    sheet,
     style,
     value_axis,
     write,
@@ -239,15 +238,12 @@ def _heat_maps(topology: Topology, loads: Floats, norm: Normalize, title: str, u
     wide = (WIDTH - 0.3) / across - 0.12
     high = min(max(wide * shape[0] / shape[1], 0.3), 2.2)
     # names go in a column each direction: + above, - below
-    lines = -(-len(maps) // across)
-    block = lines * (high + 0.27)
+    block = -(-len(maps) // across) * (high + 0.27)
     figure = new_figure(block + 2.6, title)
     above, below = halves(figure, block + 0.5, 1.8)
     view, bar = above.subplots(2, 1, height_ratios=[block, 0.12])
-    sheet(view, across * (wide + 0.12), block)
-    for place, (name, values) in enumerate(maps.items()):
-        corner = place % across * (wide + 0.12), block - (place // across + 1) * (high + 0.27)
-        picture(view, np.ma.masked_equal(values, 0), (*corner, wide, high), norm, cmap, name)
+    images = [(name, np.ma.masked_equal(values, 0)) for name, values in maps.items()]
+    pictures(view, images, across, (wide, high), (0.12, 0.27), norm, cmap)
     colour_bar(above, bar, norm, cmap, text, f"highest {unit} on a link of the cell")
     _curve(below, loads, norm, unit)
     return figure

@@ -91,7 +91,7 @@ def spy_plot(
         share = f", {group} × {group} ranks a cell" if group > 1 else ""
         if low < high:
             if text_of(low) == text_of(high):
-                text_of = _exact if what == "bytes" else "{:,.0f}".format
+                text_of = ("{:,.0f} B" if what == "bytes" else "{:,.0f}").format
             colour_bar(figure, bar, norm, cmap, text_of, f"{what}{share}, log")
         else:
             bar.set_axis_off()
@@ -102,7 +102,3 @@ def spy_plot(
 
 def _ranks(cell: int, group: int) -> str:
     return str(cell) if group == 1 else f"{cell * group} to {(cell + 1) * group - 1}"
-
-
-def _exact(count: float) -> str:
-    return f"{count:,.0f} B"

@@ -124,32 +124,33 @@ def sheet(axes: Axes, width: float, height: float) -> None:
     axes.set(xlim=(0, width), ylim=(0, height), aspect="equal", anchor="NW")
 
 
-def picture(
+def pictures(
     axes: Axes,
-    values: NDArray[Any],
-    box: tuple[float, float, float, float],
+    images: Sequence[tuple[str, NDArray[Any]]],
+    across: int,
+    size: tuple[float, float],
+    gap: tuple[float, float],
     norm: Normalize,
     cmap: Colormap,
-    title: str,
 ) -> None:
-    """Image of (y, x), y upwards, with a frame and a title, in the box left, bottom, width, height.
+    """Make axes a sheet of images of (y, x), y upwards, so many in a row, each below its title.
 
-    Masked cells stay white.
+    Width and height of an image are in inches, and so are the gaps right of it and above it. Masked
+    cells stay white.
     """
-    left, bottom, width, height = box
-    limits = axes.get_xlim(), axes.get_ylim()
-    axes.imshow(
-        values,
-        norm=norm,
-        cmap=cmap,
-        origin="lower",
-        interpolation="nearest",
-        aspect="auto",
-        extent=(left, left + width, bottom, bottom + height),
-    )
-    axes.set(xlim=limits[0], ylim=limits[1], aspect="equal")
-    axes.add_patch(Rectangle(box[:2], width, height, fill=False, edgecolor=PALE, linewidth=0.7))
-    axes.text(left, bottom + height + 0.03, title, fontsize=SMALL, va="bottom", clip_on=True)
+    (wide, high), (right, above) = size, gap
+    block = -(-len(images) // across) * (high + above)
+    for place, (title, values) in enumerate(images):
+        left, bottom = (
+            place % across * (wide + right),
+            block - (place // across + 1) * (high + above),
+        )
+        extent = left, left + wide, bottom, bottom + high
+        axes.imshow(values, cmap, norm, origin="lower", interpolation="nearest", extent=extent)
+        frame = Rectangle((left, bottom), wide, high, fill=False, edgecolor=PALE, linewidth=0.7)
+        axes.add_patch(frame)
+        axes.text(left, bottom + high + 0.03, title, fontsize=SMALL, va="bottom", clip_on=True)
+    sheet(axes, across * (wide + right), block)
 
 
 def write(axes: Axes, place: ArrayLike, text: str, size: float = SMALL, **look: Any) -> None:

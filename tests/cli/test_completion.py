@@ -1,6 +1,6 @@
 """What TAB completes, as a shell asks for it."""
 
-from hopmap.cli import listing
+from hopmap.cli import options
 from support import about
 from support.commands import invoke
 
@@ -9,15 +9,15 @@ COMMAND = "from hopmap.cli.app import main; main()"
 
 def test_names_are_completed():
     for complete, begun, completed in [
-        (listing.complete_mappers, "recur", ["recursive_bisection"]),
-        (listing.complete_mappers, "minmd | bokh", ["minmd | bokhari"]),
-        (listing.complete_topologies, "tor", ["torus:"]),
-        (listing.complete_topologies, "preset:haec", ["preset:haec-box-4x4x4"]),
-        (listing.complete_engines, "com", ["compiled"]),
-        (listing.complete_scenarios, "fir", ["first"]),
-        (listing.complete_launchers, "sl", ["slurm"]),
-        (listing.complete_launchers, "cs", ["csv"]),
-        (listing.complete_launchers, "mapl", ["maplib"]),
+        (options.complete_mappers, "recur", ["recursive_bisection"]),
+        (options.complete_mappers, "minmd | bokh", ["minmd | bokhari"]),
+        (options.complete_topologies, "tor", ["torus:"]),
+        (options.complete_topologies, "preset:haec", ["preset:haec-box-4x4x4"]),
+        (options.complete_engines, "com", ["compiled"]),
+        (options.complete_scenarios, "fir", ["first"]),
+        (options.complete_launchers, "sl", ["slurm"]),
+        (options.complete_launchers, "cs", ["csv"]),
+        (options.complete_launchers, "mapl", ["maplib"]),
     ]:
         with about(complete, begun, completed):
             assert complete(begun) == completed
@@ -29,10 +29,10 @@ def test_scenarios_of_any_folder_are_completed_as_they_are_written(tmp_path, mon
     for name in ("first_of_mine.toml", "first.csv", "[a]/mine.toml"):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
-    assert listing.complete_scenarios("first") == ["first", "first_of_mine.toml"]
-    assert listing.complete_scenarios("./fir") == ["./first_of_mine.toml"]
-    assert listing.complete_scenarios("[a]/m") == ["[a]/mine.toml"]
-    assert listing.complete_scenarios(f"{tmp_path}/f") == [f"{tmp_path}/first_of_mine.toml"]
+    assert options.complete_scenarios("first") == ["first", "first_of_mine.toml"]
+    assert options.complete_scenarios("./fir") == ["./first_of_mine.toml"]
+    assert options.complete_scenarios("[a]/m") == ["[a]/mine.toml"]
+    assert options.complete_scenarios(f"{tmp_path}/f") == [f"{tmp_path}/first_of_mine.toml"]
 
 
 def test_options_know_what_completes_them():
