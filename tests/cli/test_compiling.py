@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from hopmap.cli import compiling, console, precompile
-from hopmap.cli.console import watch_compiler, working
+from hopmap.cli import console, precompile
+from hopmap.cli.console import announce_compilation, watch_compiler, working
 from hopmap.compilation import cache_folder, subroutine
 from support import DATA
 from support.commands import as_json, failed, hopmap
@@ -48,9 +48,9 @@ def kernel(x):
 def test_what_compiles_for_long_is_said_once_and_not_what_was_compiled_before(
     tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(compiling, "PATIENCE", -1.0)
+    monkeypatch.setattr(console, "PATIENCE", -1.0)
     monkeypatch.setattr(event, "_registered", defaultdict(list))  # another test may have asked, too
-    compiling.announce_compilation.__wrapped__()
+    announce_compilation.__wrapped__()
     ((announcer,),) = event._registered.values()
     (tmp_path / "some_kernels.py").write_text(KERNEL)
     for said in (SAID, ""):  # the second reads what the first has kept
