@@ -154,6 +154,13 @@ class Names(ast.NodeVisitor):
             for node in ast.walk(f)
             if isinstance(node, ast.Return) and isinstance(node.value, ast.Name)
         }
+        self.apart |= {
+            given.id
+            for call in ast.walk(tree)
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "by_columns"
+            for given in call.args
+            if isinstance(given, ast.Name)
+        }
         self.visit(tree)
 
     def visit_FunctionDef(self, node):

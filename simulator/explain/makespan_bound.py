@@ -26,7 +26,8 @@ from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.run_plan import RunPlan, flat, paths, plan_run
 from hopmap.simulator.steady_state import main_loop
-from hopmap.topologies import Topology, check_mapping
+from hopmap.topologies.placement import check_mapping
+from hopmap.topologies.topology import Topology
 
 from .bounds import overheads, surely_received
 
