@@ -163,7 +163,9 @@ class _Replay:
             ends[iteration - 1] = (self.clock.now, task.compute, task.communicate)
             self.iterations_ended += 1
 
-    def steps(self, task: Task, begin: int, end: int) -> Generator[None, None, None]:
+    def steps(  # noqa: C901, PLR0912 - all operations in one place, as the model lists them
+        self, task: Task, begin: int, end: int
+    ) -> Generator[None, None, None]:
         """Execute a task; it yields to wait for its next `resume`."""
         clock, row = self.clock, begin
         record, (ready, _, ended) = self.record.operations, self.operation_times
