@@ -39,8 +39,8 @@ SECTIONS: Table[Section] = Table(
     "hopmap",
     {
         "suites": "scenarios.studies.suite_section:SECTION",
-        "published": "scenarios.studies.sections:PUBLISHED",
-        "relations": "scenarios.studies.sections:RELATIONS",
+        "published": "scenarios.studies.published:PUBLISHED",
+        "relations": "scenarios.studies.relations:RELATIONS",
     },
 )
 

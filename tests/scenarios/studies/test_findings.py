@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.scenarios.studies.correlation import relation
-from hopmap.scenarios.studies.findings import gap, of_variation, overall, percent
+from hopmap.scenarios.studies.relations import gap, of_variation, overall, percent
 
 MANY = list(range(1, 11))
 TIMES = [1 + place / 100 for place in range(10)]

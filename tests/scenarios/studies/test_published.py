@@ -9,7 +9,7 @@ import pytest
 from hopmap.report.report import write_report
 from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.results.tables import StoreError
-from hopmap.scenarios.studies.sections import published_tables
+from hopmap.scenarios.studies.published import published_tables
 
 from ...report.studies import make_study, page_of
 

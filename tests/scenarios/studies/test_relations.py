@@ -5,7 +5,7 @@ import pytest
 from hopmap.report import figures as report_figures
 from hopmap.report.report import write_report
 from hopmap.scenarios.results.study import load_study
-from hopmap.scenarios.studies.sections import case_findings, relation_section
+from hopmap.scenarios.studies.relations import case_findings, relation_section
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 
