@@ -121,11 +121,6 @@ class Relation(NamedTuple):
     outcomes: Tau
     better: Tau
 
-    def best_metric(self, outcome: str = "makespan") -> str | None:
-        """Return the metric of highest tau, the first of equal ones; None if none is defined."""
-        known = [m for m in METRICS if (m, outcome) in self.taus and self.taus[m, outcome].known]
-        return max(known, key=lambda metric: self.taus[metric, outcome].value, default=None)
-
 
 @lru_cache(maxsize=4096)
 def relation(case: Case) -> Relation | None:

@@ -76,7 +76,6 @@ def test_a_relation_compares_every_metric_with_what_was_simulated(case_of, runs_
     assert not any(outcome == "energy" for _, outcome in found.taus)
     assert not found.outcomes.known
     assert found.between.value == pytest.approx(1)
-    assert found.best_metric() == "hop_bytes"
 
 
 def test_the_better_half_is_that_of_fewest_hop_bytes(case_of, runs_of):
