@@ -113,7 +113,7 @@ def test_the_wheel_works_on_its_own(wheel, tmp_path):
         "[f for f in sys.meta_path if 'editable' not in getattr(f, '__module__', '')];"
         "import hopmap.cli, hopmap.traces, hopmap.mappers, hopmap.simulator;"
         "from hopmap.cli.listing import CATALOGUE;"
-        "print(hopmap.traces.__file__); print(len(CATALOGUE['scenarios']()))"
+        "print(hopmap.traces.__file__); print(len(list(CATALOGUE['scenarios']())))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True

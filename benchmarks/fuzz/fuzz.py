@@ -131,7 +131,7 @@ def _line() -> bytes:
 
 def _run(command: Any, words: list[str], scratch: Path, answers: int) -> bool:
     """Run one case and answer; return whether something stays behind in the process."""
-    from hopmap.cli.errors import answer
+    from hopmap.cli.app import answer
 
     os.chdir(scratch / "case")
     before = listing(scratch / "case") | listing(scratch / "tmp")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hopmap.simulator import Bound, Result
     from hopmap.traces.omissions import LeftOut
 
+INTERRUPTED = 130  # exit code of what Ctrl-C ended
 _notes: ContextVar[list[str]] = ContextVar("notes")
 
 

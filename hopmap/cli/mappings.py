@@ -11,8 +11,7 @@ import typer
 from hopmap.api.quantities import joules
 from hopmap.units import show_seconds
 
-from .console import note, print_json, print_table, say, say_written, working
-from .errors import INTERRUPTED
+from .console import INTERRUPTED, note, print_json, print_table, say, say_written, working
 from .options import (
     AsJson,
     Balanced,

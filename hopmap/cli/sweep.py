@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import announce_compilation, print_json, say, warn, warn_of, working
-from .errors import INTERRUPTED
+from .console import INTERRUPTED, announce_compilation, print_json, say, warn, warn_of, working
 from .options import AsJson, check_folder, complete_scenarios
 from .results import print_published, print_runs, write_report_of
 
