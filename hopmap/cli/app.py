@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,6 @@ from hopmap.plugins import Table, add_plugin
 from .console import (
     INTERRUPTED,
     ClosedPipeError,
-    drop_stdout,
     flush,
     hold_notes,
     note,
@@ -108,7 +108,8 @@ class CommandGroup(TyperGroup):
                 line = "interrupted"
             flush()
         except ClosedPipeError:
-            drop_stdout()
+            # What still waits goes to nowhere, so that Python's exit is silent.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except SystemExit as stop:
             # That of --help is told to click and rich.
             code = 0 if isinstance(stop.__context__, BrokenPipeError) else stop.code

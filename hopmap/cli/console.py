@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import multiprocessing
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -75,11 +74,6 @@ def flush() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         raise ClosedPipeError from None
-
-
-def drop_stdout() -> None:
-    """Send what still waits for a closed pipe to nowhere, so that Python's exit is silent."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def warn(text: str) -> None:

@@ -61,13 +61,6 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     -------
     Path
         The page.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results.
-    OSError
-        The folder cannot be written.
     """
     folder = Path(folder)
     digest = digest_of_report(folder)
