@@ -40,7 +40,7 @@ WINGS = {
         ("traces/test_sources.py", "traces/patterns"),
     ),
     "the recorder": Wing(
-        ("traces/recorder", "hopmap/cli/mpi/record.py"),
+        ("traces/recorder", "hopmap/cli/record.py"),
         ("traces/recorder", "cli/test_record.py"),
         ("traces/test_sources.py", "cli/test_app.py"),
     ),
@@ -56,7 +56,7 @@ WINGS = {
         ("mappers/exact",), ("mappers/exact",), ("mappers/test_mapper.py", "mappers/orders")
     ),
     "the library for C": Wing(
-        ("mappers/cartesian/mpi", "hopmap/cli/mpi/header.py"),
+        ("mappers/cartesian/mpi", "hopmap/cli/header.py"),
         tuple(
             f"mappers/cartesian/test_{name}.py"
             for name in ("cart_communicators", "hopmap_cart", "mpi_programs")
@@ -69,8 +69,8 @@ WINGS = {
             "hopmap/cli/measured.py",
         ),
         (
-            *("simulator/measured", "simulator/collectives/bine", "cli/measured"),
-            *("validation", "figures/test_nothing_is_cut.py"),
+            *("simulator/measured", "simulator/collectives/bine", "cli/test_calibrate.py"),
+            *("cli/test_validate.py", "validation", "figures/test_nothing_is_cut.py"),
             "simulator/collectives/test_temporaries.py",
         ),
         ("simulator/collectives/test_algorithms.py", "simulator/collectives/test_volumes.py"),

@@ -35,7 +35,7 @@ from .options import forget, readable, takes_options
 COMMANDS: Table[Any] = Table(
     __package__,
     {
-        "record": "mpi.record:record",
+        "record": "record:record",
         "run": "sweep:run",
         "query": "results:query",
         "report": "results:report",
@@ -51,7 +51,7 @@ COMMANDS: Table[Any] = Table(
         "simulate": "simulate:simulate",
         "explain": "explain:explain",
         "export": "exports:export",
-        "header": "mpi.header:header",
+        "header": "header:header",
         "convert": "exports:convert",
         "calibrate": "measured:calibrate",
         "validate": "measured:validate",

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hopmap.cli.console import print_json, say, say_written
-from hopmap.cli.options import AsJson, check_folder, check_out
+from .console import print_json, say, say_written
+from .options import AsJson, check_folder, check_out
 
 
 def header(

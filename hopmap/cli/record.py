@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hopmap.cli.console import print_json, print_table, say, warn, working
-from hopmap.cli.options import AsJson, check_out
+from .console import print_json, print_table, say, warn, working
+from .options import AsJson, check_out
 
 BUFFER = "HOPMAP_RECORD_BUFFER"  # bytes of a process that wait to be written
 _SIGNAL = 128  # what shells add to the number of the signal that ended a program
@@ -118,10 +118,11 @@ def _run(words: Sequence[str], new: dict[str, str], *, to_stderr: bool) -> int:
 
 
 def _finish(folder: Path, out: Path, as_json: bool, command: str = "", code: int = 0) -> None:
-    from hopmap.cli.traces.reading import one_sided_rows
     from hopmap.traces.recorder.build import RecorderError
     from hopmap.traces.recorder.launch import collectives_of, finish, is_profile
     from hopmap.traces.sources import open_source
+
+    from .traces.reading import one_sided_rows
 
     if code and not any(folder.glob("*.events")):
         raise RecorderError(f"{command}: ended with {code} before MPI_Init: nothing was recorded")
