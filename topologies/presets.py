@@ -89,7 +89,7 @@ PRESETS = _read()
 
 
 def preset(name: str, build: Callable[[str], Topology], *, slots: int | None = None) -> Topology:
-    """Topology of a preset, made by `build` of its spec, with the preset's own slots or others."""
+    """Topology of a preset."""
     chosen = PRESETS[name]
     plain = build(chosen.spec)
     if slots is not None:

@@ -38,7 +38,7 @@ TIES = ("direct", "parity")
 
 
 def mesh(dims: Sequence[int], *, slots: int = 1) -> Topology:
-    """k-ary n-mesh of any shape: nodes per dimension, x first, each with so many slots."""
+    """k-ary n-mesh of any shape."""
     return box("mesh", GRID, dims, np.zeros(len(dims), dtype=np.bool_), slots, "direct")
 
 

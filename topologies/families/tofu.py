@@ -79,7 +79,7 @@ def tofu(
     ties: str = "direct",
     order: str = "",
 ) -> Topology:
-    """TofuD of Fugaku by its groups of 12 nodes, or under a job; see `tofud` and `tofud_job`."""
+    """TofuD of Fugaku: all of it by its groups of 12 nodes, or the torus that a job gets."""
     if job and ties != "direct":
         raise TopologyError(f"tofud: ties={ties}: expected none under a job, which has no ties")
     if order and not job:
