@@ -38,7 +38,10 @@ TIES = ("direct", "parity")
 
 
 def mesh(dims: Sequence[int], *, slots: int = 1) -> Topology:
-    """k-ary n-mesh of any shape."""
+    """k-ary n-mesh of any shape.
+
+    `dims` are nodes per dimension, x first; each has so many slots.
+    """
     return box("mesh", GRID, dims, np.zeros(len(dims), dtype=np.bool_), slots, "direct")
 
 
