@@ -8,7 +8,6 @@ from . import topologies as topologies
 from . import traces as traces
 from .api.advice import Advice as Advice
 from .api.advice import advise as advise
-from .api.evaluation import evaluate as evaluate
 from .api.exports import convert as convert
 from .api.exports import export_mapping as export_mapping
 from .api.exports import read_mapping as read_mapping
@@ -28,6 +27,7 @@ from .api.robust.choose import Sampling as Sampling
 from .api.robust.choose import choose as choose
 from .api.simulated_objective import Replayed as Replayed
 from .api.simulation import calibrate as calibrate
+from .api.simulation import evaluate as evaluate
 from .api.simulation import explain as explain
 from .api.simulation import simulate as simulate
 from .api.workload import Workload as Workload

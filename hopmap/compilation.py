@@ -58,14 +58,8 @@ def subroutine(**options: Any) -> Callable[[Function], Function]: ...
 def subroutine(function: Any = None, /, **options: Any) -> Any:
     """Compile a function into the kernels that call it, without a wrapper for Python.
 
-    It returns the function itself, which runs as plain Python where Python calls it.
-
-    Parameters
-    ----------
-    function : callable, optional
-        What to compile; without it, a decorator is returned.
-    **options
-        As of `numba.njit`, such as ``forceinline``.
+    It returns the function itself, which runs as plain Python where Python calls it; without a
+    function, a decorator. Options are those of `numba.njit`, such as ``forceinline``.
     """
     if function is None:
         return lambda function: subroutine(function, **options)

@@ -14,20 +14,7 @@ class MissingExtraError(HopmapError, ImportError):
 
 @contextmanager
 def needs(extra: str, what: str) -> Iterator[None]:
-    """Import in this what an extra brings.
-
-    Parameters
-    ----------
-    extra : str
-        As in pyproject.toml ("query").
-    what : str
-        Who needs it ("hopmap query").
-
-    Raises
-    ------
-    MissingExtraError
-        It is not installed.
-    """
+    """Import in this what an extra ("query") brings, for who needs it ("hopmap query")."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -62,11 +62,6 @@ def bars(runs: pd.DataFrame) -> Figure:
     ----------
     runs : DataFrame
         Of `sweep` or `load_results`, of one trace on one topology.
-
-    Raises
-    ------
-    ScenarioError
-        Runs of several traces or topologies, or none.
     """
     from hopmap.scenarios.sweep import ScenarioError
 

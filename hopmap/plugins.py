@@ -36,15 +36,8 @@ class PluginError(HopmapError, ValueError):
 def add_plugin(plugin: str) -> None:
     """Load a plugin, here and in all processes that this one starts.
 
-    Parameters
-    ----------
-    plugin : str
-        A Python file, beside which it may import others, or the name of a module.
-
-    Raises
-    ------
-    PluginError
-        It is not there, or fails as it is loaded.
+    It is a Python file, beside which it may import others, or the name of a module. Raises
+    `PluginError` if it is not there, or fails as it is loaded.
     """
     name = str(Path(plugin).absolute()) if _is_file(plugin) else plugin
     _load(name)
@@ -65,14 +58,9 @@ def load_plugins() -> None:
 
 @cache
 def load_entry_points(group: str, enter: Callable[[str, Any], None]) -> None:
-    """Enter what installed packages offer; warn of what cannot be loaded, and leave it out.
+    """Enter what installed packages offer in a group, each by its name.
 
-    Parameters
-    ----------
-    group : str
-        Of entry points.
-    enter : callable
-        Takes the name of each and what it stands for.
+    Warn of what cannot be loaded, and leave it out.
     """
     from importlib.metadata import entry_points
 

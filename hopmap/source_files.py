@@ -21,11 +21,8 @@ BESIDE = re.compile(rb"^ *(?:import|from) (\w+)", re.MULTILINE)  # as plugins na
 def sources_of(*files: Path, whole: bool = False) -> list[Path]:
     """Return the files of modules and of what they import of hopmap or from beside them, sorted.
 
-    Parameters
-    ----------
-    whole : bool
-        Whether to follow imports within functions as well, and names to where a package that hands
-        them on has them from; else what stands at the head and names modules.
+    `whole` follows imports within functions as well, and names to where a package that hands them
+    on has them from; else what stands at the head and names modules.
     """
     return sorted(set().union(*(_reached(file, whole) for file in files)))
 

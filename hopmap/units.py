@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 
-from hopmap.errors import HopmapError
+from hopmap.errors import HopmapError, did_you_mean
 
 _DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
@@ -59,19 +58,9 @@ class UnitError(HopmapError, ValueError):
 
 
 def parse_quantity(value: str | float, unit: str) -> float:
-    """Return a quantity in its base unit.
+    """Return a quantity in its base unit, a key of `UNITS`; "1" is that of plain numbers.
 
-    Parameters
-    ----------
-    value : str or float
-        "10 GB/s", "10GB/s", or a number, which is in the base unit already.
-    unit : str
-        Base unit, a key of `UNITS`: "bytes", "s", "bytes/s", ...; "1" for a plain number.
-
-    Raises
-    ------
-    UnitError
-        Not a number, or a unit of something else.
+    A number is in the base unit already.
 
     Examples
     --------
@@ -96,8 +85,7 @@ def parse_quantity(value: str | float, unit: str) -> float:
     if not written:
         return number
     if written not in UNITS[unit]:
-        near = get_close_matches(written, UNITS[unit], 1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
+        hint = did_you_mean(written, UNITS[unit])
         raise UnitError(f"{value!r}: unknown unit {written!r}{hint}; {wanted}")
     factor = UNITS[unit][written]
     # By the exact reciprocal "250 ns" is 250e-9; times 1e-9 would be off in the last digit.

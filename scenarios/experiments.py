@@ -57,11 +57,6 @@ def run_scenario(
     -------
     SweepOutcome
         How many runs were done; ``results`` is the folder, ``to_frame()`` the table.
-
-    Raises
-    ------
-    ScenarioError, TraceError, WorkerError, OSError
-        See `hopmap.scenarios.sweep.run.run_scenario`.
     """
     path = scenario_path(scenario)
     results = Path("results") / path.stem if out is None else Path(out)
@@ -106,11 +101,6 @@ def sweep(
     -------
     DataFrame
         A row for each run; `docs/SWEEPS.md` lists the columns. Failed runs have an ``error``.
-
-    Raises
-    ------
-    ScenarioError, TraceError, TopologyError, MappingError, SettingError
-        Something makes no sense, or workloads or machines that differ in more than their names.
     """
     what = [Workload.of(each) for each in _listed(workloads)]
     where = [Machine.of(each) for each in _listed(machines)]
@@ -195,11 +185,5 @@ def _spec(machine: Machine) -> str:
 
 
 def load_results(folder: str | Path) -> pd.DataFrame:
-    """Return the finished runs of a folder of results, a row each; `docs/SWEEPS.md` lists columns.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results.
-    """
+    """Return the finished runs of a folder of results, a row each, as `docs/SWEEPS.md` says."""
     return load_runs(folder)

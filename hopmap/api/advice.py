@@ -42,17 +42,10 @@ LONG = 20  # packet-hops of a message in the mean
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A mapping and its replay.
-
-    Attributes
-    ----------
-    placement : Placement
-    result : Result
-        One replay without noise; those with noise, of the baseline and the best, are in its
-        ensemble.
-    """
+    """A mapping and its replay."""
 
     placement: Placement
+    # Without noise; the replays with noise, of the baseline and the best, are its ensemble.
     result: Result
 
 
@@ -188,11 +181,6 @@ def advise(
     engine : str, optional
         Of the replays. When left out "compiled", or "flow" for long messages of so many packets
         that dozens of replays would take long.
-
-    Raises
-    ------
-    MappingError, TraceError, TopologyError, SettingError, ParameterError, DeadlockError
-        What is given makes no sense, does not fit, or gets stuck.
 
     Examples
     --------

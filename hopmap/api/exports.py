@@ -28,31 +28,15 @@ class ExportError(HopmapError, ValueError):
 
 
 class Exported(NamedTuple):
-    """A mapping as a launcher reads it.
-
-    Attributes
-    ----------
-    text : str
-    launcher : str
-        What it is for.
-    command : str
-        Which uses the file; empty for hopmap's own format.
-    files : tuple of Path
-        That were written.
-    beside : tuple of str
-        Names of the files that the launcher needs beside this one.
-    ranks : int
-    made_up : str
-        Names of nodes in it that nobody gave, node0 to node15; "" where there are none.
-    """
+    """A mapping as a launcher reads it."""
 
     text: str
     launcher: str
-    command: str
-    files: tuple[Path, ...]
-    beside: tuple[str, ...]
+    command: str  # Which uses the file; empty for hopmap's own format.
+    files: tuple[Path, ...]  # That were written.
+    beside: tuple[str, ...]  # Names of the files that the launcher needs beside this one.
     ranks: int
-    made_up: str
+    made_up: str  # Names of nodes that nobody gave, node0 to node15; "" where there are none.
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``export --json`` prints: the file, or its text if none was written."""
@@ -62,16 +46,7 @@ class Exported(NamedTuple):
 
 
 class Converted(NamedTuple):
-    """A program as another simulator reads it.
-
-    Attributes
-    ----------
-    out : Path
-        Where it was written.
-    ranks : int
-    command : str
-        Which replays it there.
-    """
+    """A program as another simulator reads it, and the command that replays it there."""
 
     out: Path
     ranks: int
@@ -103,13 +78,6 @@ def export_mapping(
         File to write; only the text is returned when left out.
     form : str, optional
         Launcher whose file `mapping` is, if it does not show that.
-
-    Raises
-    ------
-    MappingError, TopologyError
-        Unknown launcher, or what is given does not fit.
-    OSError
-        The file cannot be written.
     """
     machine = _machine(mapping, machine)
     network = machine.network
@@ -153,11 +121,6 @@ def read_mapping(
     -------
     ndarray(int64, shape=(ranks,))
         Node of each rank.
-
-    Raises
-    ------
-    MappingError
-        Unreadable or foreign file, or one that does not fit.
     """
     return _read(path, _machine(path, machine).network, form)
 
@@ -212,13 +175,6 @@ def write_workload(workload: WorkloadLike, out: str | Path) -> Traffic:
     -------
     Traffic
         What was written; of an archive, its messages outside of collectives.
-
-    Raises
-    ------
-    TraceError
-        A workload that cannot be read, or that has no calls for an archive.
-    OSError
-        The place cannot be written.
     """
     workload, out = Workload.of(workload), Path(out)
     trace = workload.trace() if out.suffix == ".otf2" else None

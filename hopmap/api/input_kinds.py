@@ -25,12 +25,7 @@ LIKE = {
 
 
 def check_kind(kind: str, value: object) -> None:
-    """Raise the error of a kind for what is plainly of another kind, or of none.
-
-    Parameters
-    ----------
-    kind : {TRACE, NETWORK, MAPPING}
-    """
+    """Raise the error of TRACE, NETWORK or MAPPING for what is plainly of another kind, or none."""
     found = kind_of(value)
     if found == kind or (found is None and isinstance(value, str | Path)):
         return

@@ -186,11 +186,6 @@ def placed(machine: MachineLike | MappingLike | None, mapping: MappingLike | Non
     """Read a mapping; the machine is that of the mapping where there is no other.
 
     A mapping alone may stand in the first place.
-
-    Raises
-    ------
-    MappingError
-        No mapping, one that makes no sense, or one that does not name its network.
     """
     if mapping is None and kind_of(machine) == MAPPING:
         machine, mapping = None, machine
@@ -207,13 +202,7 @@ def placed(machine: MachineLike | MappingLike | None, mapping: MappingLike | Non
 
 
 def on_network_of(mapping: MappingLike, machine: Machine) -> Machine:
-    """Return a machine with a network: its own, or else the one that a mapping names.
-
-    Raises
-    ------
-    MappingError
-        Neither has one.
-    """
+    """Return a machine with a network: its own, or else the one that a mapping names."""
     if machine.topology is not None:
         return machine
     check_kind(MAPPING, mapping)
@@ -234,13 +223,6 @@ def topology(spec: str | Topology, settings: Settings | None = None) -> Topology
         See `Machine`.
     settings : mapping of str to str or float, optional
         Like ``{"link.bandwidth": "25 Gbit/s"}``: keys that begin with "link.".
-
-    Raises
-    ------
-    TopologyError
-        The spec makes no network.
-    SettingError
-        An unknown key or quantity, or one that is a replay's and not a network's.
 
     Examples
     --------

@@ -213,11 +213,6 @@ def map_ranks(
         Whether Ctrl-C in a search ends it with the best mapping so far, and not with
         KeyboardInterrupt; `Placement.interrupted` says so.
 
-    Raises
-    ------
-    MappingError, TraceError, TopologyError, SettingError, ParameterError
-        Something makes no sense, or does not fit.
-
     Examples
     --------
     >>> placement = map_ranks("lu.S.16", "torus:4x4", "minmd")

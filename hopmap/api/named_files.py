@@ -81,10 +81,7 @@ def initial_mapping(
 ) -> Mapping | None:
     """Read the mapping of a mapper's file; None without one.
 
-    Parameters
-    ----------
-    usable : Topology
-        The network with the slots that a pipeline may use, which has to begin there.
+    `usable` is the network with the slots that a pipeline may use, which has to begin there.
     """
     file, pipeline = split_mapper(mapper)
     return None if file is None else read_mapping(file, usable if pipeline else topology, ranks)

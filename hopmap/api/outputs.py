@@ -37,11 +37,6 @@ class Outputs:
         Use of links over time: tables (.parquet) or figures (.svg, .png, .pdf).
     bins : int
         Most time steps of `links`; more than half are used.
-
-    Raises
-    ------
-    OutputError
-        A file for the use of links that is neither a table nor a figure.
     """
 
     otf2: str | Path | None = None
@@ -75,15 +70,8 @@ class Outputs:
     def write(self, result: Result, title: str, recording: Trace | None = None) -> None:
         """Write all of it.
 
-        Parameters
-        ----------
-        recording : Trace, optional
-            What the program was lowered from; without it, the archive has its operations as calls.
-
-        Raises
-        ------
-        ViewerError, TraceError, OSError
-            A timeline too long for its viewers, or a place that cannot be written.
+        `recording` is what the program was lowered from; without it, the archive has the
+        program's operations as calls.
         """
         from hopmap.simulator.link_use import write_link_use
 

@@ -20,12 +20,8 @@ def assumed_parameters(
 ) -> list[str]:
     """Return the parameters that a run used and that are assumed, by key.
 
-    Parameters
-    ----------
-    settings : collection of str
-        Keys that the user has set.
-    generated : bool
-        Whether the rate of computation is assumed, which is "compute.scale" then.
+    `settings` are keys that the user has set. Where a run is `generated`, its rate of computation
+    is assumed, too: "compute.scale".
     """
     computes = generated and bool(result.compute.any()) and "compute.scale" not in settings
     return [

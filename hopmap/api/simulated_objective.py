@@ -57,17 +57,9 @@ class Others(NamedTuple):
 class Simulated:
     """The function from a mapping to its makespan in seconds, or its energy in joules.
 
-    Beside other jobs it is its own makespan, and the energy of all of them.
-
-    Attributes
-    ----------
-    replays : int
-        So far. The first mapping and every one that was the best are not replayed again.
-
-    Raises
-    ------
-    MappingError
-        Energy without any figures of what links and nodes draw.
+    Beside other jobs it is its own makespan, and the energy of all of them. The first mapping and
+    every one that was the best are not replayed again. Energy without any figures of what links and
+    nodes draw is a `MappingError`.
     """
 
     def __init__(

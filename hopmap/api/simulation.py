@@ -1,4 +1,7 @@
-"""How long a run takes, and why: `simulate` and `explain`; `calibrate` fits their parameters."""
+"""What a mapping costs: `evaluate`; how long a run takes, and why: `simulate` and `explain`.
+
+`calibrate` fits their parameters.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,55 @@ from .provenance import assumed_parameters
 from .workload import Workload, WorkloadLike
 
 if TYPE_CHECKING:
-    from hopmap.simulator import Explanation, Result
+    from hopmap.simulator import Explanation, Metrics, Result
     from hopmap.simulator.parameters.calibration import Fit, PingPong
+
+
+def evaluate(
+    workload: WorkloadLike,
+    machine: MachineLike | MappingLike | None = None,
+    mapping: MappingLike | None = None,
+    *,
+    convention: str = "hopmap",
+    top: int = 5,
+    draws: int | None = None,
+) -> Metrics:
+    """Measure a mapping: what stays on nodes, what crosses links, how far, how evenly.
+
+    Parameters
+    ----------
+    workload : Workload, or what it takes
+        Who talks to whom: a trace, a benchmark, traffic.
+    machine : Machine, str or Topology, optional
+        That of the mapping when left out: a file and a `Placement` name theirs.
+    mapping : file, array or Placement
+    convention : {"hopmap", "maplib"}
+        Correct, or as the HAEC thesis published.
+    top : int
+        Busiest links to find, by the convention "hopmap"; see `Metrics.hot_links`.
+    draws : int, optional
+        How often to draw failures that are drawn, with the seeds 0, 1, ...; on a machine with
+        failures `Metrics.failure_impact` compares with the whole network.
+    """
+    from hopmap.simulator import MetricsError, hot_links
+    from hopmap.simulator import evaluate as measure
+    from hopmap.simulator.metrics.failure_impact import failure_impact
+
+    workload = Workload.of(workload)
+    place = placed(machine, mapping)  # before anything takes long
+    network = place.machine.network
+    traffic = workload.traffic(place.machine.algorithms)
+    node_of = place.of_ranks(traffic.ranks)
+    if draws is not None and place.machine.failures is None:
+        raise MetricsError(f"draws {draws}: requires a machine with failures")
+    metrics = measure(traffic, network, node_of, convention)
+    if convention == "hopmap":
+        metrics = replace(metrics, hot_links=hot_links(traffic, network, node_of, top=top))
+    if place.machine.failures is not None:
+        whole = replace(place.machine, failures=None).network
+        impact = failure_impact(traffic, whole, node_of, place.machine.failures, draws)
+        metrics = replace(metrics, failure_impact=impact)
+    return metrics
 
 
 def simulate(
@@ -110,11 +160,6 @@ def explain(
         Servers and rank pairs to list.
     doubled : bool
         Whether to replay with each parameter doubled, too.
-
-    Raises
-    ------
-    MappingError, TraceError, TopologyError, SettingError, ParameterError, DeadlockError
-        See `simulate`.
     """
     from hopmap.simulator import explain as explain_program
 

@@ -42,29 +42,16 @@ LOOKED_THROUGH = 5_000_000  # events of an archive: a second or two
 
 
 class Sent(NamedTuple):
-    """Who sends how much to whom, and what is counted in it.
-
-    Attributes
-    ----------
-    traffic : Traffic
-    chosen : mapping
-        Algorithms of collectives with the number of calls, by operation.
-    notes : mapping of str to int
-        See `Program.notes`, where collectives are counted.
-    expanded : bool
-        Whether they are.
-    outweighed : str
-        What is sent in messages and in collectives, where collectives outweigh messages.
-    one_sided : str
-        What one-sided operations move, whether it is counted or not.
-    """
+    """Who sends how much to whom, and what is counted in it."""
 
     traffic: Traffic
+    # Algorithms of collectives with the number of calls, by operation.
     chosen: Mapping[str, Mapping[str, int]] = {}
-    notes: Mapping[str, int] = {}
-    expanded: bool = False
+    notes: Mapping[str, int] = {}  # See `Program.notes`, where collectives are counted.
+    expanded: bool = False  # Whether they are.
+    # What is sent in messages and in collectives, where these outweigh messages.
     outweighed: str = ""
-    one_sided: str = ""
+    one_sided: str = ""  # What one-sided operations move, whether it is counted or not.
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,15 +169,7 @@ class Workload:
     def program(self, algorithms: Mapping[str, str] | None = None) -> Program:
         """Return what is replayed.
 
-        Parameters
-        ----------
-        algorithms : mapping of str to str, optional
-            Of collectives, by operation; Open MPI's choice for those that are not named.
-
-        Raises
-        ------
-        TraceError
-            As `Source.calls` and `program_of_traffic`.
+        `algorithms` are of collectives, by operation; others are as Open MPI chooses them.
         """
         key = tuple(sorted(self._named(algorithms).items()))
         if key not in self._programs:
@@ -223,11 +202,6 @@ class Workload:
         """Return who sends how much to whom.
 
         Warn where messages are next to nothing beside collectives, and of what is made up.
-
-        Raises
-        ------
-        ParameterError, TraceError
-            See `sent`.
         """
         from hopmap.simulator.programs.from_collectives import PAIRS_COUNTED, SOME_MEMBERS
 
@@ -242,18 +216,8 @@ class Workload:
     def sent(self, algorithms: Mapping[str, str] | None = None) -> Sent:
         """Return who sends how much to whom, and what is counted in it.
 
-        Parameters
-        ----------
-        algorithms : mapping of str to str, optional
-            See `program`; not with collectives "ignore".
-
-        Raises
-        ------
-        ParameterError
-            Algorithms of collectives that are not counted.
-        TraceError
-            As `Source.traffic` and `Source.calls`: of files of traffic, only those of Open MPI's
-            monitoring have collectives.
+        For `algorithms` see `program`; with collectives "ignore" they are a `ParameterError`. Of
+        files of traffic, only those of Open MPI's monitoring have collectives.
         """
         source, why = self._read, ""
         if algorithms and self.collectives == "ignore":

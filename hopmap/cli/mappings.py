@@ -235,7 +235,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure a mapping: what stays on nodes, what crosses links, which links are hot."""
-    from hopmap.api.evaluation import evaluate as measure
+    from hopmap.api.simulation import evaluate as measure
 
     if seeds is not None and machine.failures is None:
         raise typer.BadParameter("--seeds requires --failures, like links=3")

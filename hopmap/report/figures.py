@@ -274,7 +274,7 @@ def _loads(
 ) -> Floats | None:
     """Load of each link in an entry's best run: as stored, else computed again."""
     try:
-        stored = store.load_links(study.folder, str(entry.best["run_id"]))
+        stored = store.load_rows(study.folder, "links", str(entry.best["run_id"]))
         loads = np.zeros(topology.links)
         loads[stored["link"].to_numpy()] = stored[unit].to_numpy()
         return loads

@@ -58,7 +58,8 @@ def best_run(
     called = str(best["topology"])
     network = topology_from_spec(read_plan(Path(folder)).networks.get(called, called))
     (case,) = _named(cases)
-    about = f"{case}: {best['mapper']}, seed {best['seed']}, {_shown(best, by)}"
+    shown = f"{best[by]:,.4g}" if by == "hop_bytes" else show_seconds(best[by])
+    about = f"{case}: {best['mapper']}, seed {best['seed']}, {by.replace('_', ' ')} {shown}"
     return BestRun(np.asarray(best["node_of"], dtype=np.int64), network, about)
 
 
@@ -68,10 +69,3 @@ def _named(cases: pd.DataFrame) -> list[str]:
         f"{trace} on {', '.join(filter(None, (topology, variant)))}"
         for trace, topology, variant in cases.itertuples(index=False)
     ]
-
-
-def _shown(best: pd.Series, by: str) -> str:
-    value = best[by]
-    return f"{by.replace('_', ' ')} " + (
-        f"{value:,.4g}" if by == "hop_bytes" else show_seconds(value)
-    )

@@ -14,39 +14,18 @@ from .tables import StoreError
 
 
 class Plan(BaseModel, frozen=True):
-    """Runs in order, what they are called now, where networks lie.
+    """Runs in order, what they are called now, where networks lie."""
 
-    Attributes
-    ----------
-    runs : list of str
-        Their ids.
-    variant_of : list of str
-        What varies in each run; none where nothing does.
-    topology_of : list of str
-        What the topology of each run is called: a file may have been moved since it was run.
-    variants : dict
-        Parameters by label.
-    networks : dict of str to str
-        Specs of the topologies that are called otherwise.
-    impossible : dict of str to int
-        How many runs were left out since they cannot be, by the reason.
-    expanded : list of str
-        Traces of which what collectives send is mapped, too.
-    auto_expanded : dict of str to bool
-        See `sweep.plan.auto_expanded`.
-    description : str
-        Of the scenario, and of what it leaves out.
-    """
-
-    runs: list[str]
-    variant_of: list[str] = []
-    topology_of: list[str] = []
-    variants: dict[str, dict[str, Any]] = {}
-    networks: dict[str, str] = {}
+    runs: list[str]  # Their ids.
+    variant_of: list[str] = []  # Of each run; none where nothing varies.
+    topology_of: list[str] = []  # What it is called: a file may have been moved since it was run.
+    variants: dict[str, dict[str, Any]] = {}  # Parameters by label.
+    networks: dict[str, str] = {}  # Specs of the topologies that are called otherwise.
+    # How many runs were left out since they cannot be, by the reason.
     impossible: dict[str, int] = {}
-    expanded: list[str] = []
-    auto_expanded: dict[str, bool] = {}
-    description: str = ""
+    expanded: list[str] = []  # Traces of which what collectives send is mapped, too.
+    auto_expanded: dict[str, bool] = {}  # See `sweep.plan.auto_expanded`.
+    description: str = ""  # Of the scenario, and of what it leaves out.
 
     def names(self) -> dict[str, tuple[str, str | None]]:
         """Return variant and topology of every run, None for what its row calls it."""

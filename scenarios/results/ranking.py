@@ -120,13 +120,7 @@ class Network(NamedTuple):
 
 
 def networks(cases: Sequence[Case]) -> list[Network]:
-    """Compare the best runs of a trace on several networks, the fastest first; else nothing.
-
-    Parameters
-    ----------
-    cases : sequence of Case
-        Of one trace.
-    """
+    """Compare the best runs of a trace on several networks, the fastest first; else nothing."""
     replayed = [case for case in cases if case.replayed]
     if len({case.topology for case in replayed}) < 2:
         return []

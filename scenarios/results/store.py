@@ -58,14 +58,9 @@ def save_links(
 ) -> None:
     """Write what each link carries of the traffic that was mapped, and what of the replay.
 
-    Parameters
-    ----------
-    messages, bytes : array_like, shape (links,)
-        Of the whole run's traffic, from point to point.
-    replayed, busy : array_like, shape (links,), optional
-        Bytes of all that was replayed, collectives too and perhaps some time steps only; seconds.
-
-    Links that carry nothing have no row: a few ranks on a large machine use few of its links.
+    All have shape (links,): `messages` and `bytes` of the whole run's traffic, from point to point;
+    `replayed` bytes of all that was replayed, collectives too and perhaps some time steps only;
+    `busy` in seconds. Links that carry nothing have no row: a few ranks on a large machine use few.
     """
     given = (messages, bytes, replayed, busy)
     carried = [None if each is None else np.asarray(each) for each in given]
@@ -135,17 +130,9 @@ def renamed(rows: pa.Table, plan: Plan) -> pa.Table:
     return rows.set_column(rows.column_names.index("topology"), "topology", topologies)
 
 
-def load_links(folder: str | Path, run_id: str) -> pd.DataFrame:
-    """Return what each link carried in a run, one row a link that carried anything."""
-    return _load(Path(folder), "links", run_id)
-
-
-def load_ranks(folder: str | Path, run_id: str) -> pd.DataFrame:
-    """Return where each rank sat in a run and how it spent its time, one row a rank."""
-    return _load(Path(folder), "ranks", run_id)
-
-
-def _load(folder: Path, name: str, run_id: str) -> pd.DataFrame:
+def load_rows(folder: str | Path, name: str, run_id: str) -> pd.DataFrame:
+    """Return the rows of a run in a table, "links", "ranks" or "messages"."""
+    folder = Path(folder)
     rows = read_loose(folder, name, run_id)
     if rows is None:
         stored = index(folder)

@@ -179,10 +179,8 @@ def read_runs(
 ) -> pa.Table | None:
     """Return the rows of a table of some runs, in their order; None where no run has any.
 
-    Raises
-    ------
-    GoneError, FileNotFoundError
-        Another process has gathered since `stored` was looked up.
+    Raises `GoneError` or `FileNotFoundError` if another process has gathered since `stored` was
+    looked up.
     """
     in_part: defaultdict[Path | None, list[str]] = defaultdict(list)
     for run_id in run_ids:

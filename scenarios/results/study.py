@@ -50,28 +50,15 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A trace on a topology, with one of the values that vary, if any do.
-
-    Attributes
-    ----------
-    trace, topology : str
-    variant : str
-        Label of `Plan.variants`.
-    runs : DataFrame
-        All runs that went well.
-    entries : sequence of Entry
-        Mappers in the scenario's order.
-    best, default : Entry
-        The best of them, and the default order where it is one of them.
-    """
+    """A trace on a topology, with one of the values that vary, if any do."""
 
     trace: str
     topology: str
-    variant: str
-    runs: pd.DataFrame
-    entries: Sequence[Entry]
+    variant: str  # Label of `Plan.variants`.
+    runs: pd.DataFrame  # All that went well.
+    entries: Sequence[Entry]  # In the scenario's order.
     best: Entry
-    default: Entry | None
+    default: Entry | None  # The default order, where it is one of them.
 
     @property
     def where(self) -> str:
@@ -277,12 +264,7 @@ def _cost(row: pd.Series[Any]) -> tuple[float, float]:
 def collectives_dominate(runs: pd.DataFrame, rounds: int | None = None) -> list[str]:
     """Return the traces whose collectives cross more links than the messages that were mapped.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Of a study; what was replayed counts, messages and collectives.
-    rounds : int, optional
-        How often files of traffic were replayed.
+    What was replayed counts, messages and collectives; files of traffic count so many rounds.
     """
     hops = runs.groupby("trace", sort=False)[["hop_bytes", "replayed_hop_bytes"]].sum()
     more = hops["replayed_hop_bytes"] > (1 + (rounds or 1)) * hops["hop_bytes"]

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.api.quantities import MISSING
 from hopmap.scenarios.results.study import Case
 
 LEAST = 4  # mappings that make an order worth comparing
@@ -54,18 +55,16 @@ class Tau(NamedTuple):
         return self.known and self.chance < CHANCE
 
 
+def signed(value: float) -> str:
+    """Write a tau: "+0.42"."""
+    return MISSING if value != value else f"{value:+.2f}".replace("-", "−")
+
+
 def kendall_tau(x: ArrayLike, y: ArrayLike) -> Tau:
-    """Compare two orders of the same things.
+    """Compare two orders of the same things, by two figures of each, shape (n,).
 
-    Parameters
-    ----------
-    x, y : array_like of float, shape (n,)
-        Figures of each; pairs in which one is NaN are left out.
-
-    Returns
-    -------
-    Tau
-        NaN for fewer than two things, or where x or y is the same for all.
+    Pairs in which one is NaN are left out. The result is NaN for fewer than two things, or where x
+    or y is the same for all.
 
     Examples
     --------
@@ -96,30 +95,15 @@ def distinct(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 class Relation(NamedTuple):
-    """How metrics and outcomes go together over the mappings of a case.
-
-    Attributes
-    ----------
-    case : Case
-        Trace, topology, variant.
-    runs : DataFrame
-        One run of every distinct mapping.
-    taus : mapping of (str, str) to Tau
-        By metric and outcome; outcomes that were not simulated are missing.
-    between : Tau
-        Of hop-bytes and the busiest link's bytes.
-    outcomes : Tau
-        Of runtime and energy.
-    better : Tau
-        Of hop-bytes and runtime over the half of the mappings with the fewest hop-bytes.
-    """
+    """How metrics and outcomes go together over the mappings of a case."""
 
     case: Case
-    runs: pd.DataFrame
+    runs: pd.DataFrame  # One of every distinct mapping.
+    # By metric and outcome; outcomes that were not simulated are missing.
     taus: Mapping[tuple[str, str], Tau]
-    between: Tau
-    outcomes: Tau
-    better: Tau
+    between: Tau  # Of hop-bytes and the busiest link's bytes.
+    outcomes: Tau  # Of runtime and energy.
+    better: Tau  # Of hop-bytes and runtime, over the half with the fewest hop-bytes.
 
 
 @lru_cache(maxsize=4096)

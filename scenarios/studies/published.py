@@ -62,25 +62,14 @@ def check_published(file: Path, traces: Iterable[str], topologies: Iterable[str]
 
 
 class Row(NamedTuple):
-    """A published row and our best run of that mapper in IeNPC.
+    """A published row and our best run of that mapper: IeNPC in messages by `PARTS`."""
 
-    Attributes
-    ----------
-    mapper, ours : str
-        As published; our pipeline, "" where it was not run.
-    paper, maplib, hopmap : tuple of float or None
-        IeNPC in messages, one of each of `PARTS`: published, by the published tool's walk, by the
-        routes that messages take.
-    reason : str
-        Why ours differ, as the file of published numbers says it; "" where none does.
-    """
-
-    mapper: str
-    ours: str
+    mapper: str  # As published.
+    ours: str  # Our pipeline, "" where it was not run.
     paper: Numbers
-    maplib: Numbers
-    hopmap: Numbers
-    reason: str
+    maplib: Numbers  # By the published tool's walk.
+    hopmap: Numbers  # By the routes that messages take.
+    reason: str  # Why ours differ, as the file of published numbers says it; "" where none does.
 
     @property
     def same(self) -> tuple[bool, ...]:

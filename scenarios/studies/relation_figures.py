@@ -27,7 +27,7 @@ from hopmap.figures.style import (
 )
 from hopmap.units import show_bytes
 
-from .correlation import METRICS, OUTCOMES, Relation, Tau
+from .correlation import METRICS, OUTCOMES, Relation, Tau, signed
 
 _ROW = 0.22  # inches a row of cells
 
@@ -100,17 +100,13 @@ def _draw_block(axes: Axes, block: _Block) -> None:
             axes.text(
                 column + 0.5,
                 row + 0.5,
-                _signed(tau),
+                MISSING if tau is None else signed(tau.value),
                 ha="center",
                 va="center_baseline",
                 size=SMALL,
                 weight="bold" if tau is not None and tau.clear else "normal",
                 color="white" if tau is not None and tau.known and tau.value > 0.75 else INK,
             )
-
-
-def _signed(tau: Tau | None) -> str:
-    return f"{tau.value:+.2f}".replace("-", "−") if tau is not None and tau.known else MISSING
 
 
 def scatter(relation: Relation, *, title: str) -> Figure:
@@ -136,7 +132,7 @@ def scatter(relation: Relation, *, title: str) -> Figure:
             for mapper in drawn:
                 own = runs[runs["mapper"] == mapper]
                 axes.plot(own[column], own["makespan"] / scale, **mark(mappers.index(mapper)))
-            plain_title(axes, f"τ {_signed(relation.taus[column, 'makespan'])}", SMALL, 2)
+            plain_title(axes, f"τ {signed(relation.taus[column, 'makespan'].value)}", SMALL, 2)
             axes.set_xlabel(name)
             axes.grid(visible=True)
             axes.margins(0.08)

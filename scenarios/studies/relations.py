@@ -15,37 +15,23 @@ from hopmap.report.tables import Cell
 from hopmap.scenarios.results.ranking import LITTLE
 from hopmap.scenarios.results.study import AS_FAST, Case, Study
 
-from .correlation import METRICS, Relation, Tau, order_kept, relations
+from .correlation import METRICS, Relation, Tau, order_kept, relations, signed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 class Gap(NamedTuple):
-    """What choosing by hop-bytes alone costs in a case.
+    """What choosing by hop-bytes alone costs in a case; 0.05 is 5 %."""
 
-    Attributes
-    ----------
-    spread : float
-        How much longer the slowest mapping runs than the fastest, 0.05 for 5 %.
-    least, most : float
-        How much longer the mappings with the fewest hop-bytes run than the fastest; two figures
-        where several mappings have so few.
-    ties : int
-        Mappings with the fewest hop-bytes.
-    mapper, fastest : str
-        Of the slowest mapping with the fewest hop-bytes, and of the fastest mapping.
-    more : float
-        How many more hop-bytes the fastest mapping has, 0.2 for 20 %.
-    """
-
-    spread: float
+    spread: float  # How much longer the slowest mapping runs than the fastest.
+    # The same of those with the fewest hop-bytes: two figures where they are several.
     least: float
     most: float
-    ties: int
-    mapper: str
-    fastest: str
-    more: float
+    ties: int  # Mappings with the fewest hop-bytes.
+    mapper: str  # Of the slowest mapping with the fewest hop-bytes.
+    fastest: str  # Of the fastest mapping.
+    more: float  # How many more hop-bytes the fastest mapping has.
 
 
 def gap(relation: Relation) -> Gap:
@@ -153,11 +139,6 @@ def _cases(number: int) -> str:
     return f"{number} case{'s' * (number != 1)}"
 
 
-def signed(value: float) -> str:
-    """Write a tau: "+0.42"."""
-    return MISSING if value != value else f"{value:+.2f}".replace("-", "−")
-
-
 def relation_section(study: Study, cases: Sequence[Case]) -> dict[str, Any] | None:
     """Return what holds over all cases of a study, medians, and a row for each case that is shown.
 
@@ -179,7 +160,8 @@ def relation_section(study: Study, cases: Sequence[Case]) -> dict[str, Any] | No
     variants = list(dict.fromkeys(each.case.variant for each in found))
     groups = {"": found}
     if len(variants) > 1:
-        groups |= {name or "nothing varies": _of_variant(found, name) for name in variants}
+        for name in variants:
+            groups[name or "nothing varies"] = [r for r in found if r.case.variant == name]
     rows = [_medians(name, some, shown, energy) for name, some in groups.items()]
     rows += [_row(each, shown, energy) for each in relations(cases)]
     return {"overall": overall(found), "head": head, "rows": rows}
@@ -214,10 +196,6 @@ def _row(relation: Relation, shown: list[str], energy: bool) -> list[Cell]:
         with_hops = relation.taus.get(("hop_bytes", "energy"))
         row += [Cell(MISSING) if with_hops is None else _tau(with_hops), _tau(relation.outcomes)]
     return row
-
-
-def _of_variant(found: Sequence[Relation], variant: str) -> list[Relation]:
-    return [each for each in found if each.case.variant == variant]
 
 
 def _medians(

@@ -30,28 +30,14 @@ SWEEP = (10, 32, 100, 316, 1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000
 
 
 class SuiteCase(NamedTuple):
-    """A stencil on a cluster.
+    """A stencil on a cluster."""
 
-    Attributes
-    ----------
-    panel : str
-        What is fixed; cases of one panel are a line in a figure.
-    x : float
-        The value of what varies.
-    trace, topology : str
-        As a scenario has them; the topology as its own spec.
-    size : int
-        Bytes to each neighbour.
-    pictured : bool
-        Whether the thesis draws the mappings.
-    """
-
-    panel: str
-    x: float
-    trace: str
-    topology: str
-    size: int
-    pictured: bool
+    panel: str  # What is fixed; cases of one panel are a line in a figure.
+    x: float  # The value of what varies.
+    trace: str  # As a scenario has it.
+    topology: str  # Its own spec.
+    size: int  # Bytes to each neighbour.
+    pictured: bool  # Whether the thesis draws the mappings.
 
 
 class Cell(NamedTuple):

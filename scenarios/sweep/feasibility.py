@@ -39,12 +39,8 @@ class Possible(NamedTuple):
 def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> Possible:
     """Look at every trace on every network by every mapper; what has gone well before is possible.
 
-    Raises `MappingError` with the first reason where nothing is left.
-
-    Parameters
-    ----------
-    new : mapping of str to Traffic
-        Of traces of which the results hold none.
+    `new` has the traffic of traces of which the results hold none. Raises `MappingError` with the
+    first reason where nothing is left.
     """
     errors = finished(results)
 

@@ -49,10 +49,7 @@ def planned_traffic(
 ) -> Traffic:
     """Read the traffic of the source that had this digest.
 
-    Parameters
-    ----------
-    algorithms : mapping of str to str, optional
-        Of collectives, by operation: adds what they send; those that are not named, by default.
+    `algorithms` of collectives, by operation, add what they send; None leaves collectives out.
     """
 
     def read() -> Traffic:
@@ -73,10 +70,7 @@ def _messages(source: Source, _digest: str) -> Sent:
 def counts_collectives(source: Source, digest: str, collectives: str) -> bool:
     """Return whether the traffic of the source that has this digest has that of collectives.
 
-    Parameters
-    ----------
-    collectives : {"auto", "ignore", "expand"}
-        "auto" reads what is sent.
+    `collectives` is "auto", which reads what is sent, "ignore" or "expand".
     """
     if collectives == "auto" and source.has_collectives:
         return bool(_messages(source, digest).outweighed)

@@ -40,57 +40,29 @@ from .scenario_tables import Replay
 
 @dataclass(frozen=True)
 class Run:
-    """One cell of the sweep; everything that its result depends on.
-
-    Attributes
-    ----------
-    trace, digest : Source, str
-        Where traffic and program come from, and the hash of its content.
-    topology, network : str
-        Spec, and the hash of its file; empty where it has none.
-    mapper, mapping : str
-        Pipeline, and the hash of the file of a mapping that it starts from; empty where none does.
-    engine : str or None
-        Engine of the replay; None measures only.
-    steps, rounds : int or None
-        Time steps replayed of a benchmark, None for all; rounds of a file of traffic.
-    settings : tuple of (str, str or float)
-        Parameters of network and model, sorted.
-    messages, exact : bool
-        Whether to keep when each message was sent, and to replay all steps of a long run.
-    expanded, spread : bool
-        Whether what collectives send is mapped, and ranks are spread as evenly as nodes have room.
-    published : bool
-        Whether IeNPC is counted as MapLib counts it, too.
-    repeat : int or None
-        How often it is replayed with noise besides.
-    others, others_digest : str
-        The file of other jobs that run beside it, and its hash; empty where it is alone.
-    called, mapper_called, variant : str
-        What reports call topology, mapper and parameters that vary; no part of the hash.
-    """
+    """One cell of the sweep; everything that its result depends on."""
 
     trace: Source
-    digest: str
+    digest: str  # Of the trace's content.
     topology: str
-    mapper: str
+    mapper: str  # A pipeline, after a file of a mapping or without.
     seed: int
-    engine: str | None
-    steps: int | None
-    settings: Settings
-    variant: str = ""
-    messages: bool = False
-    network: str = ""
-    rounds: int | None = None
-    expanded: bool = False
-    repeat: int | None = None
-    called: str = ""
-    exact: bool = False
-    spread: bool = False
-    published: bool = False
-    mapping: str = ""
-    mapper_called: str = ""
-    others: str = ""
+    engine: str | None  # None measures only.
+    steps: int | None  # Of a benchmark; None for all.
+    settings: Settings  # Parameters of network and model, sorted.
+    variant: str = ""  # What reports call parameters that vary; no part of the hash.
+    messages: bool = False  # Whether to keep when each message was sent.
+    network: str = ""  # Hash of the topology's file; empty where it has none.
+    rounds: int | None = None  # Of a file of traffic.
+    expanded: bool = False  # Whether what collectives send is mapped, too.
+    repeat: int | None = None  # How often it is replayed with noise besides.
+    called: str = ""  # What reports call the topology; no part of the hash.
+    exact: bool = False  # Whether to replay all steps of a long run.
+    spread: bool = False  # Whether ranks are spread as evenly as nodes have room.
+    published: bool = False  # Whether IeNPC is counted as MapLib counts it, too.
+    mapping: str = ""  # Hash of the file of a mapping; empty where the mapper starts from none.
+    mapper_called: str = ""  # What reports call the mapper; no part of the hash.
+    others: str = ""  # File of other jobs that run beside it; empty where it is alone.
     others_digest: str = ""
 
     @cached_property
@@ -142,10 +114,7 @@ class Run:
 def plan(scenario: Scenario, folder: Path, known: Mapping[str, bool] | None = None) -> list[Run]:
     """Return the runs of a scenario, in its order; `folder` is where the scenario file lies.
 
-    Parameters
-    ----------
-    known : mapping of str to bool, optional
-        What `auto_expanded` returned before, so that traces need not be read again.
+    `known` is what `auto_expanded` returned before, so that traces need not be read again.
     """
     runs = {run.run_id: run for run in _runs(scenario, folder.absolute(), known or {})}
     if not runs:
@@ -177,10 +146,7 @@ HERE = Path(__file__).parent
 def code_of(pipeline: str, family: str, reading: tuple[str, ...]) -> str:
     """Return the digest of hopmap's modules, and of others' mappers and networks, that do a run.
 
-    Parameters
-    ----------
-    reading : tuple of str
-        Files that define the kind of the source.
+    `reading` are the files that define the kind of the source.
     """
     _, stages = split_mapper(pipeline)
     functions: list[Callable[..., Any]] = [

@@ -40,14 +40,8 @@ def save_inputs(
 ) -> None:
     """Write what the runs need and were made from: traffic, scenario, published numbers, plan.
 
-    If a trace cannot be read, nothing is written.
-
-    Parameters
-    ----------
-    traffic : mapping, optional
-        What `new_traffic` has read.
-    impossible : mapping, optional
-        What reports say of runs that cannot be, see `possible`.
+    `traffic` is what `new_traffic` has read; if a trace cannot be read, nothing is written. Reports
+    say of `impossible` runs how many there are, see `possible`.
     """
     traffic = new_traffic(runs, results) if traffic is None else traffic
     (results / "traffic").mkdir(parents=True, exist_ok=True)

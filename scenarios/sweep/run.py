@@ -39,30 +39,15 @@ GATHER_EVERY = 4096
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """What a sweep did.
+    """What a sweep did."""
 
-    Attributes
-    ----------
-    runs, done : int
-        Of the scenario, or of this process' share of it; and by this call.
-    skipped : int
-        Found finished, or done meanwhile by another process.
-    failed : dict of str to str
-        Errors of those runs that have failed, now or before.
-    left : int
-        How many of them had failed before and were left alone.
-    results : Path
-        The folder.
-    impossible : dict of str to int
-        How many runs were left out since they cannot be, by the reason.
-    """
-
-    runs: int
-    done: int
-    skipped: int
-    failed: dict[str, str]
-    left: int
+    runs: int  # Of the scenario, or of this process' share of it.
+    done: int  # By this call.
+    skipped: int  # Found finished, or done meanwhile by another process.
+    failed: dict[str, str]  # Errors by run, of now or before.
+    left: int  # How many had failed before and were left alone.
     results: Path
+    # How many runs were left out since they cannot be, by the reason.
     impossible: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,26 +92,11 @@ def run_scenario(
 ) -> SweepOutcome:
     """Do what is missing of a scenario.
 
-    Errors of single runs are kept in their rows; a trace that cannot be read is a `TraceError`.
-
-    Parameters
-    ----------
-    path : Path
-        The scenario file, which is copied to the results.
-    results : Path
-        Folder of results; made if it is not there.
-    workers : Workers
-        Who shares the runs; all see the same file system.
-    retry : bool
-        Whether to do again what has failed before.
-    only : sequence of str, optional
-        Ids of the runs to do; all when left out.
-    changes : sequence of str
-        What `load_scenario` has set over the file.
-    progress : callable, optional
-        ``progress(done, total, text)`` after every run.
-    warn : callable, optional
-        Called before the first run with the number of runs that cannot be, by the reason.
+    Errors of single runs are kept in their rows; a trace that cannot be read is a `TraceError`. The
+    scenario file at `path` is copied to the results; `changes` is what `load_scenario` has set over
+    it. All workers see the same file system. `retry` does again what has failed before, and `only`
+    no more than the runs of these ids. ``progress(done, total, text)`` is called after every run,
+    `warn` before the first with the number of runs that cannot be, by the reason.
     """
     results = results.absolute()  # for workers elsewhere
     runs = plan(scenario, path.parent, known_auto_expanded(results))

@@ -83,48 +83,8 @@ class Variant(NamedTuple):
 class Scenario(BaseModel):
     """A sweep: every trace on every topology with every mapper and seed.
 
-    Attributes
-    ----------
-    name, description : str
-        Title and introduction of the report.
-    traces : list of str
-        OTF2 archives or traffic files, relative to the scenario file, or benchmarks ("lu.C.64").
-    topologies : list of str
-        Specs, like "torus:4x4x4"; files of ``file:`` are relative to the scenario file.
-    mappers : list of str
-        Pipelines, like "minmd | bokhari", and mappings in files, "file:today.csv"; "applicable" for
-        all that hopmap knows but those that need a mapping to start from.
-    seeds : list of int
-        One run for each.
-    replay : Replay
-        Engine, and how much of generated benchmarks.
-    parameters : dict
-        Of the network and the model: "link.bandwidth" = "10 GB/s"; `hopmap list parameters`.
-    validated : Validated, optional
-        Measurements that the parameters were held against; reports say so.
-    collectives : {"auto", "ignore", "expand"}
-        Whether mappers and metrics see what the collectives of a trace send, too; "auto": where
-        that outweighs its messages, and no algorithms vary.
-    balanced : bool
-        Whether every node takes as many ranks as any other that has room, one more at most.
-    published : Published, optional
-        Numbers to compare with.
-    suites : list of str
-        Pairs of a stencil and a cluster to run, as `studies/suites.py` names them; with one,
-        traces and topologies may be left out.
-    include, exclude, vary : list, optional
-        More runs, runs to leave out, parameters of several values.
-    jobs : list, optional
-        Runs on the hosts of jobs; with one, traces and topologies may be left out.
-    hosts, nodelist : str, optional
-        Nodes that a job has, of every topology: a file of hosts, or Slurm's list of them.
-    co_running_jobs : str
-        Other jobs, and traffic of others, beside every run: a file as `hopmap simulate --jobs`
-        takes it, relative to the scenario file. They are placed first.
-    plugins : list of str
-        Files, relative to the scenario file, and modules with mappers or topologies of one's own.
-    folder : str
-        Where the files of jobs and of their machines lie, relative to the scenario file.
+    Files are relative to the scenario file. With suites or jobs, traces and topologies may be
+    left out.
     """
 
     model_config = TABLE
@@ -132,24 +92,34 @@ class Scenario(BaseModel):
     plugins: list[Annotated[Text, in_place(_plugin)]] = []  # before anything asks for their names
     name: Text
     description: StrictStr = ""
+    # OTF2 archives, traffic files, or benchmarks ("lu.C.64").
     traces: Traces = Field(default=[], validate_default=False)
-    topologies: Topologies = Field(default=[], validate_default=False)
+    topologies: Topologies = Field(default=[], validate_default=False)  # Specs, like "torus:4x4x4".
+    # Pairs of a stencil and a cluster, as `studies/suites.py` names them.
     suites: Annotated[list[Text], AfterValidator(_suites)] = []
+    # Pipelines, like "minmd | bokhari", and mappings in files, "file:today.csv"; "applicable" for
+    # all that hopmap knows but those that need a mapping to start from.
     mappers: Mappers
     seeds: Seeds = [0]
     replay: Replay = Replay()
-    parameters: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}  # "link.bandwidth" = "10 GB/s"; `hopmap list parameters`.
+    # Measurements that the parameters were held against; reports say so.
     validated: Validated | None = None
+    # Whether mappers and metrics see what collectives send, too; "auto": where that outweighs the
+    # messages of a trace, and no algorithms vary.
     collectives: Literal["auto", "ignore", "expand"] = "auto"
+    # Whether every node takes as many ranks as any other that has room, one more at most.
     balanced: StrictBool = False
-    published: Published | None = None
+    published: Published | None = None  # Numbers to compare with.
     include: list[Include] = []
     exclude: list[Exclude] = []
     vary: list[Vary] = []
     jobs: list[Jobs] = []
-    folder: StrictStr = ""
+    folder: StrictStr = ""  # Where the files of jobs and of their machines lie.
+    # Nodes that a job has, of every topology: a file of hosts, or Slurm's list of them.
     hosts: Text | None = None
     nodelist: Text | None = None
+    # Other jobs and traffic beside every run, placed first; a file of `hopmap simulate --jobs`.
     co_running_jobs: Annotated[StrictStr, in_place(_others)] = ""
 
     @cached_property

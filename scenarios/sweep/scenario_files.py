@@ -43,13 +43,7 @@ def scenario_path(text: str | Path) -> Path:
 
 
 def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
-    """Read and check a scenario file.
-
-    Parameters
-    ----------
-    changes : sequence of str
-        What to set over it, see `changed`.
-    """
+    """Read and check a scenario file, with changes set over it (`changed`)."""
     path, before = Path(path), None
     given = read_toml(path)
     if changes:
@@ -106,12 +100,9 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[str, Any]:
     """Set keys of a scenario as ``--set`` says.
 
-    Parameters
-    ----------
-    changes : sequence of str
-        "key=value", the key one of the scenario ("seeds", "replay.engine") or else a parameter
-        ("link.bandwidth"), the value in TOML, or a text without quotes. A list of one needs no
-        brackets. Or FILE.toml, for its tables [parameters] and [validated]; the others win over it.
+    A change is "key=value", the key one of the scenario ("seeds", "replay.engine") or else a
+    parameter ("link.bandwidth"), the value in TOML, or a text without quotes. A list of one needs
+    no brackets. FILE.toml gives its tables [parameters] and [validated]; other changes win.
     """
     given = {**dict(given), **_validated(changes)}
     varied = _varied(given)

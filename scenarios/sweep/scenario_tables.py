@@ -139,32 +139,20 @@ class Table(BaseModel):
 
 
 class Replay(Table):
-    """How runs are replayed.
+    """How runs are replayed."""
 
-    Attributes
-    ----------
-    engine : str or False
-        A name of `hopmap.simulator.ENGINES`; False measures without replaying.
-    steps : int, optional
-        Time steps to replay of a generated benchmark; all of them when left out.
-        Metrics are of the whole run all the same.
-    rounds : int, optional
-        Rounds in which files of traffic are replayed, 1 for all at once; measured only when left
-        out. A stencil is sent in one when left out.
-    messages : bool
-        Whether to keep when each message was sent and delivered, in the table "messages".
-    exact : bool
-        Whether to replay all steps of long runs that could be extrapolated.
-    repeat : int, optional
-        How often to replay every run with noise, with the same seeds for all, so that the report
-        says which mappers differ; once without noise when left out.
-    """
-
+    # A name of `hopmap.simulator.ENGINES`; False measures without replaying.
     engine: Annotated[Any, BeforeValidator(_engine)] = DEFAULT_ENGINE
+    # Time steps of a generated benchmark, all when left out; metrics are of the whole run.
     steps: Annotated[StrictInt, Field(ge=1)] | None = None
+    # Of files of traffic, 1 for all at once; measured only when left out. A stencil has one then.
     rounds: Annotated[StrictInt, Field(ge=1)] | None = None
+    # Whether to keep when each message was sent and delivered, in the table "messages".
     messages: StrictBool = False
+    # Whether to replay all steps of long runs that could be extrapolated.
     exact: StrictBool = False
+    # Replays with noise, with the same seeds for all, so that the report says which mappers differ;
+    # once without noise when left out.
     repeat: Annotated[StrictInt, Field(ge=LEAST)] | None = None
 
 
@@ -190,27 +178,15 @@ class Include(Table):
 class Jobs(Table):
     """Runs on the hosts of jobs; see `allocations.py`.
 
-    Attributes
-    ----------
-    hosts : str
-        A list of hosts, an alloc.csv, or a folder or tar archive of such, one a job.
-    topology : str
-        The machine.
-    traces : list of str
-        As in `Scenario`, with fields that the size of a job fills: "lu.C.{power}".
-    min_nodes, max_nodes : int, optional
-        Sizes of the jobs that count.
-    on_unknown : {"error", "skip"}
-        What to do with a job that has nodes which the machine does not have.
-    mappers, seeds : list, optional
-        The scenario's when left out.
+    Mappers and seeds are the scenario's when left out.
     """
 
-    hosts: Text
+    hosts: Text  # A list of hosts, an alloc.csv, or a folder or tar archive of such, one a job.
     topology: Text
-    traces: Texts
-    min_nodes: Annotated[StrictInt, Field(ge=1)] = 1
+    traces: Texts  # As in `Scenario`, with fields that the size of a job fills: "lu.C.{power}".
+    min_nodes: Annotated[StrictInt, Field(ge=1)] = 1  # Sizes of the jobs that count.
     max_nodes: Annotated[StrictInt, Field(ge=1)] | None = None
+    # What to do with a job that has nodes which the machine does not have.
     on_unknown: Literal["error", "skip"] = "error"
     mappers: Mappers | None = None
     seeds: Seeds | None = None
@@ -276,10 +252,7 @@ class Vary(Table):
     def points(self, network: Topology) -> list[tuple[str, Settings]]:
         """Return label and settings of every point on a network; nothing where it varies nothing.
 
-        Raises
-        ------
-        ValueError
-            Points that differ are the same there.
+        Raises `ValueError` where points that differ are the same there.
         """
         known = set(known_keys([network]))
         kept = [key for key in self.parameters if key in known]

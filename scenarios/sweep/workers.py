@@ -48,20 +48,12 @@ class WorkerError(HopmapError, RuntimeError):
 
 
 class Workers(NamedTuple):
-    """Who does the work.
+    """Who does the work."""
 
-    Attributes
-    ----------
-    processes : int
-        Of this machine; one works here.
-    scheduler : str, optional
-        Address of a Dask scheduler, whose workers do it in place of those.
-    begin : callable, optional
-        What every process of this machine calls first, to say what it compiles.
-    """
-
-    processes: int = 1
+    processes: int = 1  # Of this machine; one works here.
+    # Address of a Dask scheduler, whose workers do it in place of those.
     scheduler: str | None = None
+    # Every process of this machine calls it first, to say what it compiles.
     begin: Callable[[], None] | None = None
 
 
@@ -73,12 +65,8 @@ def share(
 ) -> Iterator[tuple[T, R]]:
     """Yield every item with what ``do(item)`` returned, in order of completion.
 
-    On any exception, Ctrl-C included, the work in progress is given up and its files removed.
-
-    Parameters
-    ----------
-    do : callable
-        What processes can be sent.
+    Processes can be sent `do`. On any exception, Ctrl-C included, the work in progress is given up
+    and its files removed.
     """
     count, scheduler, begin = workers
     count = min(count, len(items))
@@ -213,18 +201,9 @@ def write_slurm_array(
 ) -> Path:
     """Write the list of runs to do and the script that does them; return the script.
 
-    Parameters
-    ----------
-    results : Path
-        Folder of results, which all nodes see.
-    run_ids : sequence of str
-        What is missing; dealt out by turns.
-    words : sequence of str
-        Arguments of ``hopmap run`` that name scenario and folder.
-    tasks : int, optional
-        Of the array; at most one a run.
-    workers : int
-        Processes of each task, and processors that it asks for.
+    All nodes see `results`. Missing runs are dealt out by turns, to at most one task a run. Each
+    task has so many `workers`, and asks for as many processors. `words` are the arguments of
+    ``hopmap run`` that name scenario and folder.
     """
     if not run_ids:
         raise ScenarioError(f"{results}: no runs are missing: nothing for a job array to do")

@@ -42,21 +42,9 @@ def exclude_used_nodes(others: Others, network: Topology) -> Topology:
 def simulate_beside(
     program: Program, node_of: Mapping, machine: Machine, file: str, engine: str
 ) -> Result:
-    """Replay a program beside the jobs of a file.
+    """Replay a program beside the jobs of a file (`read_jobs`), on nodes that none of them has.
 
-    Parameters
-    ----------
-    node_of : ndarray(int64, shape=(ranks,))
-        On nodes that no job of the file has.
-    file : str
-        With the jobs, see `read_jobs`.
-    engine : str
-        See `simulate_jobs`.
-
-    Returns
-    -------
-    Result
-        Of this program's ranks; links and servers as all jobs used them.
+    The result is of this program's ranks; links and servers are as all jobs used them.
     """
     jobs, background = _in_place(file, machine)
     ours = Job(program, mapping=node_of)

@@ -65,11 +65,6 @@ class Sampling:
     ranges : path or mapping, optional
         A TOML file with a table [ranges], or its contents: ``{"network.buffer": [0, 1, 4],
         "link.*.bandwidth": {"factor": [0.5, 2]}}``; see `hopmap/api/robust/ranges.py`.
-
-    Raises
-    ------
-    SettingError
-        No draws.
     """
 
     draws: int = DRAWS
@@ -292,17 +287,9 @@ def halving(
 ) -> Floats:
     """Replay candidates under models, good ones under more of them.
 
-    Parameters
-    ----------
-    replay : callable
-        ``(candidate, model) -> seconds``.
-    replays : int
-        The budget; every candidate is replayed once at least.
-
-    Returns
-    -------
-    ndarray(float64, shape=(candidates, models))
-        Seconds, NaN where nothing was replayed. Those of a round have their models in common.
+    `replay` is ``(candidate, model) -> seconds``, and `replays` the budget; every candidate is
+    replayed once at least. Return the seconds, shape (candidates, models), NaN where nothing was
+    replayed. Those of a round have their models in common.
     """
     times = np.full((candidates, models), np.nan)
     left, dropped, refused = list(range(candidates)), list[list[int]](), set[int]()

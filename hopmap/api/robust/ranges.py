@@ -51,19 +51,11 @@ EXPECTED = "a list of values, { between = [least, most] } or { factor = [least, 
 
 
 class Range(NamedTuple):
-    """What a parameter may be: one of some values, or between two ends, or its value times those.
-
-    Attributes
-    ----------
-    key : str
-    kind : {"", "between", "factor"}
-    values : tuple
-        All there are, or the ends.
-    """
+    """What a parameter may be: one of some values, between two ends, or its value times those."""
 
     key: str
-    kind: str
-    values: tuple[Value, ...]
+    kind: str  # "", "between" or "factor".
+    values: tuple[Value, ...]  # All there are, or the ends.
 
 
 def ranges_given(given: GivenRanges) -> list[Range]:
@@ -204,10 +196,7 @@ def _stratified(count: int, seed: int, key: str) -> Floats:
 def spread_out(points: Floats) -> NDArray[np.int64]:
     """Return points in an order in which each is as far as can be from all before it.
 
-    Parameters
-    ----------
-    points : ndarray(float64, shape=(points, dimensions))
-        The first is the one that is farthest from the mean.
+    The first is the one that is farthest from the mean; points are rows.
     """
     order = [int(np.linalg.norm(points - points.mean(axis=0), axis=1).argmax())]
     near = np.full(len(points), np.inf)

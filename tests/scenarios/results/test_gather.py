@@ -59,8 +59,8 @@ def test_tables_hold_every_run_of_the_plan_in_its_order(tmp_path):
         assert [path.name[:10] for path in files] == ["part-00000", "part-00001"]
         in_one_line = pd.read_parquet(tmp_path / table)
         assert in_one_line["run_id"].tolist() == [name for name in "abcde" for _ in range(rows)]
-    assert store.load_links(tmp_path, "d")["messages"].tolist() == [100, 101, 102, 103]
-    assert store.load_ranks(tmp_path, "d")["node"].tolist() == [100, 0, 1]
+    assert store.load_rows(tmp_path, "links", "d")["messages"].tolist() == [100, 101, 102, 103]
+    assert store.load_rows(tmp_path, "ranks", "d")["node"].tolist() == [100, 0, 1]
     assert store.load_runs(tmp_path)["hop_bytes"].tolist() == [97, 98, 99, 100, 101]
 
 
@@ -152,7 +152,7 @@ def test_a_gathering_that_is_killed_at_any_step_loses_nothing(tmp_path, monkeypa
         assert runs["run_id"].tolist() == list("gfecba")
         assert runs["error"].isna().all()
         for run_id in "gfecba":
-            assert len(store.load_links(folder, run_id)) == LINE.links
+            assert len(store.load_rows(folder, "links", run_id)) == LINE.links
         gather(folder)
         assert fingerprint(folder) == fingerprint(reference)
         assert not loose_ids(folder)
@@ -192,7 +192,7 @@ def test_two_that_gather_at_once_without_locks_lose_nothing(tmp_path, monkeypatc
     assert entered
     assert finished(tmp_path) == dict.fromkeys("abcd")
     for name in "abcd":
-        assert len(store.load_links(tmp_path, name)) == LINE.links
+        assert len(store.load_rows(tmp_path, "links", name)) == LINE.links
     gather(tmp_path)
     assert pd.read_parquet(tmp_path / "runs")["run_id"].tolist() == list("cbad")
 
@@ -207,8 +207,8 @@ def test_a_failed_run_that_is_tried_again_while_others_gather_keeps_its_tables(t
     store.save_run(tmp_path, {"run_id": "a", "hop_bytes": 1})
     gather(tmp_path)
     assert finished(tmp_path) == {"a": None, "b": None}
-    assert len(store.load_links(tmp_path, "a")) == LINE.links
-    assert len(store.load_ranks(tmp_path, "a")) == 3
+    assert len(store.load_rows(tmp_path, "links", "a")) == LINE.links
+    assert len(store.load_rows(tmp_path, "ranks", "a")) == 3
 
 
 def test_a_dropped_run_is_kept_aside_and_comes_back_when_it_is_wanted_again(tmp_path):

@@ -51,7 +51,7 @@ def test_links_know_their_ends_and_kinds(folder):
     topology = haec((2, 2, 2))
     loads = np.arange(1, topology.links + 1)
     store.save_links(folder, "a", topology, loads, loads * 8, loads * 9, loads / 4)
-    links = store.load_links(folder, "a")
+    links = store.load_rows(folder, "links", "a")
     replayed = ["replayed_bytes", "busy"]
     assert links.columns.tolist() == ["link", "from", "to", "kind", "messages", "bytes", *replayed]
     assert links["to"].tolist() == topology.link_to.tolist()
@@ -66,12 +66,12 @@ def test_only_links_that_carry_something_have_a_row(folder):
     one, busy = nothing.copy(), nothing.astype(float)
     one[2] = busy[4] = 1  # a message without bytes; bytes of a collective, which is no message
     store.save_links(folder, "a", network, one, nothing, nothing, busy)
-    links = store.load_links(folder, "a")
+    links = store.load_rows(folder, "links", "a")
     assert links["link"].tolist() == [2, 4]
     assert links["from"].tolist() == network.link_from[[2, 4]].tolist()
     assert links["messages"].tolist() == [1, 0]
     store.save_links(folder, "b", network, nothing, nothing)
-    assert store.load_links(folder, "b").empty
+    assert store.load_rows(folder, "links", "b").empty
 
 
 def test_the_same_row_is_the_same_file(folder):
@@ -85,7 +85,7 @@ def test_the_same_row_is_the_same_file(folder):
 def test_a_folder_without_results_is_named(folder):
     for load in (
         lambda: store.load_runs(folder),
-        lambda: store.load_links(folder, "a"),
+        lambda: store.load_rows(folder, "links", "a"),
         lambda: store.load_traffic(folder, "lu.S.4"),
     ):
         with pytest.raises(StoreError, match=str(folder)):

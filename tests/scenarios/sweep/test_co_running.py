@@ -60,7 +60,7 @@ def test_runs_are_on_free_nodes_and_take_what_all_at_once_take(file):
         assert row.makespan == run.jobs[0].makespan
         assert row.slowdown == run.slowdowns[0] > 1.01
         assert row.wait == pytest.approx(run.jobs[0].wait)
-        ranks = store.load_ranks(results, row.run_id)
+        ranks = store.load_rows(results, "ranks", row.run_id)
         assert len(ranks) == 4
         assert ranks["finish"].max() == row.makespan
     write_report(results)

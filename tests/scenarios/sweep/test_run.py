@@ -75,7 +75,7 @@ def test_a_row_holds_what_the_library_says(done):
 def test_links_hold_the_loads_and_the_traffic_is_the_traces(done):
     _, results, _ = done
     for row in store.load_runs(results).itertuples():
-        links = store.load_links(results, row.run_id)
+        links = store.load_rows(results, "links", row.run_id)
         assert links["messages"].sum() == row.messages_ienpc_total
         assert links["bytes"].sum() == row.hop_bytes
         assert links["busy"].notna().all()
@@ -299,7 +299,7 @@ def test_traffic_alone_is_measured_and_not_replayed(tmp_path):
     row = store.load_runs(tmp_path / "out").iloc[0]
     assert pd.isna(row["engine"])
     assert np.isnan(row["makespan"])
-    assert store.load_links(tmp_path / "out", row["run_id"])["busy"].isna().all()
+    assert store.load_rows(tmp_path / "out", "links", row["run_id"])["busy"].isna().all()
 
 
 def test_energy_is_in_the_row_if_a_figure_of_it_is_set(done, tmp_path):
