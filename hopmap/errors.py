@@ -1,9 +1,13 @@
-"""The base of all that hopmap raises and warns of, and any exception as one line for people."""
+"""The base of all that hopmap raises and warns of, and any exception as one line for people.
+
+An import that fails says which extra brings what is missing.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 LONGEST = 1200  # characters of a message; lists of what is known are long
@@ -19,6 +23,21 @@ class HopmapError(Exception):
 
 class HopmapWarning(UserWarning):
     """Something about a result that whoever asked for it should know."""
+
+
+class MissingExtraError(HopmapError, ImportError):
+    """Something is asked for that needs a library which is not installed."""
+
+
+@contextmanager
+def needs(extra: str, what: str) -> Iterator[None]:
+    """Import in this what an extra ("query") brings, for who needs it ("hopmap query")."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"{what} needs {error.name}: pip install 'hopmap[{extra}]'"
+        ) from None
 
 
 def one_line(error: BaseException) -> str:

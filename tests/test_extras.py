@@ -8,7 +8,7 @@ import tomllib
 import pytest
 from scipy.sparse import eye_array
 
-from hopmap.extras import MissingExtraError
+from hopmap.errors import MissingExtraError
 from hopmap.mappers import map_ranks
 from hopmap.scenarios.results.query import query
 from hopmap.scenarios.sweep.workers import Workers, share

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hopmap.arrays import Floats
 from hopmap.mappers import parse_pipeline
 from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress, silent
@@ -29,8 +27,6 @@ from .mapping import DEFAULT_ORDER, Placement
 from .provenance import assumed_parameters
 from .simulation import check_engine
 from .workload import Workload, WorkloadLike
-
-Floats: TypeAlias = NDArray[np.float64]
 
 MAPPERS = ("auto", "auto(objective=max_link_load)", "recursive_bisection")
 SECONDS = 10.0

@@ -11,10 +11,6 @@ _STEPS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 MISSING = "–"
 
 
-def _missing(value: float | None) -> bool:
-    return value is None or not math.isfinite(value)
-
-
 def _three(value: float) -> str:
     """Three significant digits, no exponent."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
@@ -80,7 +76,9 @@ def time_unit(largest: float) -> tuple[float, str]:
 
 def change(value: float | None, reference: float | None) -> str:
     """Relative difference with its sign, "−12.3 %", unbreakable; nothing to compare with: "–"."""
-    if value is None or reference is None or _missing(value) or _missing(reference):
+    if value is None or reference is None:
+        return MISSING
+    if not (math.isfinite(value) and math.isfinite(reference)):
         return MISSING
     if reference == 0:
         return "±0 %" if value == 0 else MISSING

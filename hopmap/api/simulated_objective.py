@@ -75,16 +75,15 @@ class Simulated:
                 "objective energy: nothing draws any: expected a setting like "
                 "--set energy.link.per_byte='1 nJ/byte' (see: list parameters)"
             )
-        self.objective, self.machine = objective, machine
+        self.objective, self.workload, self.machine = objective, workload, machine
         self.replays = 0
         self._known: dict[bytes, float] = {}
-        self._alone = workload.program(parameters.algorithms)
-        self._program, self._parameters = self._alone, parameters
+        self._program, self._parameters = workload.program(parameters.algorithms), parameters
         self._fixed = np.zeros(0, dtype=np.int64)
         if others is not None:
             from hopmap.simulator.jobs import add_co_running
 
-            self._program = add_co_running(self._alone, others.program)
+            self._program = add_co_running(self._program, others.program)
             self._fixed = others.node_of
             self._parameters = replace(parameters, algorithms={})
 
@@ -121,9 +120,7 @@ class SimulatedTime(Simulated):
     @cached_property
     def estimate(self) -> MakespanBound:
         """The function from a mapping to a lower bound of its makespan."""
-        from hopmap.simulator import MakespanBound
-
-        return MakespanBound(self._alone, self.machine.network, self.machine.parameters)
+        return bound_of(self.workload, self.machine)
 
 
 def bound_of(workload: Workload, machine: Machine) -> MakespanBound:

@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.extras import needs
+from hopmap.errors import needs
 from hopmap.topologies import MappingError
 from hopmap.traces import Traffic
 

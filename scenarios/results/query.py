@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hopmap.errors import HopmapError, HopmapWarning
-from hopmap.extras import needs
+from hopmap.errors import HopmapError, HopmapWarning, needs
 
 from .gather import gather
 from .plan_file import read_plan

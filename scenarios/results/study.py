@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats
 from hopmap.simulator.uncertainty import Interval, faster, not_significantly_slower, ratio
 from hopmap.traces.omissions import LeftOut
 
@@ -71,7 +71,7 @@ class Case:
         return self.best.value("makespan") is not None
 
     @cached_property
-    def times(self) -> NDArray[np.float64] | None:
+    def times(self) -> Floats | None:
         """Makespans of every entry's best run with noise, shape (entries, seeds); None without."""
         found = [entry.best.get("makespans") for entry in self.entries]
         if any(each is None or np.ndim(each) == 0 for each in found):
@@ -246,7 +246,7 @@ def cases_of(runs: pd.DataFrame) -> list[Case]:
     return cases
 
 
-def _best(figures: NDArray[np.float64]) -> int:
+def _best(figures: Floats) -> int:
     """Return which run has the least simulated runtime; of those as fast, the fewest hop-bytes.
 
     Runs are rows of runtime, hop-bytes and hop-messages.

@@ -22,13 +22,10 @@ _INT, _REAL = pa.int64(), pa.float64()
 
 
 def _metric_fields() -> list[tuple[str, pa.DataType]]:
-    def kind(name: str) -> pa.DataType:
-        return _REAL if name.endswith("_avg") else _INT
-
     names = [f"{m}_{metric}" for m in ("messages", "bytes") for metric in METRICS]
     # Null where nothing like it was published: on networks without coordinates, on huge ones.
     names += [f"maplib_{m}_{metric}" for m in ("messages", "bytes") for metric in METRICS[:4]]
-    return [(name, kind(name)) for name in names]
+    return [(name, _REAL if name.endswith("_avg") else _INT) for name in names]
 
 
 _RUNS = pa.schema(

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hopmap.api.quantities import MISSING
+from hopmap.arrays import Floats
 from hopmap.scenarios.results.study import Case
 
 LEAST = 4  # mappings that make an order worth comparing
@@ -146,7 +147,7 @@ def order_kept(first: Case, last: Case) -> Tau:
     return kendall_tau(both[0], both[1])
 
 
-def _rounded(values: ArrayLike) -> NDArray[np.float64]:
+def _rounded(values: ArrayLike) -> Floats:
     """Round to DIGITS significant digits, so that what differs by rounding alone ties."""
     array = np.asarray(values, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):

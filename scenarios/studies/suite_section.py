@@ -94,11 +94,10 @@ def finding(case: Case, study: Study) -> Finding | None:
 def suite_section(study: Study) -> dict[str, Any] | None:
     """Return a table with a row for every suite, message size and variant; None without suites."""
     rows = []
-    cases = {(case.trace, case.topology) for case in study.cases}
     variants = list(dict.fromkeys(case.variant for case in study.cases))
     by_key = {(case.trace, case.topology, case.variant): case for case in study.cases}
     for text in suites_of(study):
-        pairs = [p for p in suite_cases(text) if (p.trace, p.topology) in cases]
+        pairs = suite_cases(text)
         for size in sorted({pair.size for pair in pairs}):
             for variant in variants:
                 some = [

@@ -34,16 +34,15 @@ def save_inputs(
     scenario: Scenario,
     runs: list[Run],
     results: Path,
-    changes: Sequence[str] = (),
-    traffic: Mapping[str, Traffic] | None = None,
-    impossible: Mapping[str, int] | None = None,
+    changes: Sequence[str],
+    traffic: Mapping[str, Traffic],
+    impossible: Mapping[str, int],
 ) -> None:
     """Write what the runs need and were made from: traffic, scenario, published numbers, plan.
 
-    `traffic` is what `new_traffic` has read; if a trace cannot be read, nothing is written. Reports
-    say of `impossible` runs how many there are, see `possible`.
+    `traffic` is what `new_traffic` has read. Reports say how many runs are impossible, by the
+    reason; see `possible`.
     """
-    traffic = new_traffic(runs, results) if traffic is None else traffic
     (results / "traffic").mkdir(parents=True, exist_ok=True)
     made_of = {run.trace.name: run.traffic_of for run in runs}
     for name, new in traffic.items():
@@ -72,7 +71,7 @@ def save_inputs(
             topology_of=[run.called for run in runs],
             variants=variants,
             networks={run.called: run.topology for run in runs if run.network},
-            impossible=dict(impossible or {}),
+            impossible=dict(impossible),
             expanded=list(dict.fromkeys(run.trace.name for run in runs if run.expanded)),
             auto_expanded=auto_expanded(scenario, runs),
             description=scenario.description,

@@ -19,8 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from hopmap.errors import HopmapError
-from hopmap.extras import needs
+from hopmap.errors import HopmapError, needs
 from hopmap.plugins import add_plugin, plugins
 from hopmap.traces.safety.atomic_files import replacing
 

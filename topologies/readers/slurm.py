@@ -26,8 +26,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hopmap.errors import choice
-from hopmap.extras import needs
+from hopmap.errors import choice, needs
 from hopmap.topologies.families.graph import from_networkx
 from hopmap.topologies.families.grid import torus
 from hopmap.topologies.families.switched import fat_tree

@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.extras import needs
+from hopmap.errors import needs
 from hopmap.traces.formats.matrix_market import read_matrix_market
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import Traffic

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.api.job import Background, Job
 from hopmap.api.machine import nodes_of_ranks
+from hopmap.arrays import Bools, Ints
 from hopmap.launchers.node_names import expand, read_hosts
 from hopmap.topologies import Mapping, MappingError, Topology, TopologyError, did_you_mean
 from hopmap.topologies.allocation import POLICIES, allocated
 from hopmap.topologies.readers.hosts import nodes_of
-
-Bools = NDArray[np.bool_]
 
 
 def allocate_jobs(
@@ -60,7 +58,7 @@ def _given(job: Job, ranks: int, network: Topology) -> Mapping:
     return nodes_of_ranks(job.mapping, network, ranks)
 
 
-def nodes_named(asked: Job | Background, network: Topology) -> NDArray[np.int64]:
+def nodes_named(asked: Job | Background, network: Topology) -> Ints:
     """Return the nodes of a list of hosts, in its order."""
     if asked.hosts and asked.nodelist:
         raise MappingError(f"node list {asked.nodelist}: expected it or {asked.hosts}, not both")

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.api.input_kinds import MappingLike
 from hopmap.api.machine import Machine, MachineLike, nodes_of_ranks
@@ -35,6 +34,7 @@ from hopmap.api.named_files import (
 )
 from hopmap.api.simulation import check_engine
 from hopmap.api.workload import Workload, WorkloadLike
+from hopmap.arrays import Floats
 from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress, silent
 from hopmap.simulator import DEFAULT_ENGINE, DeadlockError, ParameterError, Steady, simulate
@@ -44,7 +44,6 @@ from hopmap.topologies.spec import FILE
 
 from .ranges import GivenRanges, Settings, draw_models, ranges_given
 
-Floats: TypeAlias = NDArray[np.float64]
 Candidate: TypeAlias = "MappingLike"
 
 CANDIDATES = ("identity", "rcm", "recursive_bisection", "auto", "auto(objective=max_link_load)")

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hopmap.arrays import Floats, Ints
 from hopmap.simulator import Parameters
 from hopmap.simulator.parameters.parameters import KEYS, key_of
 from hopmap.simulator.parameters.settings import (
@@ -39,7 +39,6 @@ from hopmap.simulator.parameters.settings import (
 )
 from hopmap.topologies import Topology, did_you_mean
 
-Floats: TypeAlias = NDArray[np.float64]
 Settings: TypeAlias = dict[str, Value]
 GivenRanges: TypeAlias = str | Path | Mapping[str, Any] | None
 
@@ -193,7 +192,7 @@ def _stratified(count: int, seed: int, key: str) -> Floats:
     return np.asarray((rng.permutation(count) + rng.random(count)) / count)
 
 
-def spread_out(points: Floats) -> NDArray[np.int64]:
+def spread_out(points: Floats) -> Ints:
     """Return points in an order in which each is as far as can be from all before it.
 
     The first is the one that is farthest from the mean; points are rows.

@@ -17,7 +17,7 @@ from hopmap.scenarios.results.plan_file import read_plan
 from hopmap.scenarios.sweep import ScenarioError, inputs
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import code_of, plan
-from hopmap.scenarios.sweep.prepare import save_inputs
+from hopmap.scenarios.sweep.prepare import new_traffic, save_inputs
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.scenarios.sweep.workers import LIST, share_of
@@ -173,12 +173,12 @@ def test_what_changes_between_plan_and_run_fails_the_run(tmp_path, changed):
         events = tmp_path / "lu.S.4" / "traces" / "0.evt"
         events.write_bytes(events.read_bytes() + b"\0" * 8)
         with pytest.raises(ScenarioError, match=r"lu\.S\.4: changed since the runs were planned"):
-            save_inputs(file, scenario, runs, tmp_path / "out")
+            new_traffic(runs, tmp_path / "out")
 
 
 def measure_first(runs, results, file, scenario):
     results.mkdir()
-    save_inputs(file, scenario, runs, results)
+    save_inputs(file, scenario, runs, results, (), new_traffic(runs, results), {})
     measure_module.measure(runs[0], results, {})
 
 
