@@ -98,8 +98,13 @@ def has_unit(value: str | float) -> bool:
     return match is not None and bool(match[2])
 
 
-def show_seconds(seconds: float, digits: int = 3) -> str:
-    """Write a time for people, with so many significant digits: "12.3 ms"."""
+def show_seconds(seconds: float) -> str:
+    """Write a time for people, three significant digits: "12.3 ms"."""
+    return show_seconds_to(3, seconds)
+
+
+def show_seconds_to(digits: int, seconds: float) -> str:
+    """Write a time for people with so many significant digits."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if abs(seconds) >= 0.9995 * factor:  # 999.9 ns would read 1e+03 ns
             return (

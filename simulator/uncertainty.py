@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hopmap.arrays import Bools, Floats
-from hopmap.units import show_seconds
+from hopmap.units import show_seconds_to
 
 CHANCE = 0.05  # how often an interval may miss, and how often chance may call equals different
 LEAST = 6  # draws of which two enclose the median so surely
@@ -90,7 +90,7 @@ class Ensemble:
 def shown(interval: Interval) -> tuple[str, str]:
     """Write seconds as ("1.25 ms", "1.24 to 1.27 ms"), in digits that tell the ends apart."""
     for digits in (3, 4, 5, 6):
-        median, low, high = (show_seconds(seconds, digits) for seconds in interval)
+        median, low, high = (show_seconds_to(digits, seconds) for seconds in interval)
         if low != high:
             break
     unit = f" {high.rpartition(' ')[2]}"

@@ -1,11 +1,11 @@
 """What runs: a trace, a benchmark, traffic or a program, and how it is taken.
 
 The one place where text, paths and objects become a workload, and what it is as a program and as
-traffic; `hopmap.traces.sources` tells which kind of source a text names. An archive, another tool's trace or a benchmark is its calls, lowered;
-so is one collective, by the algorithm that it names. A schedule is its graph of operations, whose
-collectives are messages already. Files of traffic say how much, and not in which order: they are
-sent in rounds. A stencil's iteration posts all receives, then all sends, and waits for all of them
-(Lehr, listing 7.2): one round.
+traffic; `hopmap.traces.sources` tells which kind of source a text names. An archive, another tool's
+trace or a benchmark is its calls, lowered; so is one collective, by the algorithm that it names. A
+schedule is its graph of operations, whose collectives are messages already. Files of traffic say
+how much, and not in which order: they are sent in rounds. A stencil's iteration posts all receives,
+then all sends, and waits for all of them (Lehr, listing 7.2): one round.
 """
 
 from __future__ import annotations
