@@ -94,7 +94,7 @@ def test_drawing_chooses_no_backend(told):
 
 def test_numba_stays_as_it_is(told):
     assert told["changed"] == []
-    assert len(names_of_kernels()) > 50
+    assert len(names_of_kernels()) > 40
 
 
 def test_what_others_cache_lies_where_numba_puts_it(told, folder):
