@@ -60,7 +60,7 @@ class UnitError(HopmapError, ValueError):
 def parse_quantity(value: str | float, unit: str) -> float:
     """Return a quantity in its base unit, a key of `UNITS`; "1" is that of plain numbers.
 
-    A number is in the base unit already.
+    A number is in the base unit already. Raises `UnitError` for a unit of something else.
 
     Examples
     --------

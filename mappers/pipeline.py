@@ -48,7 +48,7 @@ def parse_pipeline(text: str) -> tuple[Stage, ...]:
 
     Stages are joined by bars, each ``name`` or ``name(parameter=value, ...)``; ``preset=NAME``
     stands for the parameters of a publication, over which those win that are written besides. A
-    mapper that ignores what the stages before it did is refused.
+    mapper that ignores what the stages before it did is refused. Mistakes are a `MappingError`.
     """
     stages = tuple(_stage(part.strip(), text) for part in text.split("|"))
     for before, stage in pairwise(stages):

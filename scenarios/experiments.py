@@ -185,5 +185,11 @@ def _spec(machine: Machine) -> str:
 
 
 def load_results(folder: str | Path) -> pd.DataFrame:
-    """Return the finished runs of a folder of results, a row each, as `docs/SWEEPS.md` says."""
+    """Return the finished runs of a folder of results, a row each, as `docs/SWEEPS.md` says.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results.
+    """
     return load_runs(folder)

@@ -48,7 +48,8 @@ def failed(items: str, machine: str, build: Callable[[str], Topology]) -> Topolo
 def with_failures(topology: Topology, items: str) -> Topology:
     """Return a network without the links that are down; its spec is "failed:ITEMS@SPEC".
 
-    Items are as the top of this file says, or the path of a file with them.
+    Items are as the top of this file says, or the path of a file with them; `TopologyError` names
+    one that is not there.
     """
     written, where = _listed(items)
     damage = _Damage(topology, where)

@@ -25,9 +25,9 @@ class MappingError(HopmapError, ValueError):
 def check_mapping(
     node_of: ArrayLike, topology: Topology, ranks: int | None = None, *, name: str = "mapping"
 ) -> Mapping:
-    """Return the mapping as an int64 array of shape (ranks,), or say what is wrong with it.
+    """Return the mapping as an int64 array of shape (ranks,), or raise `MappingError`.
 
-    The message begins with `name`, the file or mapper.
+    Its message begins with `name`, the file or mapper.
     """
     nodes = np.asarray(node_of)
     if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
@@ -86,7 +86,8 @@ def with_room(topology: Topology, ranks: int, imbalance: float) -> Topology:
 
     Every node takes (1 + imbalance) times its share, both rounded as KaHIP and SharedMap do: what
     its slots are of all slots, of the ranks, rounded up; then that, rounded down. The spec says so.
-    An imbalance of 0.03 is 3 %.
+    An imbalance of 0.03 is 3 %. Raises `MappingError` for one that is none, and for a network whose
+    spec cannot say what a node takes.
     """
     if not 0 <= imbalance <= ranks:
         raise MappingError(f"imbalance {imbalance}: expected a number >= 0, 0.03 is 3 %")

@@ -247,7 +247,7 @@ def _enter(name: str, offered: Any) -> None:
 
 
 def topology_from_spec(spec: str) -> Topology:
-    """Build the topology that a spec names, as the top of this file says."""
+    """Build the topology that a spec names, as the top of this file says, or `TopologyError`."""
     return (_build if spec.strip().startswith(READ) else _build_once)(spec)
 
 

@@ -78,6 +78,11 @@ def export_mapping(
         File to write; only the text is returned when left out.
     form : str, optional
         Launcher whose file `mapping` is, if it does not show that.
+
+    Raises
+    ------
+    MappingError
+        An unknown launcher, ranks that leave their hosts, or a mapping that names no machine.
     """
     machine = _machine(mapping, machine)
     network = machine.network
@@ -175,6 +180,11 @@ def write_workload(workload: WorkloadLike, out: str | Path) -> Traffic:
     -------
     Traffic
         What was written; of an archive, its messages outside of collectives.
+
+    Raises
+    ------
+    TraceError
+        A workload that cannot be read, or that has no calls for an archive.
     """
     workload, out = Workload.of(workload), Path(out)
     trace = workload.trace() if out.suffix == ".otf2" else None

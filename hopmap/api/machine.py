@@ -224,6 +224,11 @@ def topology(spec: str | Topology, settings: Settings | None = None) -> Topology
     settings : mapping of str to str or float, optional
         Like ``{"link.bandwidth": "25 Gbit/s"}``: keys that begin with "link.".
 
+    Raises
+    ------
+    TopologyError, SettingError
+        The spec makes no network; an unknown quantity, or a key that only replays have.
+
     Examples
     --------
     >>> topology("torus:4x4x4").nodes

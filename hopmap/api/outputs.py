@@ -37,6 +37,11 @@ class Outputs:
         Use of links over time: tables (.parquet) or figures (.svg, .png, .pdf).
     bins : int
         Most time steps of `links`; more than half are used.
+
+    Raises
+    ------
+    OutputError
+        A file for the use of links that is neither a table nor a figure.
     """
 
     otf2: str | Path | None = None

@@ -61,6 +61,11 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     -------
     Path
         The page.
+
+    Raises
+    ------
+    StoreError
+        The folder holds no results.
     """
     folder = Path(folder)
     digest = digest_of_report(folder)

@@ -38,6 +38,11 @@ def query(folder: str | Path, sql: str) -> Answer:
 
     The folder is what ``hopmap run`` filled, finished or not; runs that finished since are
     gathered first.
+
+    Raises
+    ------
+    QueryError, StoreError
+        DuckDB cannot answer, in its words; the folder holds no results.
     """
     with needs("query", "hopmap query"):
         import duckdb

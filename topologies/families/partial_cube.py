@@ -59,7 +59,7 @@ class PartialCube:
 def partial_cube(topology: Topology) -> PartialCube:
     """Label the nodes of a topology.
 
-    It is refused if it is no partial cube, or if its labels take more than `LARGEST` digits.
+    Raises `TopologyError` if it is no partial cube, or if labels take more than `LARGEST` digits.
     """
     from hopmap.topologies.switch_kernels import SUBTREE, FatTreeRouter
 

@@ -204,9 +204,11 @@ def test_what_a_run_depends_on_changes_its_id(tmp_path):
         file = write(tmp_path, more=more, **keywords)
         return {run.run_id for run in plan(load_scenario(file), tmp_path)}
 
+    (tmp_path / "paper.csv").write_text("trace,topology,mapper,ienpc_total\nlu.S.4,mesh,sweep,1")
     base = ids()
     assert base == ids()
     for more in (
+        '[published]\nfile = "paper.csv"',
         "[replay]\nengine = false",
         "[replay]\nexact = true",
         '[parameters]\n"link.bandwidth" = "1 GB/s"',
@@ -287,6 +289,11 @@ def test_every_family_is_swept_and_reported(tmp_path):
     assert (runs["makespan"] > 0).all()
     boxes = runs["topology"] == "hypercube:2"
     assert (runs["maplib_bytes_ienpc_total"].notna() == boxes).all()
+    for row in runs[boxes].itertuples():
+        counted = evaluate(
+            read_traffic(LU), topology_from_spec(row.topology), row.node_of, "maplib"
+        )
+        assert row.maplib_messages_ienpc_max == counted.messages.ienpc.max
     page = write_report(tmp_path / "out").read_text()
     assert all(spec in page for spec in specs)
 
