@@ -1,5 +1,6 @@
 """What tests share: the recorded archives of the repository, and those that are too big for it."""
 
+import gc
 import importlib
 import pkgutil
 import sys
@@ -24,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Draw the same examples in every run; no test fails because a machine is busy."""
+    gc.set_threshold(1_000_000)  # as the command line does
     SHARE["of"] = 5 if config.option.markexpr == "not slow" else 1
     settings.register_profile(
         "hopmap",

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 import warnings
@@ -190,5 +192,7 @@ def _hopmap(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; looking for garbage would take a quarter of a short command's time."""
+    gc.set_threshold(1_000_000)
+    atexit.register(gc.freeze)  # the system takes the memory back, whatever refers to whatever
     app()

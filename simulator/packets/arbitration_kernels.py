@@ -62,7 +62,7 @@ def take_turn(run: State, node: int) -> int:
     return int(number)
 
 
-@subroutine(forceinline=False)
+@subroutine
 def stand_in(run: State, slot: int, node: int, buffer: Any) -> None:
     """Put a message into its queue of a node whose buffer has no end."""
     number = queue_of(run, slot, node)
@@ -76,7 +76,7 @@ def stand_in(run: State, slot: int, node: int, buffer: Any) -> None:
         buffer["first"] = slot
 
 
-@subroutine(forceinline=False)
+@subroutine
 def step_forward(run: State, node: int, buffer: Any) -> int:
     """Message whose turn it is; with its last packet it leaves its queue."""
     number = take_turn(run, node)
@@ -102,7 +102,7 @@ def _waiting(run: State, node: int, served: Any) -> int:
     return int(served["first"])
 
 
-@subroutine(forceinline=False)
+@subroutine
 def stand_again(run: State, node: int) -> None:
     """Let the queue that was served wait for its next turn."""
     number = nth(run.nics.nodes, node)["serves"]

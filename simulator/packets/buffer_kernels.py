@@ -5,7 +5,9 @@ list of its buffer when a link begins to serve it, but its place is free only wh
 left, or a flit.
 
 A call hands over every pointer of a run, so that what happens at every hop is compiled into one
-function, `_grant`. Functions take `forceinline` from the first that calls them unless told.
+function, `_grant`. Only what it calls has `forceinline`: numba compiles a function once for callers
+that have it and once for others. All that call `_grant` are optimised with it again, so `ask_next`
+does after an event what would begin deep in it. A task with more to do stops for that long.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
     else:
         append(queue, run.messages, slot)
     if not waits:
-        _ask(run, number, now)
+        run.loop["asks"] = number
     return True
 
 
@@ -79,11 +81,19 @@ def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
         nth(run.packets, buffer["last"])["behind"] = slot
     buffer["last"] = slot
     if not waits:
-        _ask(run, number, now)
+        run.loop["asks"] = number
     return True
 
 
-@subroutine(forceinline=True)
+def _ask_next(run: State) -> None:
+    """Let the buffer ask that got its first packet in the event that has been handled."""
+    number = run.loop["asks"]
+    if number >= 0:
+        run.loop["asks"] = -1
+        _ask(run, number, run.loop["now"])
+
+
+@subroutine
 def _is_read(run: State, buffer: Any, now: float) -> bool:
     """Whether a link serves a packet of a buffer; if so, what comes next waits for its end."""
     by = wide(buffer["by"])
@@ -112,7 +122,7 @@ def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     return True
 
 
-@subroutine(forceinline=True)
+@subroutine
 def _passed(run: State, place: int, now: float) -> None:
     """Free the place of a packet whose tail has left, and let others ask for link and place."""
     link = nth(run.limits.links, place)
@@ -139,7 +149,7 @@ def _next_stop(run: State, number: int) -> int:
     return int(nth(run.messages, slot)["path"])
 
 
-@subroutine(forceinline=True)
+@subroutine
 def _ask(run: State, number: int, now: float) -> None:
     """Let the packet at the head of a buffer ask for its next link."""
     buffer = nth(run.limits.buffers, number)
@@ -151,7 +161,7 @@ def _ask(run: State, number: int, now: float) -> None:
         _ask_any(run, number, now)
 
 
-@subroutine(forceinline=False)
+@subroutine
 def _ask_any(run: State, number: int, now: float) -> None:
     """Likewise for any link that will do."""
     buffer = nth(run.limits.buffers, number)
@@ -188,7 +198,7 @@ def _room(run: State, number: int, place: int) -> int:
     return _room_on_ways(run, number, place)
 
 
-@subroutine(forceinline=False)
+@subroutine
 def _room_on_ways(run: State, number: int, place: int) -> int:
     """Likewise where routes are chosen on the way."""
     if number >= run.loop["queues"]:
@@ -217,7 +227,7 @@ def _goes_first(run: State, number: int, other: int, latest: int) -> bool:
     return (number <= latest, number) < (other <= latest, other)
 
 
-@subroutine(forceinline=False)
+@subroutine
 def _grant(run: State, place: int, now: float) -> None:
     """Let an idle link serve one of the packets that ask for it and have room behind it."""
     link, asking = nth(run.limits.links, place), nth(run.limits.links, list_of(run, place))
@@ -331,5 +341,6 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
 
 
 queue_up = by_columns("buffer", _queue_up, lambda _run, _slot, _now: False)
+ask_next = by_columns("buffer", _ask_next, lambda _run: None)
 enter_buffer = by_columns("buffer", _enter_buffer, lambda _run, _slot, _key, _now: False)
 make_room = by_columns("buffer", _make_room, lambda _run, _kind, _item, _now: False)

@@ -177,7 +177,7 @@ def _state(plan: RunPlan, record: Record) -> State:
     loop["tracked"] = plan.links if record.bins else 0
     loop["turns"] = turns
     loop["links"], loop["pairs"] = plan.links, len(nics.queues) - len(nics.nodes)
-    loop["free"] = loop["task"] = -1
+    loop["free"] = loop["task"] = loop["asks"] = -1
     loop["channels"] = plan.parameters.network_virtual_channels
     loop["ends"] = plan.injection.stop
     loop["queues"] = loop["ends"] * loop["channels"]

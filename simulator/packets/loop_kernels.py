@@ -25,7 +25,7 @@ from hopmap.simulator.task_kernels import (
 )
 
 from .arbitration_kernels import enter, next_turn
-from .buffer_kernels import enter_buffer, make_room, queue_up
+from .buffer_kernels import ask_next, enter_buffer, make_room, queue_up
 from .routing_kernels import next_stop
 from .server_kernels import arrived, came, forward, left, release, send_off, serve, server_at, watch
 from .slot_kernels import append, drop, free, key_of, take
@@ -117,14 +117,16 @@ def _advance(run: State, budget: int) -> int:
     loop, count = run.loop, run.heap.count
     loop["budget"] = budget
     kind_shift = loop["number_bits"] + loop["packet_bits"]
-    if loop["task"] >= 0:
-        task, loop["task"] = loop["task"], -1
-        go_on(run, task, loop["now"])
-    while loop["task"] < 0:
-        if count["size"] == 0:
-            return ENDED
+    while True:
+        ask_next(run)
         if loop["spare"] < RESERVE:
             return CROWDED
+        if loop["task"] >= 0:
+            task, loop["task"] = loop["task"], -1
+            go_on(run, task, loop["now"])
+            continue
+        if count["size"] == 0:
+            return ENDED
         if loop["budget"] <= 0:
             return MORE
         loop["budget"] -= 1
@@ -146,7 +148,6 @@ def _advance(run: State, budget: int) -> int:
         else:
             _handle_rare(run, kind, slot, now)
         close(run.heap)
-    return CROWDED
 
 
 @subroutine
@@ -301,9 +302,9 @@ def _leave(run: State, slot: int, now: float) -> None:
 
 
 @subroutine
-def _crowded(run: State, number: int) -> bool:
-    """Whether slots are short; that is the task then with which to begin again."""
-    if run.loop["spare"] >= RESERVE:
+def _stops(run: State, number: int) -> bool:
+    """Whether a task stops until there are more slots, or its node's buffer has asked."""
+    if run.loop["spare"] >= RESERVE and run.loop["asks"] < 0:
         return False
     run.loop["task"] = number
     return True
@@ -324,4 +325,4 @@ def _end_iteration(run: State, task: Any, row: Any, now: float) -> None:
         loop["budget"] = 0
 
 
-go_on, complete = task_machine(push, _post_send, _post_receive, _crowded, _end_iteration)
+go_on, complete = task_machine(push, _post_send, _post_receive, _stops, _end_iteration)

@@ -307,7 +307,7 @@ def most_room(run: State, place: int, first: int, count: int) -> int:
     return int(best) if nth(run.limits.buffers, best)["credits"] > 0 else -1
 
 
-@subroutine(forceinline=True)
+@subroutine
 def preferred(run: State, packet: Any, now: float) -> int:
     """Idle link with room that a packet asks for and would rather have, or -1."""
     own, output = wide(packet["own"]), wide(packet["output"])
@@ -336,14 +336,14 @@ def preferred(run: State, packet: Any, now: float) -> int:
     return int(own) if _open(run, own, escape, 1, now) else -1
 
 
-@subroutine(forceinline=True)
+@subroutine
 def _open(run: State, link: int, first: int, count: int, now: float) -> bool:
     """Whether a link is idle and some virtual channels behind it have room."""
     settle(run, link, now)
     return nth(run.limits.links, link)["serves"] < 0 and most_room(run, link, first, count) >= 0
 
 
-@subroutine(forceinline=True)
+@subroutine
 def watch_ways(run: State, packet: Any, now: float) -> None:
     """Let there be an event when a link that a packet asks for may take it."""
     at = packet["at"]

@@ -91,7 +91,7 @@ def _past(run: State, at: float, kind: int, number: int, now: float) -> bool:
     return at < now or (same and key_of(run, kind, number, 0) < loop["handled"])
 
 
-@subroutine(forceinline=True)
+@subroutine
 def come_to(run: State, kind: int, number: int, now: float) -> None:
     """Note that an event of buffers is handled."""
     loop, key = run.loop, key_of(run, kind, number, 0)

@@ -29,7 +29,8 @@ LOOP: Columns = [
     ("tracked", np.int64),  # the first servers, whose use over time is kept
     ("free", np.int64),  # first free slot
     ("spare", np.int64),  # number of free slots
-    ("task", np.int64),  # that had to stop for want of slots, or -1
+    ("task", np.int64),  # that had to stop, or -1
+    ("asks", np.int64),  # buffer that asks for a link when the event has been handled, or -1
     ("served", np.int64),  # packets, by all servers
     ("links", np.int64),  # servers before the injection links
     ("turns", np.bool_),  # whether queues of a node take turns

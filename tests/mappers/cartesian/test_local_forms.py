@@ -72,7 +72,7 @@ def forms(dims, size, stencil):
 
 
 @examples(200)
-@given(stencils_on_nodes())
+@given(stencils_on_nodes(longest=6))
 def test_every_rank_finds_its_coordinates_alone(case):
     dims, _, _ = case
     for name, (local, everyone) in forms(*case).items():
