@@ -129,7 +129,11 @@ def test_runs_of_an_edited_mapper_are_run_again_and_no_others(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("mapper", "engine"), [("auto(seconds=0.1)", "compiled"), ("sweep | tabu(steps=9)", "flow")]
+    ("mapper", "engine"),
+    [
+        ("auto(seconds=0.1)", "compiled"),
+        pytest.param("sweep | tabu(steps=9)", "flow", marks=pytest.mark.slow),
+    ],
 )
 def test_whatever_a_run_loads_is_part_of_its_id(tmp_path, mapper, engine):
     """Mappers, algorithms and engines are imported by names in tables."""
