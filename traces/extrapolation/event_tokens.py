@@ -25,9 +25,6 @@ from hopmap.traces.trace import ENDS, POSTS, Collective, Kind, Trace
 
 Hashes = NDArray[np.uint64]
 
-TRIES = 16  # next places of the same symbols at which a period is looked for
-WORTH = 4  # of what is listed, that a loop has to save
-
 
 class Reduced(NamedTuple):
     """A word with its runs in one symbol each."""
@@ -66,9 +63,7 @@ def reduced(hashes: Hashes, apart: Bools, clean: Bools, level: Ints) -> Reduced:
     while longest < len(word):
         sums, powers = sums_of(mixed(word))
         after = _next_places(word, symbols, sums, powers, longest // 2)
-        found, runs = tandem_repeats(
-            word, after, sums, powers, clean, level, start, longest, TRIES, WORTH
-        )
+        found, runs = tandem_repeats(word, after, sums, powers, clean, level, start, longest)
         if not found:
             longest *= 2
             continue

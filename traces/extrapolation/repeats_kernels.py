@@ -11,6 +11,8 @@ from hopmap.compilation import njit, subroutine
 Hashes = NDArray[np.uint64]
 
 _BASE = 0x9E3779B97F4A7C15  # odd, so that powers of it never vanish
+TRIES = 16  # next places of the same symbols at which a period is looked for
+WORTH = 4  # of what is listed, that a loop has to save
 
 
 @njit
@@ -63,15 +65,13 @@ def tandem_repeats(
     level: Ints,
     start: Ints,
     longest: int,
-    tries: int,
-    worth: int,
 ) -> tuple[int, Ints]:
     """Find runs of equal stretches from left to right, none of a period above `longest`.
 
-    A period is the distance to one of the `tries` next places of a symbol, see `following` for
+    A period is the distance to one of the `TRIES` next places of a symbol, see `following` for
     `after` and `sums_of` for `sums` and `powers`. An iteration may begin or end before a symbol
     that is `clean` (n + 1,); begins and ends have one `level` (n + 1,). `start` (n + 1,) is what
-    length the symbols before stand for: a run has to save `worth` of it.
+    length the symbols before stand for: a run has to save `WORTH` of it.
 
     Returned are how many runs there are, and their first places, periods and iterations, as rows of
     (n // 2 + 1, 3).
@@ -82,7 +82,7 @@ def tandem_repeats(
     rejected, until = 0, 0  # a period that came to nothing, and where its run ends
     while at < size:
         next_place, tried, taken = after[at], 0, False
-        while next_place < size and next_place - at <= longest and tried < tries:
+        while next_place < size and next_place - at <= longest and tried < TRIES:
             period = next_place - at
             behind = next_place + period
             tried += 1
@@ -104,7 +104,7 @@ def tandem_repeats(
                     if iterations > 1
                     else 0
                 )
-                if iterations > 1 and saved >= worth:
+                if iterations > 1 and saved >= WORTH:
                     runs[found, 0], runs[found, 1], runs[found, 2] = first, period, iterations
                     found += 1
                     free = first + period * iterations
