@@ -193,6 +193,6 @@ def _hopmap(
 
 def main() -> None:
     """Run the command line; looking for garbage would take a quarter of a short command's time."""
-    gc.set_threshold(1_000_000)
+    gc.set_threshold(100_000)
     atexit.register(gc.freeze)  # the system takes the memory back, whatever refers to whatever
     app()
