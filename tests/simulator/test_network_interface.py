@@ -111,6 +111,18 @@ def test_control_messages_pass_by_bulk_data(engine, room):
 
 
 @engines
+@rooms
+def test_what_is_sent_first_begins_before_a_control_message_of_the_same_instant(engine, room):
+    lists = [
+        [("isend", 1, PACKET), ("isend", 1, 2 * PACKET), ("wait", 0), ("wait", 1)],
+        [("irecv", 0, PACKET), ("irecv", 0, 2 * PACKET), ("wait", 0), ("wait", 1)],
+    ]
+    asking = {"eager_limit": 2 * PACKET, "control_bytes": PACKET, "network_buffer": room}
+    found = replayed(lists, [0, 1], engine, **asking)
+    assert found.message_times.delivered[0] == pytest.approx(TICK, rel=1e-9)
+
+
+@engines
 def test_a_message_alone_takes_what_it_takes_first_come_first_served(engine):
     program = program_of("alone", [[("send", 1, 12_345)], [("recv", 0, 12_345)]])
     cases = product((1, 2, 3), ("cut_through", "store_and_forward"), (0, 2**60))
