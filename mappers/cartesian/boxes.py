@@ -22,7 +22,6 @@ from .grid import (
     node_sizes,
     on_grid,
     placed,
-    row_major,
 )
 
 
@@ -97,20 +96,11 @@ def prime_factors(number: int) -> list[int]:
     return list(ascending(number))[::-1]
 
 
-def gropp_coordinates(rank: int, dims: Sequence[int], size: int) -> list[int]:
-    """Coordinates of one rank."""
-    return factorised_coordinates(rank, _boxes(dims, size))
-
-
 def gropp_all(dims: Sequence[int], size: int) -> Coordinates:
     """Coordinates of all ranks."""
-    return factorised_all(_boxes(dims, size))
-
-
-def _boxes(dims: Sequence[int], size: int) -> list[list[int]]:
-    """Nodes in every dimension, and ranks of a node."""
     box = box_shape(dims, size)
-    return [[whole // part for whole, part in zip(dims, box, strict=True)], box]
+    nodes = [whole // part for whole, part in zip(dims, box, strict=True)]
+    return factorised_all([nodes, box])
 
 
 @mapper("factorisation", source="Niethammer, Rabenseifner 2019", needs=on_grid)
@@ -177,22 +167,8 @@ def _products(number: int, dims: Sequence[int]) -> Iterator[list[int]]:
                 yield [factor, *others]
 
 
-def factorised_coordinates(rank: int, factors: Sequence[Sequence[int]]) -> list[int]:
-    """Coordinates of one rank: its parts on all levels, each row-major."""
-    coordinates = [0] * len(factors[0])
-    size = prod(map(prod, factors))
-    for box in factors:
-        size //= prod(box)
-        part, rank = divmod(rank, size)
-        coordinates = [
-            c * f + place
-            for c, f, place in zip(coordinates, box, row_major(part, box), strict=True)
-        ]
-    return coordinates
-
-
 def factorised_all(factors: Sequence[Sequence[int]]) -> Coordinates:
-    """Coordinates of all ranks."""
+    """Coordinates of all ranks: their parts on all levels, each row-major."""
     coordinates = np.zeros((1, len(factors[0])), dtype=np.int64)
     for box in factors:
         coordinates = (coordinates[:, None] * np.array(box) + all_row_major(box)).reshape(

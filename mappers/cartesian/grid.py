@@ -157,15 +157,6 @@ def placed(grid: Grid, coordinates: ArrayLike, topology: Topology) -> Mapping:
     return node_at[grid.cells]
 
 
-def row_major(number: int, dims: Sequence[int]) -> list[int]:
-    """Coordinates of a row-major number, the last dimension varying fastest; O(d)."""
-    coordinates = []
-    for size in reversed(dims):
-        number, coordinate = divmod(number, size)
-        coordinates.append(coordinate)
-    return coordinates[::-1]
-
-
 def all_row_major(dims: Sequence[int]) -> Coordinates:
     """Coordinates of all row-major numbers."""
     return np.indices(dims).reshape(len(dims), -1).T.astype(np.int64)

@@ -28,7 +28,6 @@ from .grid import (
     node_sizes,
     on_grid,
     placed,
-    row_major,
 )
 
 # The dimension in which a grid of these dims is split.
@@ -49,23 +48,6 @@ def kd_tree(traffic: Traffic, topology: Topology) -> Mapping:
 def longest(dims: Sequence[int]) -> int:
     """Longest dimension, the first of several."""
     return max(range(len(dims)), key=lambda d: dims[d])
-
-
-def kd_tree_coordinates(rank: int, dims: Sequence[int], split: Splitter = longest) -> list[int]:
-    """Coordinates of one rank (listing 5.1)."""
-    rest, coordinates, elements = list(dims), [0] * len(dims), prod(dims)
-    while elements > 1:
-        k = split(rest)
-        left_size = elements // rest[k] * (rest[k] // 2)
-        if rank < left_size:
-            rest[k] //= 2
-            elements = left_size
-        else:
-            coordinates[k] += rest[k] // 2  # before rest[k] changes: printed the other way round
-            rest[k] -= rest[k] // 2
-            rank -= left_size
-            elements -= left_size
-    return coordinates
 
 
 def kd_tree_all(dims: Sequence[int], split: Splitter = longest) -> Coordinates:
@@ -98,13 +80,6 @@ def skewed_kd_tree(traffic: Traffic, topology: Topology, *, weight: Weight = "me
     """
     grid = cartesian(traffic, "skewed_kd_tree", weighs=weight == "bytes")
     return placed(grid, skewed_kd_tree_all(grid.dims, grid.stencil, grid.weights(weight)), topology)
-
-
-def skewed_kd_tree_coordinates(
-    rank: int, dims: Sequence[int], stencil: Vectors, weights: Weights = None
-) -> list[int]:
-    """Coordinates of one rank."""
-    return kd_tree_coordinates(rank, dims, skewed_longest(stencil, len(dims), weights))
 
 
 def skewed_kd_tree_all(
@@ -196,26 +171,6 @@ def split(
             upper = corner[d] + dims[d] // 2 >= whole[d] // 2
             return d, dims[d] - smaller if upper else smaller
     raise AssertionError("the node size does not divide the grid")
-
-
-def hyperplane_coordinates(
-    rank: int, dims: Sequence[int], size: int, stencil: Vectors, weights: Weights = None
-) -> list[int]:
-    """Coordinates of one rank."""
-    rest, corner, angle = list(dims), [0] * len(dims), angles(stencil, len(dims), weights)
-    while prod(rest) > 2 * size:
-        d, lower = split(rest, corner, dims, size, preferred(rest, angle))
-        below = prod(rest) // rest[d] * lower
-        if rank < below:
-            rest[d] = lower
-        else:
-            rest[d] -= lower
-            corner[d] += lower
-            rank -= below
-    order = preferred(rest, angle)
-    for d, place in zip(order, row_major(rank, [rest[d] for d in order]), strict=True):
-        corner[d] += place
-    return corner
 
 
 def hyperplane_all(

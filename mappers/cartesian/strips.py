@@ -88,24 +88,12 @@ def squarest_strips(
     return placed(grid, squarest_strips_all(grid.dims, size, carry, path), topology)
 
 
-def squarest_strips_coordinates(
-    rank: int, dims: Sequence[int], size: int, carry: Carry = "wider", path: Path = "rows"
-) -> list[int]:
-    """Coordinates of one rank."""
-    (found,) = _squarest(np.array([rank]), dims, size, carry, path).tolist()
-    return list(found)
-
-
 def squarest_strips_all(
     dims: Sequence[int], size: int, carry: Carry = "wider", path: Path = "rows"
 ) -> Coordinates:
     """Coordinates of all ranks."""
-    return _squarest(np.arange(prod(dims)), dims, size, carry, path)
-
-
-def _squarest(rank: Ints, dims: Sequence[int], size: int, carry: Carry, path: Path) -> Coordinates:
-    order, cuts = squarest_cuts(dims, size, carry)
-    return (along_snake if path == "snake" else in_strips)(rank, dims, order, cuts)
+    filled = along_snake if path == "snake" else in_strips
+    return filled(np.arange(prod(dims)), dims, *squarest_cuts(dims, size, carry))
 
 
 def squarest_cuts(dims: Sequence[int], size: int, carry: Carry) -> tuple[list[int], list[Cut]]:
@@ -140,15 +128,6 @@ def stencil_strips(traffic: Traffic, topology: Topology, *, weight: Weight = "me
     return placed(
         grid, stencil_strips_all(grid.dims, size, grid.stencil, grid.weights(weight)), topology
     )
-
-
-def stencil_strips_coordinates(
-    rank: int, dims: Sequence[int], size: int, stencil: Vectors, weights: Weights = None
-) -> list[int]:
-    """Coordinates of one rank."""
-    cuts = stencil_cuts(dims, size, stencil, weights)
-    (found,) = in_strips(np.array([rank]), dims, *cuts).tolist()
-    return list(found)
 
 
 def stencil_strips_all(

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.grid import row_major
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
 from hopmap.traces.patterns.stencils import star
 from support import ROOT
 
+from ..one_rank import row_major
 from .cart_header import (
     ALGORITHM,
     DIMS,

@@ -11,31 +11,24 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.boxes import (
-    factorised_all,
-    gropp_all,
-    gropp_coordinates,
-    level_factors,
-)
-from hopmap.mappers.cartesian.grid import crossing, row_major
-from hopmap.mappers.cartesian.halvings import (
-    dividing_mean,
-    hyperplane_all,
-    hyperplane_coordinates,
-    kd_tree_coordinates,
-    skewed_kd_tree_all,
-    skewed_kd_tree_coordinates,
-)
-from hopmap.mappers.cartesian.strips import (
-    squarest_strips_coordinates,
-    stencil_strips_all,
-    stencil_strips_coordinates,
-)
+from hopmap.mappers.cartesian.boxes import factorised_all, gropp_all, level_factors
+from hopmap.mappers.cartesian.grid import crossing
+from hopmap.mappers.cartesian.halvings import dividing_mean, hyperplane_all, skewed_kd_tree_all
+from hopmap.mappers.cartesian.strips import stencil_strips_all
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
 from hopmap.traces.patterns.stencils import STENCILS, star
 from support.slow import slow
 
+from ..one_rank import (
+    gropp_coordinates,
+    hyperplane_coordinates,
+    kd_tree_coordinates,
+    row_major,
+    skewed_kd_tree_coordinates,
+    squarest_strips_coordinates,
+    stencil_strips_coordinates,
+)
 from .cart_header import (
     ALGORITHM,
     DIMS,

@@ -7,15 +7,8 @@ import pytest
 
 from hopmap.mappers import map_ranks
 from hopmap.mappers.cartesian.boxes import box_shape, level_factors, prime_factors
-from hopmap.mappers.cartesian.halvings import (
-    angles,
-    dividing_mean,
-    kd_tree_coordinates,
-)
-from hopmap.mappers.cartesian.strips import (
-    squarest_cuts,
-    squarest_strips_all,
-)
+from hopmap.mappers.cartesian.halvings import angles, dividing_mean, kd_tree_all
+from hopmap.mappers.cartesian.strips import squarest_cuts, squarest_strips_all
 from hopmap.simulator import evaluate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
@@ -117,8 +110,7 @@ def test_nine_ranks_are_squares_in_figure_7_3():
 
 def test_the_leaves_of_the_tree_in_figure_5_1():
     """A 10 x 3 grid: (0, 0) by going left always, (1, 0) by going right once, in the end."""
-    assert kd_tree_coordinates(0, (10, 3)) == [0, 0]
-    assert kd_tree_coordinates(1, (10, 3)) == [1, 0]
+    assert kd_tree_all((10, 3))[:2].tolist() == [[0, 0], [1, 0]]
 
 
 def test_the_strips_of_the_example_in_section_6_1_1():

@@ -8,31 +8,24 @@ from math import prod
 import numpy as np
 from hypothesis import given
 
-from hopmap.mappers.cartesian.boxes import (
-    factorised_all,
-    factorised_coordinates,
-    gropp_all,
-    gropp_coordinates,
-    level_factors,
-)
-from hopmap.mappers.cartesian.grid import all_row_major, crossing, row_major
-from hopmap.mappers.cartesian.halvings import (
-    hyperplane_all,
-    hyperplane_coordinates,
-    kd_tree_all,
-    kd_tree_coordinates,
-    skewed_kd_tree_all,
-    skewed_kd_tree_coordinates,
-)
-from hopmap.mappers.cartesian.strips import (
-    squarest_strips_all,
-    squarest_strips_coordinates,
-    stencil_strips_all,
-    stencil_strips_coordinates,
-)
+from hopmap.mappers.cartesian.boxes import factorised_all, gropp_all, level_factors
+from hopmap.mappers.cartesian.grid import all_row_major, crossing
+from hopmap.mappers.cartesian.halvings import hyperplane_all, kd_tree_all, skewed_kd_tree_all
+from hopmap.mappers.cartesian.strips import squarest_strips_all, stencil_strips_all
 from hopmap.traces.patterns.stencils import star
 from support.grids import stencils_on_nodes
 from support.slow import examples
+
+from ..one_rank import (
+    factorised_coordinates,
+    gropp_coordinates,
+    hyperplane_coordinates,
+    kd_tree_coordinates,
+    row_major,
+    skewed_kd_tree_coordinates,
+    squarest_strips_coordinates,
+    stencil_strips_coordinates,
+)
 
 
 def forms(dims, size, stencil):
