@@ -1,7 +1,7 @@
 from .allocation import spec_of as spec_of
 from .failures import with_failures as with_failures
-from .families.dragonfly_plus import dragonfly_plus as dragonfly_plus
 from .families.graph import from_networkx as from_networkx
+from .families.graph import from_routes as from_routes
 from .families.grid import both_ways as both_ways
 from .families.grid import haec as haec
 from .families.grid import hypercube as hypercube
@@ -11,9 +11,9 @@ from .families.hierarchy import hierarchy as hierarchy
 from .families.hierarchy import tree as tree
 from .families.partial_cube import PartialCube as PartialCube
 from .families.partial_cube import partial_cube as partial_cube
-from .families.routed import from_routes as from_routes
 from .families.switched import cluster as cluster
 from .families.switched import dragonfly as dragonfly
+from .families.switched import dragonfly_plus as dragonfly_plus
 from .families.switched import fat_tree as fat_tree
 from .families.tofu import renumbered as renumbered
 from .families.tofu import tofud as tofud

@@ -17,10 +17,15 @@ from typing import Any, TypeVar
 from hopmap.errors import choice
 from hopmap.errors import did_you_mean as did_you_mean
 from hopmap.plugins import load_entry_points, load_plugins, place_of, same_function
-from hopmap.topologies.families.dragonfly_plus import dragonfly_plus
 from hopmap.topologies.families.grid import TIES, haec, hypercube, mesh, torus
 from hopmap.topologies.families.hierarchy import tree
-from hopmap.topologies.families.switched import ROUTINGS, cluster, dragonfly, fat_tree
+from hopmap.topologies.families.switched import (
+    ROUTINGS,
+    cluster,
+    dragonfly,
+    dragonfly_plus,
+    fat_tree,
+)
 from hopmap.topologies.families.tofu import ORDERS, tofu
 from hopmap.topologies.readers.files import from_file
 

@@ -1,7 +1,7 @@
 """Distance and routes through switches, computed from a few numbers: fat trees and dragonflies.
 
-Plain functions, compiled where `routing.distance` and `routing.next_link` are called. `switched.py`
-and `dragonfly_plus.py` number vertices and links as it is assumed here.
+Plain functions, compiled where `routing.distance` and `routing.next_link` are called.
+`families/switched.py` numbers vertices and links as it is assumed here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Distance from tables: of all routes (see `routed.py`), or of parts that are alike.
+"""Distance from tables: of all routes (see `families/graph.py`), or of parts that are alike.
 
 Plain functions, compiled where `routing.distance` and `routing.next_link` are called.
 """

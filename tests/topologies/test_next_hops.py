@@ -7,7 +7,7 @@ import pytest
 
 from hopmap.topologies import TopologyError, topology_from_spec
 from hopmap.topologies import next_hops as module
-from hopmap.topologies.families.routed import from_routes
+from hopmap.topologies.families.graph import from_routes
 from hopmap.topologies.next_hops import has_groups, next_hops
 
 SPECS = [

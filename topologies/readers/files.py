@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hopmap.errors import choice
-from hopmap.topologies.families.dragonfly_plus import from_leaves
 from hopmap.topologies.families.hierarchy import tree
+from hopmap.topologies.families.switched import from_leaves
 from hopmap.topologies.topology import Topology, TopologyError, check_size
 
 if TYPE_CHECKING:

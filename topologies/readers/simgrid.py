@@ -27,9 +27,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import Element
 
-from hopmap.topologies.families.graph import from_networkx
+from hopmap.topologies.families.graph import LARGEST, Routes, from_networkx, from_routes
 from hopmap.topologies.families.grid import torus
-from hopmap.topologies.families.routed import LARGEST, Routes, from_routes
 from hopmap.topologies.families.switched import cluster, fat_tree
 from hopmap.topologies.topology import Topology, TopologyError
 
