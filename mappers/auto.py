@@ -55,8 +55,7 @@ from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.hill_climbing import EVALUATIONS, Valued, best_of, climb, function_of
 from hopmap.mappers.exchanges.tabu import iterated_tabu
 from hopmap.mappers.loads.congestion import congestion, load_bound
-from hopmap.mappers.orders.curves import gray, hilbert, peano, scan
-from hopmap.mappers.orders.node_orders import sweep
+from hopmap.mappers.orders.node_orders import gray, hilbert, peano, scan, sweep
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 

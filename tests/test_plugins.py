@@ -155,7 +155,7 @@ def test_installed_packages_offer_mappers_and_topologies(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("module", ["gone", "gone.far", "greedy.gone"])
 def test_a_name_whose_module_was_taken_out_is_said_in_one_line_and_not_listed(module, monkeypatch):
-    table = Table("hopmap.mappers", {"here": "orders.curves:scan", "there": f"{module}:scan"})
+    table = Table("hopmap.mappers", {"here": "orders.node_orders:scan", "there": f"{module}:scan"})
     assert list(table) == ["here"]
     assert table["here"].__name__ == "scan"
     monkeypatch.setitem(MAPPERS.data, "there", module)

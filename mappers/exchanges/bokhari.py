@@ -40,8 +40,7 @@ from hopmap.mappers.objectives import (
     with_free_slots,
 )
 from hopmap.mappers.options import Count, CountOrZero
-from hopmap.mappers.orders.curves import coordinates, order_by
-from hopmap.mappers.orders.node_orders import along, sweep
+from hopmap.mappers.orders.node_orders import along, coordinates, order_by, sweep
 from hopmap.mappers.stop import Stop, Watch, keeping
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
