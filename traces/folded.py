@@ -18,7 +18,7 @@ from hopmap.arrays import Floats, Ints, Ints32, Table
 from .calls import CALL, count_calls, trace_of_calls, with_requests
 from .safety.memory import require_memory
 from .trace import Kind, Spans, Trace, columns_of
-from .traffic import Traffic
+from .traffic import Traffic, traffic_of
 
 
 class Repeat(NamedTuple):
@@ -169,11 +169,4 @@ def _once(parts: Parts, at: int = 0) -> tuple[Table, list[tuple[int, int, int]]]
 
 def traffic_of_folded(program: Folded) -> Traffic:
     """Point-to-point traffic of a program with loops, from its sends."""
-    trace = program.trace
-    sends = np.flatnonzero((trace.kind == Kind.SEND) | (trace.kind == Kind.ISEND))
-    rows, iterations = trace.ref[sends], program.iterations(sends)
-    src = np.searchsorted(trace.offsets, sends, side="right") - 1
-    size = trace.records.size[rows]
-    return Traffic.from_pairs(
-        trace.ranks, src, trace.records.peer[rows], iterations, iterations * size, name=trace.name
-    )
+    return traffic_of(program.trace, program.iterations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from operator import mul
@@ -208,22 +208,18 @@ def largest_product(one: Ints, other: Ints) -> int:
     return max(int(a) * int(b) for a, b in zip(one[near], other[near], strict=True))
 
 
-def traffic_of(trace: Trace) -> Traffic:
+def traffic_of(trace: Trace, times: Callable[[Ints], Ints] = np.ones_like) -> Traffic:
     """Reduce a trace to its point-to-point traffic, from the send records.
 
-    Collectives are not in it: OTF2 records what a collective moves, not between whom.
+    Collectives are not in it: OTF2 records what a collective moves, not between whom. `times` says
+    how often events take place, each once when left out.
     """
-    selected = np.flatnonzero((trace.kind == Kind.SEND) | (trace.kind == Kind.ISEND))
-    rows = trace.ref[selected]
-    src = np.searchsorted(trace.offsets, selected, side="right") - 1
-    size = trace.records.size[rows]
+    sends = np.flatnonzero((trace.kind == Kind.SEND) | (trace.kind == Kind.ISEND))
+    rows, number = trace.ref[sends], times(sends)
+    src = np.searchsorted(trace.offsets, sends, side="right") - 1
+    size = number * trace.records.size[rows]
     return Traffic.from_pairs(
-        trace.ranks,
-        src,
-        trace.records.peer[rows],
-        np.ones(len(rows), dtype=np.int64),
-        size,
-        name=trace.name,
+        trace.ranks, src, trace.records.peer[rows], number, size, name=trace.name
     )
 
 
