@@ -27,8 +27,6 @@ from .patterns.stencils import stencil_traffic as stencil_traffic
 from .patterns.stencils import traffic_of_stencil as traffic_of_stencil
 from .patterns.synthetic import PATTERNS as PATTERNS
 from .patterns.synthetic import synthetic_traffic as synthetic_traffic
-from .regions import Role as Role
-from .regions import mpi_name as mpi_name
 from .safety.memory import OutOfMemoryError as OutOfMemoryError
 from .safety.memory import require_memory as require_memory
 from .sources import FileSource as FileSource
@@ -42,10 +40,12 @@ from .trace import Collective as Collective
 from .trace import Kind as Kind
 from .trace import PairCounts as PairCounts
 from .trace import Records as Records
+from .trace import Role as Role
 from .trace import Span as Span
 from .trace import Spans as Spans
 from .trace import Trace as Trace
 from .trace import TraceError as TraceError
+from .trace import mpi_name as mpi_name
 from .traffic import Traffic as Traffic
 from .traffic import exact_sum as exact_sum
 from .traffic import largest_product as largest_product

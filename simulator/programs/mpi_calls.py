@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hopmap.arrays import Floats, Ints, Ints32
 from hopmap.simulator import model
 from hopmap.traces import Kind, Role, Trace, TraceError, mpi_name
-from hopmap.traces.regions import is_call
+from hopmap.traces.trace import is_call
 
 _CALL = re.compile(r"i?([bsr])send(_c)?")
 _INITS = ("init", "init_thread", "session_init")

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Ints
-from hopmap.traces.regions import Role, is_call
-from hopmap.traces.trace import ENDS, POSTS, Collective, Kind, Trace
+from hopmap.traces.trace import ENDS, POSTS, Collective, Kind, Role, Trace, is_call
 
 Hashes = NDArray[np.uint64]
 

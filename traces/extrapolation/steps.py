@@ -13,7 +13,6 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.folded import Folded
-from hopmap.traces.regions import is_call
 from hopmap.traces.trace import (
     ENDS,
     NO_OPERATION,
@@ -23,6 +22,7 @@ from hopmap.traces.trace import (
     Records,
     Trace,
     TraceError,
+    is_call,
 )
 
 LOOP, LOOP_END = 254, 255  # kinds beside those of `Kind`

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 from hopmap.plugins import Table
 from hopmap.traces.sources import FileSource
-from hopmap.traces.trace import Trace, TraceError
+from hopmap.traces.trace import TraceError
 
 from .text import read_start
 
@@ -56,20 +56,12 @@ class Recording(FileSource):
         """Return the files that an index names."""
         raise NotImplementedError
 
-    def read(self, files: list[Path]) -> Trace:
-        """Read the files of all ranks, in order."""
-        raise NotImplementedError
-
     def files(self) -> list[Path]:
         """Files of the trace, in order of ranks."""
         found = recording_of(self.path)
         if found is None:
             raise TraceError(f"{self.path}: is no trace any more: expected one of another tool")
         return list(found.files)
-
-    def calls(self) -> Trace:
-        """Read what every rank does."""
-        return self.read(self.files())
 
 
 class Found(NamedTuple):

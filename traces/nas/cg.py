@@ -20,7 +20,7 @@ from hopmap.traces.calls import Call
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.trace import TraceError
 
-from .skeleton import (
+from .benchmarks import (
     Benchmark,
     Row,
     after,

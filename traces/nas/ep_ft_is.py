@@ -13,7 +13,7 @@ from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.trace import TraceError
 
-from .skeleton import (
+from .benchmarks import (
     Benchmark,
     Row,
     after,

@@ -19,7 +19,7 @@ from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.trace import TraceError
 
-from .skeleton import Benchmark, after, begin, everyone, parameters_of, steps_of
+from .benchmarks import Benchmark, after, begin, everyone, parameters_of, steps_of
 
 # Class: grid edge n and time steps (itmax).
 CLASSES = {

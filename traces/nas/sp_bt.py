@@ -28,7 +28,7 @@ from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import TraceError
 
-from .skeleton import Benchmark, after, bcast, everyone, parameters_of, reduce, steps_of
+from .benchmarks import Benchmark, after, bcast, everyone, parameters_of, reduce, steps_of
 
 FACE_BYTES = 80  # of a grid point on a face: two layers of 5 doubles
 

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Ints, Ints32
-from hopmap.traces.regions import Role, is_call, role_of_call, roles_by_name
-from hopmap.traces.trace import TraceError
+from hopmap.traces.trace import Role, TraceError, is_call, role_of_call, roles_by_name
 
 from .library import (
     POINTER,

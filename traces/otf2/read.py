@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Floats, Ints, Ints32
 from hopmap.progress import Progress
-from hopmap.traces.regions import Role, is_call
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.sources import FileSource
@@ -34,10 +33,12 @@ from hopmap.traces.trace import (
     RECORD_TYPES,
     Kind,
     Records,
+    Role,
     Span,
     Spans,
     Trace,
     TraceError,
+    is_call,
     joined,
 )
 

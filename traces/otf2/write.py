@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.traces.otf2.files import companion_of, write_pair_counts
-from hopmap.traces.regions import Role, is_call, mpi_name
 from hopmap.traces.safety.atomic_files import replacing_folder
-from hopmap.traces.trace import RECORD_TYPES, Kind, Span, Trace, TraceError
+from hopmap.traces.trace import RECORD_TYPES, Kind, Role, Span, Trace, TraceError, is_call, mpi_name
 
 from .definitions import (
     COMM_GROUP,

@@ -13,18 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Floats, Ints, Ints32, Table
-from hopmap.traces.regions import Role, mpi_name, role_of_call
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import (
     NO_OPERATION,
     Kind,
     PairCounts,
     Records,
+    Role,
     Span,
     Spans,
     Trace,
     TraceError,
     joined,
+    mpi_name,
+    role_of_call,
 )
 
 from .raw import FIRST_USER_REGION, MYSELF_ROOT, PART, Extra, Process

@@ -7,7 +7,7 @@ from otf2.enums import CollectiveOp, MeasurementMode, Paradigm, RegionRole
 
 from hopmap.simulator import lower
 from hopmap.traces import Role, mpi_name, read_trace, write_trace
-from hopmap.traces.regions import roles_by_name
+from hopmap.traces.trace import roles_by_name
 from support.archives import call, finish_of, region
 
 

@@ -12,7 +12,7 @@ from hopmap.traces import Kind, TraceError
 from hopmap.traces.calls import Call, calls, trace_of_calls, with_requests
 from hopmap.traces.extrapolation.extrapolate import scaled
 from hopmap.traces.extrapolation.partners import balanced, coordinates, numbered
-from hopmap.traces.nas.skeleton import everyone
+from hopmap.traces.nas.benchmarks import everyone
 from support.made_traces import as_folded, differences
 from support.slow import examples
 

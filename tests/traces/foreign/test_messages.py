@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from hopmap.traces import Collective, TraceError
-from hopmap.traces.foreign.collectives import Groups
 from hopmap.traces.foreign.messages import Listed, Part, settled
-from hopmap.traces.foreign.trace_builder import Calls
+from hopmap.traces.foreign.trace_builder import Calls, Groups
 from hopmap.traces.matching import ANY
 
 PEER, TAG, COMM, SIZE = 1, 7, 0, 100

@@ -10,9 +10,8 @@ import pytest
 from otf2.enums import CollectiveOp, LockType, Paradigm, RegionRole, RmaSyncLevel
 
 from hopmap.traces import Collective, Kind, TraceError, read_summary, read_trace, write_trace
-from hopmap.traces.regions import Role
 from hopmap.traces.summary import summarize
-from hopmap.traces.trace import Lock, Sync
+from hopmap.traces.trace import Lock, Role, Sync
 from hopmap.traces.traffic import one_sided_traffic_of
 from support.made_traces import (
     atomic,

@@ -14,8 +14,7 @@ from hopmap.traces import Kind, traffic_of
 from hopmap.traces.otf2.read import read_trace
 from hopmap.traces.otf2.write import write_trace
 from hopmap.traces.recorder.merge import hosts_of
-from hopmap.traces.regions import Role
-from hopmap.traces.trace import Span
+from hopmap.traces.trace import Role, Span
 from support.recorded_runs import ALL, pairs
 
 HERE = Path(__file__).parent

@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.traces.foreign.collectives import Groups
 from hopmap.traces.foreign.messages import Listed, Part, settled
 from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.text import read_whole
-from hopmap.traces.foreign.trace_builder import Acts, Calls, acts, trace_of
+from hopmap.traces.foreign.trace_builder import Acts, Calls, Groups, acts, trace_of
 from hopmap.traces.matching import ANY, Messages
 from hopmap.traces.trace import Collective, Trace, TraceError
 
@@ -77,9 +76,9 @@ class DumpiSource(Recording):
         """Return the files that a meta file names."""
         return files_of_meta(index)
 
-    def read(self, files: list[Path]) -> Trace:
+    def calls(self) -> Trace:
         """Read the files of all ranks, in order."""
-        return read_dumpi(files, self.name)
+        return read_dumpi(self.files(), self.name)
 
 
 def read_dumpi(files: list[Path], name: str) -> Trace:

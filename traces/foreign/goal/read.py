@@ -49,7 +49,7 @@ class GoalSource(Recording):
     @staticmethod
     def matches(_: Path, start: bytes) -> bool:
         """Whether a file that begins like this is a schedule."""
-        return is_goal(start)
+        return is_binary(start) or _TEXT.match(start) is not None
 
     def schedule(self) -> Schedule:
         """Read the operations."""
@@ -62,11 +62,6 @@ class GoalSource(Recording):
     def calls(self) -> Trace:
         """Say that calls are not known."""
         raise TraceError(f"{self.path}: a schedule, whose calls are unknown: expected a trace")
-
-
-def is_goal(start: bytes) -> bool:
-    """Whether a file that begins like this is a schedule."""
-    return is_binary(start) or _TEXT.match(start) is not None
 
 
 def read_goal(file: Path) -> Schedule:

@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.traces.foreign.collectives import Groups
 from hopmap.traces.foreign.messages import Listed, Part, settled
 from hopmap.traces.foreign.recognition import Recording
-from hopmap.traces.foreign.trace_builder import Acts, Calls, acts, trace_of
+from hopmap.traces.foreign.trace_builder import Acts, Calls, Groups, acts, trace_of
 from hopmap.traces.matching import ANY, Messages
 from hopmap.traces.trace import Collective, Kind, PairCounts, Trace, TraceError
 
@@ -183,9 +182,9 @@ class LiballprofSource(Recording):
         """Whether a file that begins like this is of a rank."""
         return is_liballprof(start)
 
-    def read(self, files: list[Path]) -> Trace:
+    def calls(self) -> Trace:
         """Read the files of all ranks, in order."""
-        return read_liballprof(files, self.name)
+        return read_liballprof(self.files(), self.name)
 
 
 def read_liballprof(files: list[Path], name: str) -> Trace:

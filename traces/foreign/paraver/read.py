@@ -13,8 +13,7 @@ from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.text import Fields, read_fields
 from hopmap.traces.foreign.trace_builder import Calls, acts_of, trace_of
 from hopmap.traces.matching import Messages
-from hopmap.traces.regions import mpi_name
-from hopmap.traces.trace import Trace
+from hopmap.traces.trace import Trace, mpi_name
 
 from .records import (
     Head,
@@ -134,9 +133,9 @@ class ParaverSource(Recording):
         """Whether a file that begins like this is a trace."""
         return start.startswith(b"#Paraver")
 
-    def read(self, files: list[Path]) -> Trace:
+    def calls(self) -> Trace:
         """Read the file."""
-        return read_paraver(files, self.name)
+        return read_paraver(self.files(), self.name)
 
 
 def read_paraver(files: list[Path], name: str) -> Trace:

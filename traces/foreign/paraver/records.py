@@ -13,11 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints
-from hopmap.traces.foreign.collectives import collective_bytes
 from hopmap.traces.foreign.text import Fields, read_whole
-from hopmap.traces.foreign.trace_builder import Acts, Calls, acts
-from hopmap.traces.regions import mpi_name
-from hopmap.traces.trace import Collective, Kind, TraceError
+from hopmap.traces.foreign.trace_builder import Acts, Calls, acts, collective_bytes
+from hopmap.traces.trace import Collective, Kind, TraceError, mpi_name
 
 FIRST_CALL, LAST_CALL = 50000001, 50000005  # types of events
 

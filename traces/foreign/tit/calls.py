@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from hopmap.arrays import Floats, Ints
-from hopmap.traces.foreign.collectives import Groups
 from hopmap.traces.foreign.text import Fields
-from hopmap.traces.foreign.trace_builder import Acts
+from hopmap.traces.foreign.trace_builder import Acts, Groups
 from hopmap.traces.matching import Messages
 from hopmap.traces.trace import Collective, TraceError
 

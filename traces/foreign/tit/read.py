@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 
 from hopmap.arrays import Floats, Ints
-from hopmap.traces.foreign.collectives import Groups
 from hopmap.traces.foreign.messages import settled
 from hopmap.traces.foreign.recognition import START, Recording
 from hopmap.traces.foreign.text import Fields, read_fields, read_start, read_whole
-from hopmap.traces.foreign.trace_builder import Calls, trace_of
+from hopmap.traces.foreign.trace_builder import Calls, Groups, trace_of
 from hopmap.traces.trace import Trace, TraceError
 
 from .calls import LINE, REGIONS, SILENT, TYPES, Actions, collectives_of, messages_of
@@ -92,9 +91,9 @@ class TitSource(Recording):
         """Return the files that an index names."""
         return files_of_index(index, read_start(index, START))
 
-    def read(self, files: list[Path]) -> Trace:
+    def calls(self) -> Trace:
         """Read the files of all ranks, or of one that has all."""
-        return read_tit(files, self.name)
+        return read_tit(self.files(), self.name)
 
 
 def read_tit(files: list[Path], name: str) -> Trace:
