@@ -1,4 +1,4 @@
-"""Short names of numpy's arrays, by what is in them."""
+"""Short names of numpy's arrays, by what is in them; and what numpy lacks."""
 
 from __future__ import annotations
 
@@ -12,3 +12,12 @@ Ints8 = NDArray[np.int8]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Words = NDArray[np.uint64]  # states of random numbers, bits of labels
+
+
+def equals_before(keys: Ints) -> Ints:
+    """Return of every element how many earlier ones are equal to it."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    turn = np.empty(len(keys), dtype=np.int64)
+    turn[order] = np.arange(len(keys)) - np.searchsorted(ordered, ordered)
+    return turn

@@ -55,15 +55,6 @@ def check_mapping(
     return nodes
 
 
-def turns_on_node(node_of: Mapping) -> Mapping:
-    """Return of every rank how many lower ones are on its node."""
-    own = np.argsort(node_of, kind="stable")
-    _, first, ranks_on = np.unique(node_of[own], return_index=True, return_counts=True)
-    turns = np.empty(len(node_of), dtype=np.int64)
-    turns[own] = np.arange(len(own)) - np.repeat(first, ranks_on)
-    return turns
-
-
 def check_fits(ranks: int, topology: Topology) -> None:
     """Raise `MappingError` if the topology has fewer slots than there are ranks."""
     slots = int(topology.slots.sum())

@@ -15,9 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from hopmap.arrays import Ints
+from hopmap.arrays import Ints, equals_before
 from hopmap.topologies import Topology
-from hopmap.topologies.placement import turns_on_node
 from hopmap.traces import Traffic
 
 from .layout import (
@@ -200,7 +199,7 @@ def _on_switches(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
     """Draw switches and nodes, and at every node its ranks, coloured by their numbers."""
     layout, node_of = levels(topology), ranks.node_of
     place, side, high = layout.nodes.copy(), layout.width, layout.height
-    turn = turns_on_node(node_of)
+    turn = equals_before(node_of)
     most = int(turn.max(initial=0)) + 1
     pitch = side / topology.nodes  # along a line; on a circle, where the first ranks of nodes are
     if layout.round:

@@ -24,9 +24,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.arrays import Ints
+from hopmap.arrays import Ints, equals_before
 from hopmap.topologies import MappingError, Topology
-from hopmap.topologies.placement import turns_on_node
 
 from .formats import Launcher, LauncherFile, Place
 
@@ -44,7 +43,7 @@ def write_vcoords(node_of: Ints, topology: Topology, _hosts: Sequence[str]) -> l
 def write_map(node_of: Ints, topology: Topology, _hosts: Sequence[str]) -> list[str]:
     """Return ``x y z t`` for every rank of a box, t counting the ranks of a node."""
     _check_box(topology, "bluegene")
-    turns = turns_on_node(node_of)
+    turns = equals_before(node_of)
     return [
         " ".join(map(str, (*topology.coords[node], turn)))
         for node, turn in zip(node_of, turns, strict=True)

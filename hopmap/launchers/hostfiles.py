@@ -18,9 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hopmap.arrays import Ints
+from hopmap.arrays import Ints, equals_before
 from hopmap.topologies import Topology
-from hopmap.topologies.placement import turns_on_node
 
 from .formats import Launcher, LauncherFile, Place
 from .node_names import NAME
@@ -57,7 +56,7 @@ def read_hosts(file: LauncherFile) -> list[Place]:
 
 def write_rankfile(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:
     """Return a line for every rank; the ranks of a node take its slots in their order."""
-    turns = zip(node_of, turns_on_node(node_of), strict=True)
+    turns = zip(node_of, equals_before(node_of), strict=True)
     return [f"rank {rank}={hosts[node]} slot={turn}" for rank, (node, turn) in enumerate(turns)]
 
 

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Ints, Words
+from hopmap.arrays import Ints, Words, equals_before
 from hopmap.errors import HopmapWarning
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
@@ -143,9 +143,6 @@ def extended(cube: PartialCube, node_of: Ints) -> tuple[Labels, Ints]:
     """Labels of the nodes in use, extended by numbers of ranks; and the label of each rank."""
     ranks = len(node_of)
     sizes = np.bincount(node_of, minlength=len(cube.labels))
-    number = np.empty(ranks, dtype=np.int64)
-    order = np.argsort(node_of, kind="stable")
-    number[order] = np.arange(ranks) - (np.cumsum(sizes) - sizes)[node_of[order]]
     extra = int(sizes.max(initial=1) - 1).bit_length()
     dimension = cube.dimension + extra
     if ranks * dimension > LARGEST:
@@ -153,6 +150,7 @@ def extended(cube: PartialCube, node_of: Ints) -> tuple[Labels, Ints]:
             f"mapper timer: labels of {ranks} ranks take {dimension} digits each: expected at most "
             f"{LARGEST} in all"
         )
+    number = equals_before(node_of)
     bits = np.zeros((ranks, max(1, -(-dimension // 64))), dtype=np.uint64)
     bits[:, : cube.labels.shape[1]] = cube.labels[node_of]
     for e in range(extra):

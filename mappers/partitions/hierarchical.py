@@ -55,7 +55,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopmap.arrays import Floats, Ints
+from hopmap.arrays import Floats, Ints, equals_before
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.mappers.options import Count
@@ -160,7 +160,7 @@ def bottomup(
         units = blocks
     slot = np.zeros(1, dtype=np.int64)
     for size, block in reversed(stages):
-        slot = slot[block] * size + _position(block)
+        slot = slot[block] * size + equals_before(block)
     return slot // slots
 
 
@@ -178,15 +178,6 @@ def graph_for(traffic: Traffic, topology: Topology, objective: str) -> Graph:
 
     model = cost_model(traffic, topology, objective, few=True)
     return Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)
-
-
-def _position(block: Ints) -> Ints:
-    """How many vertices of its block come before each vertex."""
-    order = np.argsort(block, kind="stable")
-    position = np.empty_like(block)
-    first = np.searchsorted(block[order], block[order])
-    position[order] = np.arange(len(block)) - first
-    return position
 
 
 def alike(name: str, traffic: Traffic, topology: Topology) -> tuple[int, ...]:

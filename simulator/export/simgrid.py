@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hopmap.arrays import Floats, Ints
+from hopmap.arrays import Floats, Ints, equals_before
 from hopmap.errors import choice
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
@@ -146,10 +146,7 @@ def _tags(program: Program) -> Ints:
     sending = (kind[rows] == Op.SEND) | (kind[rows] == Op.ISEND)
     side = channel[rows] * 2 + sending
     apart = np.isin(channel[rows], _disordered(program, channel))
-    mine, order = rows[apart], np.argsort(side[apart], kind="stable")
-    ordered = side[apart][order]
-    place = np.empty(len(mine), dtype=np.int64)
-    place[order] = np.arange(len(mine)) - np.searchsorted(ordered, ordered)
+    mine, place = rows[apart], equals_before(side[apart])
     # As many tags for each channel as it has messages, or receives if they are more.
     used = np.zeros(int(channel.max(initial=-1)) + 1, dtype=np.int64)
     np.maximum.at(used, channel[mine], place + 1)

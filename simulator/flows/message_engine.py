@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopmap.arrays import Ints
+from hopmap.arrays import Ints, equals_before
 from hopmap.progress import Progress
 from hopmap.simulator.link_use import FINEST, LinkUse
 from hopmap.simulator.operations import NOTHING, Record
@@ -57,7 +57,4 @@ def _run(plan: RunPlan, record: Record, progress: Progress | None, *, flow: bool
 def _places(plan: RunPlan) -> Ints:
     """How many rows of the same side of its channel are before each row."""
     side = plan.channel * 2 + np.isin(plan.program.kind, (Op.SEND, Op.ISEND))
-    order = np.argsort(side, kind="stable")
-    places = np.empty(len(side), dtype=np.int64)
-    places[order] = np.arange(len(side)) - np.searchsorted(side[order], side[order])
-    return places
+    return equals_before(side)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Bools, Floats, Ints
+from hopmap.arrays import Bools, Floats, Ints, equals_before
 from hopmap.traces.foreign.text import Fields, read_whole
 from hopmap.traces.foreign.trace_builder import Acts, Calls, acts, collective_bytes
 from hopmap.traces.trace import Collective, Kind, TraceError, mpi_name
@@ -310,10 +310,7 @@ def _roots(
         return root, 0
     # Calls of a communicator are numbered at each member; the k-th ones are one.
     key = comm * (int(rank.max()) + 1) + rank
-    order = np.argsort(key, kind="stable")
-    turn = np.empty(len(key), dtype=np.int64)
-    turn[order] = np.arange(len(key)) - np.searchsorted(key[order], key[order])
-    which = np.stack((comm[rooted], turn[rooted]))
+    which = np.stack((comm[rooted], equals_before(key)[rooted]))
     _, group = np.unique(which, axis=1, return_inverse=True)
     group = group.reshape(-1)
     shown = np.where(gives, sent, received)[rooted] > 0
