@@ -279,6 +279,7 @@ def hot_links(
     first, second = (link_bytes, link_messages) if by == "bytes" else (link_messages, link_bytes)
     order = np.lexsort((-second, -first))[:top]
     u, v = mapping[traffic.src], mapping[traffic.dst]
+    columns = (traffic.src, traffic.dst, traffic.messages, traffic.bytes)
     hot = []
     for link in order[link_messages[order] > 0]:
         behind = np.flatnonzero(load_kernels.pairs_over_link(topology.router, u, v, int(link)))
@@ -292,15 +293,7 @@ def hot_links(
                 kind=topology.kinds[topology.link_kind[link]].name,
                 messages=int(link_messages[link]),
                 bytes=int(link_bytes[link]),
-                pairs=[
-                    (
-                        int(traffic.src[i]),
-                        int(traffic.dst[i]),
-                        int(traffic.messages[i]),
-                        int(traffic.bytes[i]),
-                    )
-                    for i in behind
-                ],
+                pairs=list(zip(*(column[behind].tolist() for column in columns), strict=True)),
             )
         )
     return hot
