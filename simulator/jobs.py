@@ -22,8 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from hopmap.arrays import Floats, Ints
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.programs.program import Job, LocalWork, Op, Program
-from hopmap.simulator.result import Result
 from hopmap.topologies import Topology, check_mapping
+
+from .result import Result
 
 
 def repeated(program: Program, times: int) -> Program:

@@ -12,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints
-from hopmap.simulator import model
-from hopmap.simulator.noise import Noise, noise_of
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program, no_work, numbered
 from hopmap.simulator.programs.unrolling import unrolled, without_loops
-from hopmap.simulator.routes import Channels, Routes, channels_of, no_rings, routes_of
 from hopmap.topologies import Mapping, Topology
+
+from . import model
+from .noise import Noise, noise_of
+from .routes import Channels, Routes, channels_of, no_rings, routes_of
 
 ENDS = ("injection", "ejection", "memory")
 

@@ -20,10 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from hopmap.arrays import Floats, Ints
-from hopmap.simulator.model import packet_count
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.result import Extrapolated, Outcome
-from hopmap.simulator.run_plan import RunPlan
+
+from .model import packet_count
+from .result import Extrapolated, Outcome
+from .run_plan import RunPlan
 
 SENDS, RECEIVES = (Op.SEND, Op.ISEND), (Op.RECV, Op.IRECV)
 

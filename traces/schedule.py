@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Ints
-from hopmap.traces.traffic import Traffic
+
+from .traffic import Traffic
 
 
 class Task(IntEnum):

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints
-from hopmap.traces.foreign.trace_builder import Acts, Calls, acts_of
 from hopmap.traces.matching import Messages, matched
+
+from .trace_builder import Acts, Calls, acts_of
 
 
 class Part(IntEnum):

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.traces.otf2.files import companion_of, write_pair_counts
 from hopmap.traces.safety.atomic_files import replacing_folder
 from hopmap.traces.trace import RECORD_TYPES, Kind, Role, Span, Trace, TraceError, is_call, mpi_name
 
@@ -32,6 +31,7 @@ from .definitions import (
     MPI,
     RMA,
 )
+from .files import companion_of, write_pair_counts
 from .library import (
     LARGEST_CHUNK,
     POINTER,
