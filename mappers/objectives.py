@@ -128,7 +128,9 @@ def objective_value(
     mapping = check_mapping(node_of, topology, traffic.ranks)
     if objective == LOAD:
         loads = topology.loads(mapping[traffic.src], mapping[traffic.dst], traffic.bytes)
-        return int((loads + topology.carried if len(topology.carried) else loads).max(initial=0))
+        if len(topology.carried):
+            loads = loads + topology.carried
+        return int(loads.max(initial=0))
     if objective not in OBJECTIVES:
         raise MappingError(choice("objective", objective, (*OBJECTIVES, LOAD)))
     chosen = objective_named(objective)

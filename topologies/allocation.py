@@ -53,7 +53,8 @@ def spec_of(
         spec = f"failed:{failures}@{spec}"
     if names is not None:
         is_file = isinstance(names, Path) or Path(names).exists()
-        spec = f"names:{','.join(compress(read_hosts(str(names)))) if is_file else names}@{spec}"
+        listed = ",".join(compress(read_hosts(str(names)))) if is_file else names
+        spec = f"names:{listed}@{spec}"
     if hosts is None and nodelist is None:
         return spec
     if hosts is not None and nodelist is not None:

@@ -78,7 +78,8 @@ def _listed(items: str) -> tuple[list[str], str]:
                 f"{where}: cannot be read ({reason}): expected a file, or {EXPECTED}"
             ) from None
     lines = (line.partition("#")[0] for line in items.splitlines())
-    found = ["".join(item.split()) for line in lines for item in line.split(",") if item.strip()]
+    parts = (item for line in lines for item in line.split(","))
+    found = ["".join(item.split()) for item in parts if item.strip()]
     return found, where
 
 

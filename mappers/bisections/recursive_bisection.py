@@ -220,7 +220,8 @@ def ruin_and_recreate(
         most = min(MOST, above // span)
         above = span
         begin = now()
-        share = None if end is None else (SHARE if span != spans[-1] else 1.0) * (end - begin)
+        part_of_rest = SHARE if span != spans[-1] else 1.0
+        share = None if end is None else part_of_rest * (end - begin)
         some = max(SOME * groups // (most * len(block)), 1)
         made, part = 0, 0.0
         while part < 1 and not search.done():

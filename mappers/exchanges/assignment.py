@@ -48,7 +48,8 @@ def assignment_to_groups(
     model: CostModel, slots: Ints, places: Ints, rng: np.random.Generator
 ) -> Assignment:
     """Everybody at their places in groups of nodes, which the model's router knows."""
-    return _assignment(model, slots, _near_nodes(model.router, np.arange(len(slots))), places, rng)
+    near = _near_nodes(model.router, np.arange(len(slots)))
+    return _assignment(model, slots, near, places, rng)
 
 
 def _assignment(

@@ -209,7 +209,8 @@ def treematch(
 
     sizes = alike("treematch", traffic, topology)
     slots = int(topology.slots[0])
-    levels = [arity for size in (slots, *sizes) for arity in (factors(size) if divide else (size,))]
+    arities = (factors(size) if divide else [size] for size in (slots, *sizes))
+    levels = [arity for of_level in arities for arity in of_level]
     graph = graph_for(traffic, topology, objective)
     units = traffic.ranks
     stages = []

@@ -199,7 +199,8 @@ def _behind(
     pairs, place = np.unique(pair, return_inverse=True)
     seconds = np.bincount(place, path.seconds[queued], len(pairs))
     longest = np.argsort(-seconds, kind="stable")[:most]
-    return [(*divmod(int(pairs[k]), result.ranks), float(seconds[k])) for k in longest.tolist()]
+    found = zip(pairs[longest].tolist(), seconds[longest].tolist(), strict=True)
+    return [(*divmod(pair, result.ranks), taken) for pair, taken in found]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

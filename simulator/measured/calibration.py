@@ -313,7 +313,8 @@ def fit_collectives(
     calls = fitted = table.part(sample)
     if usual:  # leave out what these calls do not tell
         begin = dict(zip(keys, start.tolist(), strict=True))
-        told = [bool((times({**begin, k: 2 * begin[k]}) != first[sample]).any()) for k in keys]
+        doubled = (times({**begin, key: 2 * begin[key]}) for key in keys)
+        told = [bool((each != first[sample]).any()) for each in doubled]
         keys, start = tuple(compress(keys, told)), start[told]
     algorithms = [f"{c} {a}" for c, a in zip(fitted.collective, fitted.algorithm, strict=True)]
     groups = (

@@ -272,7 +272,7 @@ def hot_links(
     The other quantity breaks ties, then the lower link number. Returned are `top` links at most,
     unused ones left out, and `pairs` rank pairs of each.
     """
-    from hopmap.simulator.metrics import load_kernels
+    from . import load_kernels
 
     mapping = check_mapping(node_of, topology, traffic.ranks)
     link_messages, link_bytes = link_loads(traffic, topology, mapping)
@@ -285,6 +285,7 @@ def hot_links(
         behind = np.flatnonzero(load_kernels.pairs_over_link(topology.router, u, v, int(link)))
         weight = traffic.bytes if by == "bytes" else traffic.messages
         behind = behind[np.argsort(-weight[behind], kind="stable")][:pairs]
+        behind_it = zip(*(column[behind].tolist() for column in columns), strict=True)
         hot.append(
             HotLink(
                 link=int(link),
@@ -293,7 +294,7 @@ def hot_links(
                 kind=topology.kinds[topology.link_kind[link]].name,
                 messages=int(link_messages[link]),
                 bytes=int(link_bytes[link]),
-                pairs=list(zip(*(column[behind].tolist() for column in columns), strict=True)),
+                pairs=list(behind_it),
             )
         )
     return hot

@@ -178,15 +178,11 @@ def from_routes(
         raise TopologyError(
             f"{spec}: {nodes} nodes: expected 1 to {LARGEST} where routes are listed"
         )
-    missing = next(
-        ((s, t) for s in range(nodes) for t in range(nodes) if s != t and not routes.get((s, t))),
-        None,
-    )
-    if missing is not None:
-        raise TopologyError(
-            f"{spec}: no route from node {missing[0]} to node {missing[1]}: expected one each way"
-        )
     pairs = [(s, t) for s in range(nodes) for t in range(nodes)]
+    missing = [(s, t) for s, t in pairs if s != t and not routes.get((s, t))]
+    if missing:
+        s, t = missing[0]
+        raise TopologyError(f"{spec}: no route from node {s} to node {t}: expected one each way")
     listed = [() if s == t else routes[s, t] for s, t in pairs]
     used = sorted({link for route in listed for link in route})
     number = {link: n for n, link in enumerate(used)}
@@ -195,7 +191,8 @@ def from_routes(
     links = np.array([number[link] for route in listed for link in route], dtype=np.int32)
     link_from, link_to = ends[: len(used)], ends[len(used) :]
     _expect_simple(pairs, starts, links, link_from, spec)
-    alike = {speed: k for k, speed in enumerate(dict.fromkeys(speeds[link] for link in used))}
+    different = dict.fromkeys(speeds[link] for link in used)
+    alike = {speed: k for k, speed in enumerate(different)}
     if len(alike) > 256:
         raise TopologyError(f"{spec}: {len(alike)} different speeds of links: expected 256 at most")
     named = tuple(

@@ -132,7 +132,8 @@ def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topol
         along[axis] = -1
         places += ring.reshape(*along, 6)
     # The first axis of the order is the fastest.
-    places = places.transpose(*["XYZ".index(axis) for axis in reversed(order)], -1).reshape(-1, 6)
+    fastest_last = ["XYZ".index(axis) for axis in reversed(order)]
+    places = places.transpose(*fastest_last, -1).reshape(-1, 6)
     groups = (places[:, :3].max(axis=0) + 1).tolist()
     block = box("tofud", GRID, (*groups, *GROUP), np.array([False] * 4 + [True, False]), slots)
     place = np.asarray(np.ravel_multi_index(tuple(places.T), (*groups, *GROUP), order="F"))

@@ -280,7 +280,8 @@ def from_full(zone: Element, spec: str) -> Topology:
         if _symmetrical(route) and s != t:
             routes[t, s] = [number[name, _BACK[way]] for name, way in reversed(crossed)]
     speeds = list(links.values())
-    alone = [speeds[routes[n, n][0]] for n in range(len(node)) if len(routes.get((n, n), ())) == 1]
+    own = (routes.get((n, n), []) for n in range(len(node)))
+    alone = [speeds[route[0]] for route in own if len(route) == 1]
     memory = alone[0] if alone and set(alone) == {alone[0]} else None
     inner, ends_of = _without_interfaces(len(node), speeds, routes)
     slots = list(hosts.values())
