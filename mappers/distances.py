@@ -1,6 +1,6 @@
 """Tables of distances: faster than formulas, and kernels are compiled once for all networks.
 
-One table of few nodes, two small ones of boxes and hierarchies (see `part_kernels`), of other
+One table of few nodes, two small ones of boxes and hierarchies (see `table_kernels`), of other
 networks one up to `TABLE` nodes; above, the network's own router answers. Memory: 32 MiB at most.
 """
 

@@ -1,6 +1,6 @@
 """Read OTF2 archives: the whole program of every rank; of traffic alone, see `totals`.
 
-libotf2 decodes the records; compiled callbacks (`otf2_kernels`) put them where they belong.
+libotf2 decodes the records; compiled callbacks (`read_kernels`) put them where they belong.
 
 What becomes of the locations: a world rank is an index into MPI's group of locations, and its
 program is that location's events. Further CPU threads of the same process add their MPI calls,
