@@ -71,8 +71,77 @@ class Validation:
         }
 
     def write(self, folder: str | Path) -> tuple[Path, Path]:
-        """Write ``calls.parquet`` and ``validation.html`` into a folder; return their paths."""
-        return write_validation(folder, self.measured, self.prediction, self.topologies)
+        """Write ``calls.parquet`` and ``validation.html`` into a folder; return their paths.
+
+        The page needs nothing else.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        calls, page = folder / "calls.parquet", folder / "validation.html"
+        with replacing(calls) as partial:
+            pq.write_table(self._calls(), partial)
+        with replacing(page) as partial:
+            partial.write_text(self._page(), encoding="utf-8")
+        return calls, page
+
+    def _calls(self) -> pa.Table:
+        measured, prediction, file = self.measured, self.prediction, self.measured.file.tolist()
+        return pa.table(
+            {
+                "file": [measured.files[k] for k in file],
+                "topology": [self.topologies[k] for k in file],
+                "collective": list(measured.collective),
+                "algorithm": list(measured.algorithm),
+                "buffer_bytes": measured.size,
+                "nodes": measured.nodes,
+                "tasks_per_node": measured.tasks,
+                "measured": measured.time,
+                "predicted": pa.array(prediction.time, mask=np.isnan(prediction.time)),
+                "not_simulated": list(prediction.why),
+            }
+        )
+
+    def _page(self) -> str:
+        from hopmap.figures.style import svg_text
+        from hopmap.validation.figures import validation_figure
+
+        measured, prediction = self.measured, self.prediction
+        pairs = zip(measured.files, self.topologies, strict=True)
+        names = [f"{Path(file).name} on {topology}" for file, topology in pairs]
+        figure = validation_figure(measured, prediction)
+        large = measured.size >= LARGE
+        choice, order = choice_of(measured, prediction), order_of(measured, prediction)
+        everything = error_of(prediction.time, measured.time)
+        beyond = error_of(prediction.time[large], measured.time[large])
+        return rendered(
+            Path(__file__).with_name("page.html.j2"),
+            names=names,
+            facts=[
+                ("Calls", f"{everything.rows:,} of {len(measured):,} simulated"),
+                ("Fastest algorithm found", f"{choice.right:,} of {choice.cells:,} cells"),
+                ("That, or one within 5 % of it", f"{choice.within_5:,} of {choice.cells:,} cells"),
+                (
+                    "Order of algorithms at 1 MiB and above",
+                    f"Kendall's tau {order.tau:.2f} (median of {order.cells:,} cells)",
+                ),
+                ("Made by", f"hopmap {__version__}"),
+            ],
+            picture=image_uri(svg_text(figure)),
+            width=round(96 * figure.get_figwidth()),
+            columns=COLUMNS,
+            errors=[
+                ("all sizes", *error_cells(everything)),
+                ("1 MiB and above", *error_cells(beyond)),
+            ],
+            groups=[
+                (f"{g.collective} {g.algorithm}, {g.sizes}", *error_cells(g.error))
+                for g in by_algorithm(measured, prediction)
+            ],
+            unknown=[
+                (f"{c} {a}", why, f"{rows:,}")
+                for (c, a, why), rows in unknown(measured, prediction).items()
+            ],
+        )
 
 
 def validate(
@@ -104,7 +173,7 @@ def validate(
     limit : int
         Packets of a call that is simulated at most; larger ones are listed.
     """
-    table, notes = _placed(_read(measured), alloc)
+    table, notes = _placed(measured, alloc)
     machines = [Machine(each, settings or {}) for each in _networks(table, topology, alloc)]
     networks = tuple(machine.network for machine in machines)
     parameters = tuple(machine.parameters for machine in machines)
@@ -140,21 +209,18 @@ def calibrate_collectives(
     settings : mapping of str to str or float, optional
         Others that differ from their defaults; and where to begin with those that are fitted.
     """
-    table, _ = _placed(_read(measured), alloc)
+    table, _ = _placed(measured, alloc)
     networks = [Machine(spec).network for spec in _networks(table, topology, alloc)]
     return fit_collectives(
         table, networks, dict(settings or {}), keys, ranks=ranks, progress=progress
     )
 
 
-def _read(measured: GivenMeasured) -> Measured:
-    if isinstance(measured, Measured):
-        return measured
-    return read_measured([measured] if isinstance(measured, str | Path) else list(measured))
-
-
-def _placed(table: Measured, alloc: GivenAllocations) -> tuple[Measured, tuple[str, ...]]:
+def _placed(measured: GivenMeasured, alloc: GivenAllocations) -> tuple[Measured, tuple[str, ...]]:
     """Take ranks a node from an allocation that has more than any call of its file, and say so."""
+    table = measured
+    if not isinstance(table, Measured):
+        table = read_measured([table] if isinstance(table, str | Path) else list(table))
     tasks, notes = table.tasks.copy(), []
     for file, hosts in enumerate(_of_each(alloc, len(table.files), "allocations")):
         if hosts is None:
@@ -177,12 +243,9 @@ def _networks(
     table: Measured, topology: GivenNetworks, alloc: GivenAllocations
 ) -> list[str | Topology]:
     """Return the network of each file, with the hosts of its job."""
-    count = len(table.files)
-    pairs = zip(
-        _of_each(topology, count, "topologies"),
-        _of_each(alloc, count, "allocations"),
-        strict=True,
-    )
+    specs = _of_each(topology, len(table.files), "topologies")
+    jobs = _of_each(alloc, len(table.files), "allocations")
+    pairs = zip(specs, jobs, strict=True)
     return [spec if hosts is None else _job(spec, hosts) for spec, hosts in pairs]
 
 
@@ -251,84 +314,7 @@ def _on_grid(traffic: Traffic, mapper: str, nodes: Ints, tasks: int) -> Ints:
 COLUMNS = ("", "calls", "median", "90th percentile", "within 5 %", "10 %", "25 %", "bias")
 
 
-def write_validation(
-    folder: str | Path, measured: Measured, prediction: Prediction, topologies: Sequence[str]
-) -> tuple[Path, Path]:
-    """Write ``calls.parquet`` and ``validation.html``, which needs nothing else; return both paths.
-
-    Topologies are those of each file.
-    """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    calls, page = folder / "calls.parquet", folder / "validation.html"
-    with replacing(calls) as partial:
-        pq.write_table(_calls(measured, prediction, topologies), partial)
-    with replacing(page) as partial:
-        partial.write_text(_page(measured, prediction, topologies), encoding="utf-8")
-    return calls, page
-
-
 def error_cells(error: Error) -> tuple[str, ...]:
     """Write an error for people, one text for each of `COLUMNS` but the first; a dash for NaN."""
     shares = [*(f"{100 * share:.1f} %" for share in error[1:-1]), f"{100 * error.bias:+.1f} %"]
     return f"{error.rows:,}", *("-" if share[:-2].endswith("nan") else share for share in shares)
-
-
-def _calls(measured: Measured, prediction: Prediction, topologies: Sequence[str]) -> pa.Table:
-    file = measured.file.tolist()
-    return pa.table(
-        {
-            "file": [measured.files[k] for k in file],
-            "topology": [topologies[k] for k in file],
-            "collective": list(measured.collective),
-            "algorithm": list(measured.algorithm),
-            "buffer_bytes": measured.size,
-            "nodes": measured.nodes,
-            "tasks_per_node": measured.tasks,
-            "measured": measured.time,
-            "predicted": pa.array(prediction.time, mask=np.isnan(prediction.time)),
-            "not_simulated": list(prediction.why),
-        }
-    )
-
-
-def _page(measured: Measured, prediction: Prediction, topologies: Sequence[str]) -> str:
-    from hopmap.figures.style import svg_text
-    from hopmap.validation.figures import validation_figure
-
-    pairs = zip(measured.files, topologies, strict=True)
-    names = [f"{Path(file).name} on {topology}" for file, topology in pairs]
-    figure = validation_figure(measured, prediction)
-    large = measured.size >= LARGE
-    choice, order = choice_of(measured, prediction), order_of(measured, prediction)
-    everything = error_of(prediction.time, measured.time)
-    beyond = error_of(prediction.time[large], measured.time[large])
-    return rendered(
-        Path(__file__).with_name("page.html.j2"),
-        names=names,
-        facts=[
-            ("Calls", f"{everything.rows:,} of {len(measured):,} simulated"),
-            ("Fastest algorithm found", f"{choice.right:,} of {choice.cells:,} cells"),
-            ("That, or one within 5 % of it", f"{choice.within_5:,} of {choice.cells:,} cells"),
-            (
-                "Order of algorithms at 1 MiB and above",
-                f"Kendall's tau {order.tau:.2f} (median of {order.cells:,} cells)",
-            ),
-            ("Made by", f"hopmap {__version__}"),
-        ],
-        picture=image_uri(svg_text(figure)),
-        width=round(96 * figure.get_figwidth()),
-        columns=COLUMNS,
-        errors=[
-            ("all sizes", *error_cells(everything)),
-            ("1 MiB and above", *error_cells(beyond)),
-        ],
-        groups=[
-            (f"{g.collective} {g.algorithm}, {g.sizes}", *error_cells(g.error))
-            for g in by_algorithm(measured, prediction)
-        ],
-        unknown=[
-            (f"{c} {a}", why, f"{rows:,}")
-            for (c, a, why), rows in unknown(measured, prediction).items()
-        ],
-    )
