@@ -7,7 +7,7 @@ replayed again with noise, seed by seed beside the order as launched.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hopmap.arrays import Floats
@@ -24,7 +24,7 @@ from hopmap.units import show_seconds
 
 from .machine import Machine, MachineLike
 from .mapping import DEFAULT_ORDER, Placement
-from .provenance import assumed_parameters
+from .provenance import with_assumed
 from .simulation import check_engine
 from .workload import Workload, WorkloadLike
 
@@ -242,10 +242,9 @@ def _replayed(placement: Placement, engine: str, repeat: int = 0) -> Result:
 
 def _with_noise(candidate: Candidate, engine: str, repeat: int) -> Candidate:
     placement = candidate.placement
-    result, machine = _replayed(placement, engine, repeat), placement.machine
-    generated = placement.workload.generated
-    assumed = assumed_parameters(result, machine.network, machine.settings, generated=generated)
-    return Candidate(placement, replace(result, assumed=assumed))
+    settings, generated = placement.machine.settings, placement.workload.generated
+    result = _replayed(placement, engine, repeat)
+    return Candidate(placement, with_assumed(result, settings, generated=generated))
 
 
 def _times(candidate: Candidate) -> Floats:

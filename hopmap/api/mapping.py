@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -125,11 +125,7 @@ class Placement(Shown):
 
     def metrics_as_launched(self) -> Metrics | None:
         """Measure the default order."""
-        from hopmap.simulator import evaluate
-
-        if self.launched is None:
-            return None
-        return evaluate(self.traffic, self.topology, self.launched)
+        return None if self.launched is None else replace(self, node_of=self.launched).metrics()
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each rank: ``node``, and ``name`` where the network names its nodes."""
@@ -274,8 +270,12 @@ def map_ranks(
     valued = None
     if goal is not None:
         first = place(traffic, room, "sweep") if start is None else start
-        before, after = (_value(goal, traffic, network, each) for each in (first, node_of))
-        valued = (_name(objective), before, after)
+        before, after = (
+            goal(each) if callable(goal) else objective_value(traffic, network, each, goal)
+            for each in (first, node_of)
+        )
+        name = objective.quantity if isinstance(objective, Replayed) else objective
+        valued = (name if isinstance(name, str) else "function", before, after)
     return Placement(
         *(workload, machine, node_of, traffic, network, " | ".join(map(str, stages))),
         seconds=took,
@@ -300,12 +300,6 @@ def _goal(
     if isinstance(objective, str) and objective not in (known := (*OBJECTIVES, LOAD)):
         raise MappingError(choice("objective", objective, (*known, *SIMULATED, BOUND)))
     return objective
-
-
-def _name(objective: Objective) -> str:
-    if isinstance(objective, Replayed):
-        return objective.quantity
-    return objective if isinstance(objective, str) else "function"
 
 
 def _beside(objective: Objective, free: bool) -> Objective:
@@ -339,9 +333,3 @@ def _is_large(
     except (MappingError, NotInstalledError):  # too many nodes, or taken out
         return False
     return stages[0].info.takes("objective", goal or "hop_bytes")
-
-
-def _value(goal: str | Function, traffic: Traffic, network: Topology, node_of: Mapping) -> float:
-    if callable(goal):
-        return goal(node_of)
-    return objective_value(traffic, network, node_of, goal)

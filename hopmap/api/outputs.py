@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hopmap.errors import HopmapError
 
 if TYPE_CHECKING:
-    from hopmap.simulator import Program, Result
+    from hopmap.simulator import Program, Record, Result
     from hopmap.traces import Trace
 
 WRITE_FIGURE = "hopmap.figures.link_use:write_link_use_plot"
@@ -56,9 +56,12 @@ class Outputs:
                 raise OutputError(f"--links {path}: expected a name ending in {known}")
 
     @property
-    def operations(self) -> bool:
-        """Whether operations have to be recorded."""
-        return self.otf2 is not None or self.perfetto is not None
+    def record(self) -> Record:
+        """What a replay has to record for them."""
+        from hopmap.simulator import Record
+
+        operations = self.otf2 is not None or self.perfetto is not None
+        return Record(operations=operations, bins=self.bins if self.links else 0)
 
     @property
     def paths(self) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,21 +16,22 @@ if TYPE_CHECKING:
     from hopmap.simulator import Result
 
 
-def assumed_parameters(
-    result: Result, network: Topology, settings: Collection[str], *, generated: bool = False
-) -> list[str]:
-    """Return the parameters that a run used and that are assumed, by key.
+def with_assumed(result: Result, settings: Collection[str], *, generated: bool) -> Result:
+    """Return a result that names the parameters that the run used and that are assumed, by key.
 
     `settings` are keys that the user has set. Where a run is `generated`, its rate of computation
     is assumed, too: "compute.scale".
     """
+    network = result.network
+    assert network is not None
     computes = generated and bool(result.compute.any()) and "compute.scale" not in settings
-    return [
+    assumed = [
         *(["compute.scale"] if computes else []),
         *_links(result, network),
         *(key for key in _ends(result, network) if key not in settings),
         *(() if result.ensemble is None else _noise(settings)),
     ]
+    return replace(result, assumed=assumed)
 
 
 def _links(result: Result, network: Topology) -> Iterator[str]:

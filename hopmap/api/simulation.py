@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from hopmap.errors import choice
 from hopmap.progress import Progress
-from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError, Record
+from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
 
 from .input_kinds import MappingLike
 from .machine import MachineLike, placed
 from .outputs import Outputs
-from .provenance import assumed_parameters
+from .provenance import with_assumed
 from .workload import Workload, WorkloadLike
 
 if TYPE_CHECKING:
@@ -126,15 +126,12 @@ def simulate(
         node_of,
         parameters=parameters,
         engine=engine,
-        record=Record(operations=outputs.operations, bins=outputs.bins if outputs.links else 0),
+        record=outputs.record,
         steady=None if exact else Steady(),
         repeat=repeat,
         progress=progress,
     )
-    assumed = assumed_parameters(
-        result, machine.network, machine.settings, generated=workload.generated
-    )
-    result = replace(result, assumed=assumed)
+    result = with_assumed(result, machine.settings, generated=workload.generated)
     by = "" if place.name == "mapping" else f" by {place.name}"
     title = f"{workload.name}{by} on {result.topology}, engine {engine}"
     recording = workload.calls if isinstance(workload.calls, Trace) else None

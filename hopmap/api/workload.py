@@ -171,7 +171,9 @@ class Workload:
 
         `algorithms` are of collectives, by operation; others are as Open MPI chooses them.
         """
-        key = tuple(sorted(self._named(algorithms).items()))
+        own = self._read.algorithms if isinstance(self._read, Source) else {}  # before others
+        named = {**(algorithms or {}), **Parameters(algorithms=own).algorithms}
+        key = tuple(sorted(named.items()))
         if key not in self._programs:
             self._programs[key] = self._lowered(dict(key))
         return self._programs[key]
@@ -192,11 +194,6 @@ class Workload:
             return program_of_schedule(self.schedule)
         rounds = 1 if self.rounds is None and not self._read.needs_rounds else self.rounds
         return program_of_traffic(self._read.traffic(), rounds=rounds, name=self.name)
-
-    def _named(self, algorithms: Mapping[str, str] | None) -> dict[str, str]:
-        """Return algorithms by operation, those that the source names before others."""
-        own = self._read.algorithms if isinstance(self._read, Source) else {}
-        return {**(algorithms or {}), **Parameters(algorithms=own).algorithms}
 
     def traffic(self, algorithms: Mapping[str, str] | None = None) -> Traffic:
         """Return who sends how much to whom.

@@ -190,8 +190,8 @@ def _print_doublings(doublings: list[Doubling]) -> None:
 def _value(doubling: Doubling) -> str:
     """Write what was doubled, in its unit."""
     whole, _, per = doubling.unit.partition("/")
-    show = {"bytes": show_bytes, "s": show_seconds}.get(whole)
-    shown = f"{doubling.value:g}" if show is None else show(doubling.value)
+    value = doubling.value
+    shown = {"bytes": show_bytes(value), "s": show_seconds(value)}.get(whole, f"{value:g}")
     return f"{shown}/{per}" if per else shown
 
 

@@ -57,7 +57,14 @@ class MappingFile:
     @cached_property
     def lines(self) -> list[str]:
         """Its lines."""
-        return _read_lines(self.path)
+        name = str(self)
+        try:
+            text = Path(name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
+            hint = f"; `hopmap map -m {name} --out FILE` writes one" if name in MAPPERS else ""
+            raise MappingError(f"{name}: cannot be read as a mapping ({reason}){hint}") from None
+        return [line.strip() for line in text.lstrip("\ufeff").splitlines()]
 
 
 def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> None:
@@ -166,16 +173,6 @@ def _named(lines: list[str], name: str) -> str | None:
     return None
 
 
-def _read_lines(path: str | Path) -> list[str]:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        hint = f"; `hopmap map -m {path} --out FILE` writes one" if str(path) in MAPPERS else ""
-        raise MappingError(f"{path}: cannot be read as a mapping ({reason}){hint}") from None
-    return [line.strip() for line in text.lstrip("\ufeff").splitlines()]
-
-
 def _csv_places(lines: list[str], name: str) -> list[Place]:
     places: list[Place] = []
     header = False
@@ -200,4 +197,4 @@ def _csv_places(lines: list[str], name: str) -> list[Place]:
 
 
 def _lines(path: FileLike) -> list[str]:
-    return path.lines if isinstance(path, MappingFile) else _read_lines(path)
+    return (path if isinstance(path, MappingFile) else MappingFile(path)).lines

@@ -194,13 +194,13 @@ def _render(
         pictured=sections[""],
         best=tables.best_table([study.cases_of(trace) for trace in study.traces()]),
         exports=export_commands(whole),
-        impossible=study.impossible,
+        impossible=study.plan.impossible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
         left_out=left_out(whole.runs),
         outweighed=[
             name
             for name in collectives_dominate(whole.runs, whole.rounds)
-            if name not in whole.expanded
+            if name not in whole.plan.expanded
         ],
         links=tables.link_rows(study),
         sections=[
@@ -223,17 +223,17 @@ def _render(
 
 def _validated(study: Study) -> str:
     """Say on which networks the parameters were held against measured times, on which not."""
-    if study.validated is None:
+    if not (validated := study.given.get("validated")):
         return "by no measurement"
-    on = study.validated["topologies"]
+    on = validated["topologies"]
     others = [name for name in study.topologies() if study.spec_of(name) not in on]
-    error = f"on {', '.join(on)}: error {100 * study.validated['error']:.1f} % (median)"
+    error = f"on {', '.join(on)}: error {100 * validated['error']:.1f} % (median)"
     return error + (f"; not on {', '.join(others)}" if others else "")
 
 
 def _expanded(study: Study) -> str:
     """Say of which traces mappers and metrics saw what collectives send."""
-    with_them = [trace for trace in study.traces() if trace in study.expanded]
+    with_them = [trace for trace in study.traces() if trace in study.plan.expanded]
     if not with_them:
         return ""
     whose = f" of {', '.join(with_them)}" if len(with_them) < len(study.traces()) else ""
@@ -260,13 +260,14 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         replay += f"; medians of {study.repeat} replays with noise"
     seeds = sorted({int(seed) for seed in runs["seed"].dropna()})
     shown = ", ".join(map(str, seeds[:12])) + (", …" if len(seeds) > 12 else "")
-    words = f"{count(len(runs))} of {count(study.planned)}"
+    planned = len(study.plan.runs)
+    words = f"{count(len(runs))} of {count(planned)}"
     if study.failed.shape[0]:
         words += f", {count(len(study.failed))} failed"
-    if study.planned > done:
-        words += f", {count(study.planned - done)} not done yet"
-    if study.impossible:
-        words += f", {count(sum(study.impossible.values()))} more left out, which cannot be"
+    if planned > done:
+        words += f", {count(planned - done)} not done yet"
+    if study.plan.impossible:
+        words += f", {count(sum(study.plan.impossible.values()))} more left out, which cannot be"
     mappers = list(dict.fromkeys(runs["mapper"]))
     facts = [
         ("Runs", words),
@@ -276,7 +277,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         ("Traffic", _expanded(study)),
     ]
     given: dict[str, dict[str, None]] = {}  # of what varies all values, and none that never was
-    for settings in study.variants.values() or [dict(study.settings)]:
+    for settings in study.plan.variants.values() or [dict(study.settings)]:
         for key, value in sorted(settings.items()):
             given.setdefault(key, {})[str(value)] = None
     values_of = "; ".join(f"{key} = {', '.join(values)}" for key, values in sorted(given.items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from hopmap.simulator.uncertainty import Interval, faster, not_significantly_slo
 from hopmap.traces.omissions import LeftOut
 
 from . import store
-from .plan_file import flat, read_plan
+from .plan_file import Plan, flat, read_plan
 
 # Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
 DEFAULTS = ("sweep", "identity")
@@ -121,23 +121,19 @@ class Study:
     name: str
     description: str
     scenario_text: str
+    given: Mapping[str, Any]  # what that says
     settings: tuple[tuple[str, Any], ...]
-    variants: Mapping[str, Mapping[str, Any]]
-    networks: Mapping[str, str]
-    steps: int | None
-    expanded: tuple[str, ...]
-    planned: int
+    plan: Plan
     runs: pd.DataFrame
     failed: pd.DataFrame
     cases: Sequence[Case]
+    steps: int | None = None
     rounds: int | None = None
     repeat: int | None = None
-    validated: Mapping[str, Any] | None = None
-    impossible: Mapping[str, int] = field(default_factory=dict)
 
     def spec_of(self, topology: str) -> str:
         """Return the spec of what is called so: of a file, where it lies."""
-        return self.networks.get(topology, topology)
+        return self.plan.networks.get(topology, topology)
 
     def traces(self) -> list[str]:
         """Return the traces that have a case, in the scenario's order."""
@@ -164,7 +160,8 @@ class Study:
 
     def settings_of(self, case: Case) -> tuple[tuple[str, Any], ...]:
         """Return the parameters that hold in a case."""
-        return tuple(sorted({**dict(self.settings), **self.variants.get(case.variant, {})}.items()))
+        varied = self.plan.variants.get(case.variant, {})
+        return tuple(sorted({**dict(self.settings), **varied}.items()))
 
 
 def number(value: object) -> float | None:
@@ -204,19 +201,15 @@ def load_study(folder: Path) -> Study:
         name=str(given.get("name") or folder.resolve().name),
         description="\n".join(filter(None, (plan.description, _beside(given, well)))),
         scenario_text=text,
+        given=given,
         settings=tuple(sorted(flat(given.get("parameters", {})))),
-        variants=plan.variants,
-        networks=plan.networks,
-        steps=steps if isinstance(steps, int) else None,
-        expanded=tuple(plan.expanded),
-        planned=len(plan.runs),
+        plan=plan,
         runs=well,
         failed=runs[runs["error"].notna()],
         cases=cases_of(well),
+        steps=steps if isinstance(steps, int) else None,
         rounds=rounds if isinstance(rounds, int) else None,
         repeat=len(times.iloc[0]) if len(times) else None,
-        validated=given.get("validated"),
-        impossible=plan.impossible,
     )
 
 

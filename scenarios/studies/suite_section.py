@@ -9,7 +9,6 @@ leaves a node over the link, what stays over its memory.
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
@@ -51,11 +50,7 @@ class Finding(NamedTuple):
 
 def suites_of(study: Study) -> list[str]:
     """Return the suites that the scenario names."""
-    try:
-        given = tomllib.loads(study.scenario_text).get("suites", [])
-    except tomllib.TOMLDecodeError:
-        return []
-    return [str(text) for text in given]
+    return [str(text) for text in study.given.get("suites", [])]
 
 
 def finding(case: Case, study: Study) -> Finding | None:

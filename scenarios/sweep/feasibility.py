@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from hopmap.api.named_files import initial_mapping, split_mapper
 from hopmap.mappers.pipeline import expect_applicable, parse_pipeline
@@ -29,16 +28,12 @@ from .measure import usable_network
 from .plan import Run
 
 
-class Possible(NamedTuple):
-    """Runs that can be done, and how many cannot, by the reason."""
+def possible(
+    runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]
+) -> tuple[list[Run], dict[str, int]]:
+    """Return the runs that can be done, and how many cannot, by the reason.
 
-    runs: list[Run]
-    impossible: dict[str, int]
-
-
-def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> Possible:
-    """Look at every trace on every network by every mapper; what has gone well before is possible.
-
+    Looks at every trace on every network by every mapper; what has gone well before is possible.
     `new` has the traffic of traces of which the results hold none. Raises `MappingError` with the
     first reason where nothing is left.
     """
@@ -92,4 +87,4 @@ def possible(runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]) -> 
             kept.append(run)
     if not kept:
         raise MappingError(f"{next(iter(impossible))} (none of {len(runs)} runs can be done)")
-    return Possible(kept, dict(impossible))
+    return kept, dict(impossible)

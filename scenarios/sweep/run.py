@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.errors import debugging, one_line
-from hopmap.plugins import add_plugin, plugins
 from hopmap.progress import Progress
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.claims import claimed
@@ -115,8 +114,7 @@ def run_scenario(
     save_inputs(path, scenario, runs, results, changes, traffic, impossible)
     runs = runs if only is None else some
     todo = missing(runs, results, retry=retry)
-    own = tuple(plugins())
-    work = partial(_do, results=results, code=reading_code(), retry=retry, own=own)
+    work = partial(_do, results=results, code=reading_code(), retry=retry)
     done = 0
     for place, (run, what) in enumerate(_each(work, todo, workers), 1):
         done += what.here
@@ -148,18 +146,8 @@ def _each(
         yield run, work(run, wait=True)
 
 
-def _do(
-    run: Run,
-    *,
-    results: Path,
-    code: str,
-    retry: bool,
-    own: Sequence[str] = (),
-    wait: bool = False,
-) -> Done:
+def _do(run: Run, *, results: Path, code: str, retry: bool, wait: bool = False) -> Done:
     """Do one run and write its files, unless another process does it or has done it."""
-    for plugin in own:  # a worker of Dask was not started by us
-        add_plugin(plugin)
     if reading_code() != code:
         raise WorkerError("a worker has another hopmap than this process: expected the same")
     with claimed(results, run.run_id, wait=wait) as mine:

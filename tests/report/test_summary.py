@@ -7,6 +7,7 @@ import pytest
 
 from hopmap.report import summary as report_summary
 from hopmap.report.summary import chosen_cases, excess, summary, write_cases
+from hopmap.scenarios.results.plan_file import Plan
 from hopmap.scenarios.results.study import Study
 
 
@@ -17,9 +18,7 @@ def study_of(case_of):
     def make(tmp_path, *tables):
         cases = [case_of(table) for table in tables]
         runs = pd.concat(tables).assign(trace="t", topology="mesh:2x2", variant="")
-        return Study(
-            tmp_path, "s", "", "", (), {}, {}, None, False, len(runs), runs, runs[:0], cases, None
-        )
+        return Study(tmp_path, "s", "", "", {}, (), Plan(runs=[]), runs, runs[:0], cases)
 
     return make
 

@@ -11,11 +11,11 @@ import numpy as np
 from hopmap.api.job import Background, Job, JobsError, quantity
 from hopmap.api.machine import Machine, MachineLike
 from hopmap.api.outputs import Outputs
-from hopmap.api.provenance import assumed_parameters
+from hopmap.api.provenance import with_assumed
 from hopmap.api.simulation import check_engine
 from hopmap.notebook import Shown
 from hopmap.progress import Progress, silent
-from hopmap.simulator import DEFAULT_ENGINE, Parameters, Program, Record, Result
+from hopmap.simulator import DEFAULT_ENGINE, Parameters, Program, Result
 from hopmap.simulator import simulate as replay
 from hopmap.simulator.jobs import (
     JobResult,
@@ -192,7 +192,7 @@ def simulate_jobs(
             np.concatenate([*nodes, *loads]),
             parameters=parameters,
             engine=engine,
-            record=Record(operations=outputs.operations, bins=outputs.bins if outputs.links else 0),
+            record=outputs.record,
         )
 
     seconds = 2 * ends if ends > 0 else 1e-3
@@ -211,8 +211,7 @@ def simulate_jobs(
         )
     everywhere = np.concatenate([*nodes, *loads])
     generated = any(each.generated for each in workloads)
-    assumed = assumed_parameters(result, network, machine.settings, generated=generated)
-    result = replace(result, assumed=assumed)
+    result = with_assumed(result, machine.settings, generated=generated)
     outputs.write(result, f"{program.name} on {network.spec}, engine {engine}")
     parts = by_job(result, program)
     shares = shared_links([job.name for job in parts], loads_by_job(program, network, everywhere))

@@ -8,6 +8,7 @@ import pytest
 
 from hopmap.report.summary import summary
 from hopmap.report.tables import best_table, main_table
+from hopmap.scenarios.results.plan_file import Plan
 from hopmap.scenarios.results.ranking import leading, standing
 from hopmap.scenarios.results.study import Study, by_median, cases_of
 
@@ -124,6 +125,6 @@ def test_runtimes_are_medians_wherever_there_are_repeats(case):
 def test_who_is_tied_leads_as_often_as_who_is_alone(case, tmp_path):
     cases = [case(own=0.02, sweep=1.001, scan=1.0), case(sweep=1.1, scan=1.0)]
     runs = pd.concat([each.runs for each in cases])
-    what = ("s", "", "", (), {}, {}, None, False, len(runs), runs, runs[:0], cases, None)
+    what = ("s", "", "", {}, (), Plan(runs=[]), runs, runs[:0], cases)
     table = summary(Study(tmp_path, *what))
     assert {row[0].text: row[2].text for row in table["rows"]} == {"sweep": "1", "scan": "2"}

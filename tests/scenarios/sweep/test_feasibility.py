@@ -172,7 +172,7 @@ def test_what_has_gone_well_is_possible_and_what_has_failed_is_looked_at_again(
         monkeypatch.setattr(
             feasibility, "finished", lambda _, error=error: {r.run_id: error for r in runs}
         )
-        assert len(feasibility.possible(runs, tmp_path, traffic).runs) == left
+        assert len(feasibility.possible(runs, tmp_path, traffic)[0]) == left
 
 
 def test_a_mapping_file_that_is_not_there_is_named(today, tmp_path):
