@@ -114,9 +114,10 @@ class Advice:
                 f"by {show_seconds(self.saved)}"
             )
         if share < LITTLE:
+            rest = "more than 99.9 %" if 1 - share > 0.999 else _percent(1 - share)
             return (
-                f"placement does not matter here: {_most(1 - share)} of the run is computing and "
-                "overhead, whatever the network"
+                f"placement does not matter here: {rest} of the run is computing and overhead, "
+                "whatever the network"
             )
         if self.best is self.launched:
             return "keep the order as launched: no mapper found a faster one"
@@ -262,7 +263,3 @@ def _facts(candidate: Candidate) -> dict[str, Any]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def _most(share: float) -> str:
-    return "more than 99.9 %" if share > 0.999 else _percent(share)

@@ -252,12 +252,10 @@ def convert(
     program, parameters = workload.program(machine.parameters.algorithms), machine.parameters
     placed = None
     if mapping is not None:
-        placed = _placed(machine.network, machine.mapping(mapping, program.ranks), zone)
+        network, node_of = machine.network, machine.mapping(mapping, program.ranks)
+        # The platform's names, not those that the network's file may have.
+        names = [f"node{node}" for node in range(network.nodes)]
+        hosts = formats.export_mapping("simgrid", node_of, network, names)
+        placed = Placed(network, zone, hosts)
     command = writer.write(out, computed(program, parameters), parameters, placed)
     return Converted(out, program.ranks, command)
-
-
-def _placed(network: Topology, node_of: Mapping, zone: str) -> Placed:
-    # The platform's names, not those that the network's file may have.
-    names = [f"node{node}" for node in range(network.nodes)]
-    return Placed(network, zone, formats.export_mapping("simgrid", node_of, network, names))

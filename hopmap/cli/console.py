@@ -215,9 +215,7 @@ def working(label: str, *, compiles: bool = True) -> Iterator[Progress]:
 def _show(cell: object) -> str:
     if cell is None:
         return "-"
-    if isinstance(cell, bool | str):
-        return str(cell)
-    if isinstance(cell, int):
+    if isinstance(cell, int) and not isinstance(cell, bool):
         return f"{cell:,}"
     if isinstance(cell, float):
         return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:,.4g}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm
@@ -20,18 +18,13 @@ CELLS = 256  # across the picture; more ranks share cells
 SQUARES = 600  # cells that are drawn as squares; more become an image
 
 
-def spy_plot(
-    traffic: Traffic,
-    *,
-    values: Literal["bytes", "messages"] = "bytes",
-    title: str | None = None,
-) -> Figure:
+def spy_plot(traffic: Traffic, *, title: str = "") -> Figure:
     """Draw who sends to whom: senders downwards, receivers to the right, colours logarithmic.
 
     Above `CELLS` ranks a cell sums neighbouring ranks; memory goes with the pairs that talk and
     the cells, never with ranks squared. Messages are taken where no bytes are sent.
     """
-    what = "bytes" if values == "bytes" and traffic.bytes.any() else "messages"
+    what = "bytes" if traffic.bytes.any() else "messages"
     weight = traffic.bytes if what == "bytes" else traffic.messages
     text_of = show_bytes if what == "bytes" else compact
     group = -(-max(traffic.ranks, 1) // CELLS)
@@ -45,7 +38,7 @@ def spy_plot(
     row, column = key // cells, key % cells
 
     with style():
-        figure = new_figure(WIDTH + 0.75, title or "")
+        figure = new_figure(WIDTH + 0.75, title)
         axes, bar = figure.subplots(2, 1, height_ratios=[WIDTH - 0.85, 0.13])
         axes.set_box_aspect(1)
         axes.spines[:].set_visible(True)

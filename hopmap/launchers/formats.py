@@ -15,6 +15,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -260,10 +261,6 @@ def recognise(lines: Sequence[str], name: str = "") -> str | None:
         return named
     first = next(filter(None, map(content, lines)), "")
     known = launchers()
-    for form in known:
-        if form.begins and re.match(form.begins, first):
-            return form.name
-    for form in known:
-        if form.called and name.upper().startswith(form.called):
-            return form.name
-    return None
+    by_line = (each.name for each in known if each.begins and re.match(each.begins, first))
+    by_name = (each.name for each in known if each.called and name.upper().startswith(each.called))
+    return next(chain(by_line, by_name), None)

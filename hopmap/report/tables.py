@@ -267,16 +267,24 @@ def robustness(study: Study, trace: str) -> list[dict[str, Any]]:
     A mapping is that of a mapper and a seed, the same under all variants; of every mapper the one
     of least worst regret is shown. What was not replayed under all variants is left out.
     """
-    found = []
+    tables = []
     for cases in study.varied(trace):
         best = _best_seeds(cases)
         if len(best) > 1:
-            order = sorted(best, key=lambda mapper: (best[mapper].worst, best[mapper].mean))
-            rows = [_regret_row(mapper, best[mapper], len(cases)) for mapper in order]
+            order = sorted(best.items(), key=lambda item: (item[1].worst, item[1].mean))
+            rows = [
+                [
+                    Cell(mapper, mapper),
+                    Cell(f"+{regret(found.mean)}", found.mean),
+                    Cell(f"+{regret(found.worst)}", found.worst),
+                    Cell(count(round(found.best * len(cases))), found.best),
+                ]
+                for mapper, found in order
+            ]
             numbers = [(name, "number") for name in ("Mean", "Worst", "Best under")]
             head = [("Mapper", "text"), *numbers]
-            found.append({"topology": cases[0].topology, "head": head, "rows": rows})
-    return found
+            tables.append({"topology": cases[0].topology, "head": head, "rows": rows})
+    return tables
 
 
 def _best_seeds(cases: Sequence[Case]) -> dict[str, Standing]:
@@ -296,12 +304,3 @@ def _best_seeds(cases: Sequence[Case]) -> dict[str, Standing]:
         if mapper not in best or each.worst < best[mapper].worst:
             best[mapper] = each
     return best
-
-
-def _regret_row(mapper: str, found: Standing, variants: int) -> list[Cell]:
-    return [
-        Cell(mapper, mapper),
-        Cell(f"+{regret(found.mean)}", found.mean),
-        Cell(f"+{regret(found.worst)}", found.worst),
-        Cell(count(round(found.best * variants)), found.best),
-    ]

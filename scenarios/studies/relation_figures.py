@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -32,9 +32,8 @@ from .correlation import METRICS, OUTCOMES, Relation, Tau, signed
 _ROW = 0.22  # inches a row of cells
 
 
-def diverging() -> Colormap:
-    """Orange for −1, white for 0, blue for +1."""
-    return LinearSegmentedColormap.from_list("hopmap_tau", [ORANGE, "#ffffff", BLUE])
+DIVERGING = LinearSegmentedColormap.from_list("hopmap_tau", [ORANGE, "#ffffff", BLUE])
+"""Orange for −1, white for 0, blue for +1."""
 
 
 class _Block(NamedTuple):
@@ -93,7 +92,7 @@ def _draw_block(axes: Axes, block: _Block) -> None:
     axes.tick_params(length=0)
     values = [[t.value if t and t.known else np.nan for t in taus] for _, taus in block.rows]
     cells = np.ma.masked_invalid(np.array(values, dtype=float))
-    axes.pcolormesh(cells, cmap=diverging(), vmin=-1, vmax=1, edgecolors="white", linewidth=0.8)
+    axes.pcolormesh(cells, cmap=DIVERGING, vmin=-1, vmax=1, edgecolors="white", linewidth=0.8)
     axes.invert_yaxis()
     for row, (_, taus) in enumerate(block.rows):
         for column, tau in enumerate(taus):

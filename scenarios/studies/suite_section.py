@@ -169,13 +169,8 @@ def suite_figures(
                 seen.add(cell)
                 drawn = case_grids(case, traffic.get(pair.trace))
                 if drawn is not None:
-                    words = f"{name} {panel_words(pair)}"
+                    words = f"{name} {pair.panel} {pair.x:g} {pair.topology}"
                     yield "grids", f"{words} grids", f"Mappings of {case.trace}", drawn
-
-
-def panel_words(pair: SuiteCase) -> str:
-    """Name a case in the name of a file."""
-    return f"{pair.panel} {pair.x:g} {pair.topology}"
 
 
 def _panels(study: Study, pairs: Sequence[SuiteCase]) -> Iterator[Panel]:

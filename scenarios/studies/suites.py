@@ -22,7 +22,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from hopmap.topologies import did_you_mean, topology_from_spec
+from hopmap.errors import choice
+from hopmap.topologies import topology_from_spec
 from hopmap.traces.patterns.stencils import parse_bytes, star
 
 KB_AND_MB = (1_000, 1_000_000)
@@ -169,8 +170,7 @@ def suite_cases(text: str) -> list[SuiteCase]:
     """
     name, comma, rest = text.partition(",")
     if name not in SUITES:
-        hint = did_you_mean(name, SUITES)
-        raise ValueError(f"suite {name!r}{hint}: expected one of {', '.join(SUITES)}")
+        raise ValueError(choice("suite", name, SUITES))
     key, _, value = rest.partition("=")
     if comma and key != "bytes":
         raise ValueError(f"suite {text!r}: expected {name} or {name},bytes=1000:1000000")

@@ -6,7 +6,7 @@ scenario lies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -244,10 +244,7 @@ class Vary(Table):
     @property
     def values(self) -> list[tuple[Value, ...]]:
         """The values that go together."""
-        return self._rows(self.parameters)
-
-    def _rows(self, keys: Iterable[str]) -> list[tuple[Value, ...]]:
-        return list(zip(*(self.parameters[key] for key in keys), strict=True))
+        return list(zip(*self.parameters.values(), strict=True))
 
     def points(self, network: Topology) -> list[tuple[str, Settings]]:
         """Return label and settings of every point on a network; nothing where it varies nothing.
@@ -256,7 +253,8 @@ class Vary(Table):
         """
         known = set(known_keys([network]))
         kept = [key for key in self.parameters if key in known]
-        points = [tuple(zip(kept, each, strict=True)) for each in self._rows(kept)]
+        rows = zip(*(self.parameters[key] for key in kept), strict=True)
+        points = [tuple(zip(kept, row, strict=True)) for row in rows]
         if kept and len(set(points)) < len(points):
             lacking = ", ".join(key for key in self.parameters if key not in known)
             raise ValueError(

@@ -127,19 +127,17 @@ class Choice:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``choose --json`` prints."""
-        rows = []
         behind = regrets(self.times)
-        for place in self.order:
-            placement, standing = self.placements[place], self.standings[place]
-            rows.append(
-                {
-                    "mapper": placement.mapper,
-                    **standing._asdict(),
-                    "worst_model": int(np.nanargmax(behind[place])),
-                    "seconds": placement.seconds,
-                    "node_of": placement.node_of.tolist(),
-                }
-            )
+        rows = [
+            {
+                "mapper": self.placements[place].mapper,
+                **self.standings[place]._asdict(),
+                "worst_model": int(np.nanargmax(behind[place])),
+                "seconds": self.placements[place].seconds,
+                "node_of": self.placements[place].node_of.tolist(),
+            }
+            for place in self.order
+        ]
         return {
             "name": self.name,
             "topology": self.best.topology.spec,
