@@ -25,11 +25,14 @@ def with_assumed(result: Result, settings: Collection[str], *, generated: bool) 
     network = result.network
     assert network is not None
     computes = generated and bool(result.compute.any()) and "compute.scale" not in settings
+    # levels of an ensemble that are the usual ones, apart from what has a source
+    levels = {key.replace("_", ".") for key in USUAL}
+    usual = result.ensemble is not None and levels.isdisjoint(settings)
     assumed = [
         *(["compute.scale"] if computes else []),
         *_links(result, network),
         *(key for key in _ends(result, network) if key not in settings),
-        *(() if result.ensemble is None else _noise(settings)),
+        *(("noise.overhead", "noise.start") if usual else ()),
     ]
     return replace(result, assumed=assumed)
 
@@ -54,12 +57,6 @@ def _ends(result: Result, network: Topology) -> Iterator[str]:
         source = sources.get(key, "assumed" if key in ASSUMED else "")
         if provenance(source) == "assumed" and used.get(key.partition(".")[0], True):
             yield key
-
-
-def _noise(settings: Collection[str]) -> tuple[str, ...]:
-    """Return levels of an ensemble that are the usual ones, apart from what has a source."""
-    keys = [key.replace("_", ".") for key in USUAL]
-    return () if set(keys) & set(settings) else ("noise.overhead", "noise.start")
 
 
 def format_keys(keys: Sequence[str]) -> str:

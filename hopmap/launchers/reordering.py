@@ -85,14 +85,12 @@ os.environ["RANK"] = ranks[node][local]
 def write_json(node_of: Ints, topology: Topology, hosts: Sequence[str]) -> list[str]:
     """Return the lines of the JSON document."""
     rank_at = np.argsort(node_of, kind="stable")
-    position_of = np.empty_like(rank_at)
-    position_of[rank_at] = np.arange(len(rank_at))
     document = {
         "topology": topology.spec,
         "node_of": node_of.tolist(),
         "host_of": [hosts[node] for node in node_of],
         "rank_at": rank_at.tolist(),
-        "position_of": position_of.tolist(),
+        "position_of": np.argsort(rank_at).tolist(),
     }
     parts = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
     return ["{", *",\n".join(parts).split("\n"), "}"]

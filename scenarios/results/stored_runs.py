@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,16 +55,25 @@ def deaf_to_sigterm() -> Iterator[None]:
     """Put SIGTERM off, also where it comes to another thread, such as one of numpy's."""
     came: list[int] = []
     try:
-        before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
-    except ValueError:  # not the main thread, as in a worker of Dask, which nobody terminates
+        with handling(signal.SIGTERM, lambda number, _: came.append(number)):
+            yield
+    finally:
+        if came:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextmanager
+def handling(number: signal.Signals, handler: Any) -> Iterator[None]:
+    """Have a signal handled so; as ever where this is not the main thread, as in Dask's workers."""
+    try:
+        before = signal.signal(number, handler)
+    except ValueError:
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
-        if came:
-            os.kill(os.getpid(), signal.SIGTERM)
+        signal.signal(number, before or signal.SIG_DFL)
 
 
 def read_loose(folder: Path, name: str, run_id: str) -> pa.Table | None:

@@ -81,11 +81,9 @@ class Case:
     @cached_property
     def leaders(self) -> Sequence[Entry]:
         """Mappers than which none is faster, as far as replays with noise tell; else the best."""
-        return (
-            [self.best]
-            if self.times is None
-            else [self.entries[k] for k in not_significantly_slower(self.times)]
-        )
+        if self.times is None:
+            return [self.best]
+        return [self.entries[k] for k in not_significantly_slower(self.times)]
 
     @property
     def sure(self) -> bool:
@@ -98,9 +96,8 @@ class Case:
             return None
         one, two = (self.entries.index(each) for each in (entry, other))
         found = faster(self.times)
-        return (
-            ratio(self.times[one], self.times[two]) if found[one, two] | found[two, one] else None
-        )
+        apart = found[one, two] | found[two, one]
+        return ratio(self.times[one], self.times[two]) if apart else None
 
     @property
     def order(self) -> str:

@@ -9,6 +9,7 @@ import platform
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
@@ -116,10 +117,8 @@ def packages() -> dict[str, str]:
     for requirement in requires("hopmap") or []:
         match = re.match(r"[\w.-]+", requirement)
         if match and match[0] != "hopmap":
-            try:
+            with suppress(PackageNotFoundError):
                 found[match[0]] = version(match[0])
-            except PackageNotFoundError:
-                continue
     return dict(sorted(found.items()))
 
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from hopmap.errors import HopmapError, needs
 from hopmap.plugins import add_plugin, plugins
+from hopmap.scenarios.results.stored_runs import handling
 from hopmap.traces.safety.atomic_files import replacing
 
 from . import ScenarioError
@@ -81,7 +82,8 @@ def share(
     with _local(count, begin) if scheduler is None else _dask(scheduler) as executor:
         futures: dict[Future[list[R]], Sequence[T]] = {}
         try:
-            with _deaf_to_interrupts():  # as workers are born; this process tells them to stop
+            # Ctrl-C goes to every process of a terminal; this one tells workers to stop.
+            with handling(signal.SIGINT, signal.SIG_IGN):
                 for batch in batches:
                     futures[executor.submit(_each, do, batch, plugins())] = batch
             for future in as_completed(list(futures)):
@@ -164,20 +166,6 @@ def _dask(scheduler: str) -> Iterator[Executor]:
                 "worker --nthreads 1, or runs would disturb each other's times"
             )
         yield client.get_executor(pure=False)
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C, which goes to every process of a terminal."""
-    try:
-        heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread, which alone hears of it
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, heard)
 
 
 def _start(parent: int, begin: Callable[[], None] | None) -> None:

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from hopmap.api.job import Background, Job
+from hopmap.api.job import Job
 from hopmap.api.machine import Machine
 from hopmap.api.simulated_objective import Others
 from hopmap.simulator import Program, Result
@@ -46,9 +46,15 @@ def simulate_beside(
 
     The result is of this program's ranks; links and servers are as all jobs used them.
     """
-    jobs, background = _in_place(file, machine)
-    ours = Job(program, mapping=node_of)
-    run = simulate_jobs([ours, *jobs], machine, background=background, alone=False, engine=engine)
+    listed, background = read_jobs(file)
+    others = place_jobs(listed, machine)
+    bounds = pairwise(accumulate((job.ranks for job in others.program.jobs), initial=0))
+    jobs = [Job(program, mapping=node_of)]
+    jobs += [  # on the nodes that they got before anybody else
+        replace(job, mapping=others.node_of[begin:end], hosts=None, nodelist=None)
+        for job, (begin, end) in zip(listed, bounds, strict=True)
+    ]
+    run = simulate_jobs(jobs, machine, background=background, alone=False, engine=engine)
     own = {
         name: getattr(run.result, name)[: program.ranks]
         for name in ("finish", "compute", "communicate", "wait")
@@ -56,16 +62,3 @@ def simulate_beside(
     # Of the energy of all nobody can say whose it is.
     own |= {"makespan": run.jobs[0].makespan, "energy": None}
     return replace(run.result, program=program, node_of=node_of, **own)
-
-
-def _in_place(file: str, machine: Machine) -> tuple[list[Job], list[Background]]:
-    """Return the jobs of a file on the nodes that they got before anybody else, and background."""
-    jobs, background = read_jobs(file)
-    others = place_jobs(jobs, machine)
-    bounds = pairwise(accumulate((job.ranks for job in others.program.jobs), initial=0))
-    nodes = [others.node_of[begin:end] for begin, end in bounds]
-    placed = [
-        replace(job, mapping=each, hosts=None, nodelist=None)
-        for job, each in zip(jobs, nodes, strict=True)
-    ]
-    return placed, background

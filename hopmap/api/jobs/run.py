@@ -173,6 +173,7 @@ def simulate_jobs(
     report(steps - 1, steps, "all at once")
 
     ends = max(start + (one or 0.0) for start, one in zip(starts, took, strict=True))
+    everywhere = np.concatenate([*nodes, *loads])
 
     def run(seconds: float) -> tuple[Program, Result]:
         sending = [
@@ -189,7 +190,7 @@ def simulate_jobs(
         return program, replay(
             program,
             network,
-            np.concatenate([*nodes, *loads]),
+            everywhere,
             parameters=parameters,
             engine=engine,
             record=outputs.record,
@@ -209,7 +210,6 @@ def simulate_jobs(
             f"background: the jobs had not ended after {seconds:g} s of it: expected a lower rate, "
             "or a duration"
         )
-    everywhere = np.concatenate([*nodes, *loads])
     generated = any(each.generated for each in workloads)
     result = with_assumed(result, machine.settings, generated=generated)
     outputs.write(result, f"{program.name} on {network.spec}, engine {engine}")
