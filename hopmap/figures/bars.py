@@ -51,6 +51,7 @@ class SeedSpread(NamedTuple):
     high: float
 
 
+@style()
 def ienpc_bars(
     mappers: Sequence[str],
     rows: Sequence[Mapping[str, float]],
@@ -71,37 +72,37 @@ def ienpc_bars(
     names = [label(name, 19) for name in mappers]
     panel = _height(names, 0.075)
     colours = [GREY if name == default else BLUE for name in mappers]
-    with style():
-        figure = new_figure(2 * panel + 1.4, title)
-        panels = figure.subplots(2, 2, sharey=True).ravel()
-        for axes, (key, word) in zip(panels, STATISTICS.items(), strict=True):
-            values = [float(row[key]) for row in rows]
-            y = np.arange(len(values))
-            axes.barh(y, values, color=colours, height=0.68)
-            if key == "total" and worst is not None:
-                spread = np.asarray(worst) > np.asarray(values)
-                ends = np.asarray(worst)[spread]
-                axes.hlines(y[spread], np.asarray(values)[spread], ends, color=INK, linewidth=1)
-                axes.plot(ends, y[spread], "|", color=INK, markersize=4)
-            if key == "total" and ieplc:
-                axes.axvline(ieplc, color=RED, linewidth=1.3, linestyle=(0, (4, 2)))
-            plain_title(axes, word)
-            _rows(axes, names)
-            top = (limits or {}).get(key) or max([*values, 0.0])
-            value_axis(axes, compact, top)
-        handles: list[Any] = []
-        if default in mappers:
-            handles.append(Patch(color=GREY, label=f"{default} (default)"))
-        if ieplc:
-            handles.append(
-                Line2D([], [], color=RED, linestyle=(0, (4, 2)), label=f"IePLC {compact(ieplc)}")
-            )
-        if worst is not None and any(w > row["total"] for w, row in zip(worst, rows, strict=True)):
-            handles.append(Line2D([], [], color=INK, linewidth=1, label="to the worst seed"))
-        legend(figure, handles)
+    figure = new_figure(2 * panel + 1.4, title)
+    panels = figure.subplots(2, 2, sharey=True).ravel()
+    for axes, (key, word) in zip(panels, STATISTICS.items(), strict=True):
+        values = [float(row[key]) for row in rows]
+        y = np.arange(len(values))
+        axes.barh(y, values, color=colours, height=0.68)
+        if key == "total" and worst is not None:
+            spread = np.asarray(worst) > np.asarray(values)
+            ends = np.asarray(worst)[spread]
+            axes.hlines(y[spread], np.asarray(values)[spread], ends, color=INK, linewidth=1)
+            axes.plot(ends, y[spread], "|", color=INK, markersize=4)
+        if key == "total" and ieplc:
+            axes.axvline(ieplc, color=RED, linewidth=1.3, linestyle=(0, (4, 2)))
+        plain_title(axes, word)
+        _rows(axes, names)
+        top = (limits or {}).get(key) or max([*values, 0.0])
+        value_axis(axes, compact, top)
+    handles: list[Any] = []
+    if default in mappers:
+        handles.append(Patch(color=GREY, label=f"{default} (default)"))
+    if ieplc:
+        handles.append(
+            Line2D([], [], color=RED, linestyle=(0, (4, 2)), label=f"IePLC {compact(ieplc)}")
+        )
+    if worst is not None and any(w > row["total"] for w, row in zip(worst, rows, strict=True)):
+        handles.append(Line2D([], [], color=INK, linewidth=1, label="to the worst seed"))
+    legend(figure, handles)
     return figure
 
 
+@style()
 def runtime_bars(
     mappers: Sequence[str],
     parts: Sequence[Sequence[float]],
@@ -120,27 +121,27 @@ def runtime_bars(
     spans = np.array(makespans, dtype=float).reshape(len(names), 3)
     top = limit or max([float(spans.max(initial=0)), float(table.sum(axis=1).max(initial=0))])
     scale, unit = time_unit(top)
-    with style():
-        figure, axes = _rows_figure(names, title)
-        y = np.arange(len(names))
-        start = np.zeros(len(names))
-        for part, colour in zip(table.T / scale, ("#b4bec6", SKY, ORANGE), strict=True):
-            axes.barh(y, part, left=start, color=colour, height=0.68)
-            start += part
-        axes.hlines(y, spans[:, 1] / scale, spans[:, 2] / scale, color=INK, linewidth=1)
-        axes.plot(spans[:, 0] / scale, y, "D", color=INK, markersize=4.2, markeredgecolor="white")
-        value_axis(axes, lambda v: f"{v:,.6g}", top / scale, 5)
-        axes.set_xlabel(f"simulated time ({unit})")
-        handles: list[Any] = [
-            Patch(color="#b4bec6", label="compute"),
-            Patch(color=SKY, label="communicate"),
-            Patch(color=ORANGE, label="wait"),
-            Line2D([], [], color=INK, marker="D", markersize=4.2, linewidth=0, label="makespan"),
-        ]
-        legend(figure, handles)
+    figure, axes = _rows_figure(names, title)
+    y = np.arange(len(names))
+    start = np.zeros(len(names))
+    for part, colour in zip(table.T / scale, ("#b4bec6", SKY, ORANGE), strict=True):
+        axes.barh(y, part, left=start, color=colour, height=0.68)
+        start += part
+    axes.hlines(y, spans[:, 1] / scale, spans[:, 2] / scale, color=INK, linewidth=1)
+    axes.plot(spans[:, 0] / scale, y, "D", color=INK, markersize=4.2, markeredgecolor="white")
+    value_axis(axes, lambda v: f"{v:,.6g}", top / scale, 5)
+    axes.set_xlabel(f"simulated time ({unit})")
+    handles: list[Any] = [
+        Patch(color="#b4bec6", label="compute"),
+        Patch(color=SKY, label="communicate"),
+        Patch(color=ORANGE, label="wait"),
+        Line2D([], [], color=INK, marker="D", markersize=4.2, linewidth=0, label="makespan"),
+    ]
+    legend(figure, handles)
     return figure
 
 
+@style()
 def mapping_time(
     mappers: Sequence[str],
     topologies: Sequence[str],
@@ -154,30 +155,29 @@ def mapping_time(
     """
     names = [label(name, 19) for name in mappers]
     shown = topologies[: len(CYCLE)]
-    with style():
-        rows = -(-len(shown) // 2)
-        figure, axes = _rows_figure(names, title, 0.2 * (rows - 1), len(shown))
-        axes.set_xscale("log")
-        handles: list[Any] = []
-        for place, (topology, spreads) in enumerate(zip(shown, seconds, strict=False)):
-            shift = (place - (len(shown) - 1) / 2) * min(0.22, 0.7 / max(len(shown), 1))
-            for y, spread in enumerate(spreads):
-                if spread is None:
-                    continue
-                # a clock's tick: what took no measurable time has to be somewhere on a log axis
-                value, low, high = (max(float(v), 1e-6) for v in spread)
-                axes.plot([low, high], [y + shift] * 2, color=CYCLE[place], linewidth=1.2)
-                axes.plot(value, y + shift, **mark(place))
-            handles.append(Line2D([], [], label=label(topology, 21, 1), **mark(place)))
-        axes.xaxis.set_major_locator(LogLocator(10, numticks=5))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
-        low, high = axes.get_xlim()
-        if high / low < 100:
-            axes.set_xlim(low / 4, high * 4)
-        axes.grid(axis="x")
-        axes.set_xlabel("mapping time (log)")
-        legend(figure, handles, columns=2)
+    rows = -(-len(shown) // 2)
+    figure, axes = _rows_figure(names, title, 0.2 * (rows - 1), len(shown))
+    axes.set_xscale("log")
+    handles: list[Any] = []
+    for place, (topology, spreads) in enumerate(zip(shown, seconds, strict=False)):
+        shift = (place - (len(shown) - 1) / 2) * min(0.22, 0.7 / max(len(shown), 1))
+        for y, spread in enumerate(spreads):
+            if spread is None:
+                continue
+            # a clock's tick: what took no measurable time has to be somewhere on a log axis
+            value, low, high = (max(float(v), 1e-6) for v in spread)
+            axes.plot([low, high], [y + shift] * 2, color=CYCLE[place], linewidth=1.2)
+            axes.plot(value, y + shift, **mark(place))
+        handles.append(Line2D([], [], label=label(topology, 21, 1), **mark(place)))
+    axes.xaxis.set_major_locator(LogLocator(10, numticks=5))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
+    low, high = axes.get_xlim()
+    if high / low < 100:
+        axes.set_xlim(low / 4, high * 4)
+    axes.grid(axis="x")
+    axes.set_xlabel("mapping time (log)")
+    legend(figure, handles, columns=2)
     return figure
 
 
@@ -204,6 +204,7 @@ def _rows(axes: Axes, names: Sequence[str]) -> None:
     axes.set_ylim(max(len(names), 1) - 0.45, -0.55)
 
 
+@style()
 def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: str) -> Figure:
     """Draw how far the runs of each mapper are behind the best of their case.
 
@@ -214,36 +215,35 @@ def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: s
     names = [label(name, 19) for name in excess]
     most = max((float(each.max()) for cases in excess.values() for each in cases), default=0.0)
     dots = sum(len(each) for cases in excess.values() for each in cases)
-    with style():
-        figure, axes = _rows_figure(names, title)
-        for y, cases in enumerate(excess.values()):
-            values = np.concatenate(cases)
-            shift = np.linspace(-0.3, 0.3, len(cases)) if len(cases) > 1 else np.zeros(1)
-            rows = np.repeat(y + shift, [len(each) for each in cases])
-            axes.plot(
-                np.log1p(values),
-                rows,
-                "o",
-                color=BLUE,
-                alpha=0.45 if dots > 60 else 0.8,
-                markersize=2.2 if dots > 300 else 3.2,
-                markeredgewidth=0,
-                rasterized=dots > DOTS,
-            )
-            middle = np.log1p(np.median(values))
-            axes.plot([middle, middle], [y - 0.36, y + 0.36], color=INK, linewidth=1.8)
-        right = max(np.log1p(most) * 1.04, np.log1p(0.01))
-        axes.set_xlim(-0.03 * right, right)
-        axes.xaxis.set_major_locator(FixedLocator(_apart(right)))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"+{100 * np.expm1(v):,.3g} %"))
-        axes.grid(axis="x")
-        axes.set_xlabel(what, loc="right")
-        handles = [
-            Line2D([], [], color=BLUE, marker="o", markersize=3.2, linewidth=0, label="a run"),
-            Line2D([], [], color=INK, linewidth=1.8, label="median"),
-        ]
-        legend(figure, handles)
+    figure, axes = _rows_figure(names, title)
+    for y, cases in enumerate(excess.values()):
+        values = np.concatenate(cases)
+        shift = np.linspace(-0.3, 0.3, len(cases)) if len(cases) > 1 else np.zeros(1)
+        rows = np.repeat(y + shift, [len(each) for each in cases])
+        axes.plot(
+            np.log1p(values),
+            rows,
+            "o",
+            color=BLUE,
+            alpha=0.45 if dots > 60 else 0.8,
+            markersize=2.2 if dots > 300 else 3.2,
+            markeredgewidth=0,
+            rasterized=dots > DOTS,
+        )
+        middle = np.log1p(np.median(values))
+        axes.plot([middle, middle], [y - 0.36, y + 0.36], color=INK, linewidth=1.8)
+    right = max(np.log1p(most) * 1.04, np.log1p(0.01))
+    axes.set_xlim(-0.03 * right, right)
+    axes.xaxis.set_major_locator(FixedLocator(_apart(right)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"+{100 * np.expm1(v):,.3g} %"))
+    axes.grid(axis="x")
+    axes.set_xlabel(what, loc="right")
+    handles = [
+        Line2D([], [], color=BLUE, marker="o", markersize=3.2, linewidth=0, label="a run"),
+        Line2D([], [], color=INK, linewidth=1.8, label="median"),
+    ]
+    legend(figure, handles)
     return figure
 
 
@@ -256,6 +256,7 @@ def _apart(right: float) -> list[float]:
     return ticks
 
 
+@style()
 def variation(
     points: Sequence[str], runtimes: Mapping[str, Sequence[float | None]], *, title: str
 ) -> Figure:
@@ -270,21 +271,20 @@ def variation(
     letters = min(max(LETTERS // max(len(points), 1) - 1, 6), 16)
     ticks = [label(rest, letters) for rest in rests]
     foot = 0.14 * max((tick.count("\n") for tick in ticks), default=0)
-    with style():
-        figure = new_figure(3.05 + foot + height_of_legend(mappers), title)
-        axes = figure.subplots()
-        x = np.arange(len(points))
-        for place, row in enumerate(runtimes.values()):
-            values = [np.nan if value is None else value / scale for value in row]
-            axes.plot(x, values, **mark(place) | {"linestyle": "-", "linewidth": 1.1})
-        axes.set_xticks(x, ticks)
-        axes.set_xlabel(label(common, 40, 1))
-        axes.set_xlim(-0.15, len(points) - 0.85)
-        axes.grid(axis="y")
-        axes.yaxis.set_major_locator(MaxNLocator(6))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
-        axes.set_ylabel(f"simulated runtime ({unit})")
-        legend_of_mappers(figure, mappers, mappers)
+    figure = new_figure(3.05 + foot + height_of_legend(mappers), title)
+    axes = figure.subplots()
+    x = np.arange(len(points))
+    for place, row in enumerate(runtimes.values()):
+        values = [np.nan if value is None else value / scale for value in row]
+        axes.plot(x, values, **mark(place) | {"linestyle": "-", "linewidth": 1.1})
+    axes.set_xticks(x, ticks)
+    axes.set_xlabel(label(common, 40, 1))
+    axes.set_xlim(-0.15, len(points) - 0.85)
+    axes.grid(axis="y")
+    axes.yaxis.set_major_locator(MaxNLocator(6))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
+    axes.set_ylabel(f"simulated runtime ({unit})")
+    legend_of_mappers(figure, mappers, mappers)
     return figure
 
 

@@ -55,6 +55,7 @@ def off_node(total: int, max: int) -> str:  # noqa: A002 - as metrics call it
     return f"off node {max:,}, sum {total:,}"
 
 
+@style()
 def grid_mappings(
     dims: Sequence[int], mappings: Mapping[str, tuple[ArrayLike, str]], *, title: str
 ) -> Figure:
@@ -75,26 +76,25 @@ def grid_mappings(
     cell = min((width - gap * (sliced - 1)) / (sliced * columns), 6.0 / (lines * rows), 0.45)
     block = 0.4 + lines * (rows * cell + gap + name)
     height = -(-len(mappings) // across) * (block + 0.08)
-    with style():
-        figure = new_figure(height + 0.25, title)
-        axes = figure.subplots()
-        sheet(axes, page, height)
-        for place, (mapper, (node_of, words)) in enumerate(mappings.items()):
-            left = 0.08 + place % across * (width + 0.14)
-            top = height - place // across * (block + 0.08)
-            letters = int(width / 0.078)
-            axes.text(left, top, label(mapper, letters, 1), va="top", weight="bold", size=SMALL)
-            axes.text(left, top - 0.16, label(words, letters + 2, 1), va="top", size=SMALL)
-            grid = np.asarray(node_of, dtype=np.int64).reshape(shape)
-            tints = _tints(grid)
-            for x, plane in enumerate(grid):
-                corner = (
-                    left + x % sliced * (columns * cell + gap),
-                    top - 0.36 - x // sliced * (rows * cell + gap + name) - name,
-                )
-                if planes > 1:
-                    axes.text(corner[0], corner[1] + 0.02, f"x = {x}", size=SMALL, va="bottom")
-                _plane(axes, plane, tints[plane], parts(grid, x), corner, cell)
+    figure = new_figure(height + 0.25, title)
+    axes = figure.subplots()
+    sheet(axes, page, height)
+    for place, (mapper, (node_of, words)) in enumerate(mappings.items()):
+        left = 0.08 + place % across * (width + 0.14)
+        top = height - place // across * (block + 0.08)
+        letters = int(width / 0.078)
+        axes.text(left, top, label(mapper, letters, 1), va="top", weight="bold", size=SMALL)
+        axes.text(left, top - 0.16, label(words, letters + 2, 1), va="top", size=SMALL)
+        grid = np.asarray(node_of, dtype=np.int64).reshape(shape)
+        tints = _tints(grid)
+        for x, plane in enumerate(grid):
+            corner = (
+                left + x % sliced * (columns * cell + gap),
+                top - 0.36 - x // sliced * (rows * cell + gap + name) - name,
+            )
+            if planes > 1:
+                axes.text(corner[0], corner[1] + 0.02, f"x = {x}", size=SMALL, va="bottom")
+            _plane(axes, plane, tints[plane], parts(grid, x), corner, cell)
     return figure
 
 

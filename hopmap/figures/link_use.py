@@ -44,6 +44,7 @@ def write_link_use_plot(
             figure.savefig(partial)
 
 
+@style()
 def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: str) -> Figure:
     """Draw the share of time that links are busy, over time until the makespan.
 
@@ -58,30 +59,29 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
     factor = 1 / scale
     until = max(makespan, use.width) * factor
     edge = use.busy.shape[1] * use.width * factor
-    with style():
-        figure = new_figure(4.7, title)
-        panels = figure.subplot_mosaic(
-            [["lines"] * 3, ["links"] * 3, ["bar", "bar", "note"]], height_ratios=[0.8, 1.85, 0.1]
-        )
-        top, below = panels["lines"], panels["links"]
-        _lines(top, share, topology, np.arange(use.busy.shape[1] + 1) * use.width * factor)
-        norm, cmap = Normalize(0, 1), sequential()
-        if used:
-            _picture(below, share[order[:used]], edge, norm, cmap)
-        else:
-            below.set_yticks([])
-        below.set_xlabel(f"time ({unit})", labelpad=2)
-        below.set_ylabel(f"{used:,} used links, busiest first", labelpad=3)
-        for axes in (top, below):
-            axes.set_xlim(0, until)
-            axes.xaxis.set_major_locator(MaxNLocator(5))
-        top.tick_params(labelbottom=False)
-        colour_bar(figure, panels["bar"], norm, cmap, _percent, "busy")
-        unused = topology.links - used
-        note = f"{unused:,} of {topology.links:,}\nlinks unused" if unused else "all links are used"
-        note = note if topology.links else "there are no links"
-        panels["note"].set_axis_off()
-        panels["note"].text(0, 1, note, fontsize=SMALL, va="center")
+    figure = new_figure(4.7, title)
+    panels = figure.subplot_mosaic(
+        [["lines"] * 3, ["links"] * 3, ["bar", "bar", "note"]], height_ratios=[0.8, 1.85, 0.1]
+    )
+    top, below = panels["lines"], panels["links"]
+    _lines(top, share, topology, np.arange(use.busy.shape[1] + 1) * use.width * factor)
+    norm, cmap = Normalize(0, 1), sequential()
+    if used:
+        _picture(below, share[order[:used]], edge, norm, cmap)
+    else:
+        below.set_yticks([])
+    below.set_xlabel(f"time ({unit})", labelpad=2)
+    below.set_ylabel(f"{used:,} used links, busiest first", labelpad=3)
+    for axes in (top, below):
+        axes.set_xlim(0, until)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+    top.tick_params(labelbottom=False)
+    colour_bar(figure, panels["bar"], norm, cmap, _percent, "busy")
+    unused = topology.links - used
+    note = f"{unused:,} of {topology.links:,}\nlinks unused" if unused else "all links are used"
+    note = note if topology.links else "there are no links"
+    panels["note"].set_axis_off()
+    panels["note"].text(0, 1, note, fontsize=SMALL, va="center")
     return figure
 
 

@@ -77,6 +77,7 @@ class _Ranks(NamedTuple):
         write(axes, place, str(rank), size, color=colour, zorder=5)
 
 
+@style()
 def mapping_view(
     topology: Topology,
     node_of: ArrayLike,
@@ -97,21 +98,20 @@ def mapping_view(
     pairs = traffic.without_self()
     hops = topology.distance(places[pairs.src], places[pairs.dst])
     drawn = LINE if len(topology.dims) == 1 else DRAWN
-    with style():
-        if is_box(topology) and topology.nodes <= drawn:
-            frame = _on_box(topology, ranks, pairs, hops, title)
-        elif not is_box(topology) and drawable(topology):
-            frame = _on_switches(topology, ranks, title)
-        else:
-            frame = _on_planes(topology, ranks, title)
-        name = "rank on the node"
-        colour_bar(frame.figure, frame.bar, norm, ranks.cmap, lambda v: f"{v:,.0f}", name)
-        series = [(_share(hops, pairs), BLUE, "this mapping")]
-        if default is not None:
-            other = np.asarray(default, dtype=np.int64)
-            before = topology.distance(other[pairs.src], other[pairs.dst])
-            series.append((_share(before, pairs), GREY, "default order"))
-        _histogram(frame.hops, series)
+    if is_box(topology) and topology.nodes <= drawn:
+        frame = _on_box(topology, ranks, pairs, hops, title)
+    elif not is_box(topology) and drawable(topology):
+        frame = _on_switches(topology, ranks, title)
+    else:
+        frame = _on_planes(topology, ranks, title)
+    name = "rank on the node"
+    colour_bar(frame.figure, frame.bar, norm, ranks.cmap, lambda v: f"{v:,.0f}", name)
+    series = [(_share(hops, pairs), BLUE, "this mapping")]
+    if default is not None:
+        other = np.asarray(default, dtype=np.int64)
+        before = topology.distance(other[pairs.src], other[pairs.dst])
+        series.append((_share(before, pairs), GREY, "default order"))
+    _histogram(frame.hops, series)
     return frame.figure
 
 

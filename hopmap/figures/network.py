@@ -64,6 +64,7 @@ UNUSED = (0.85, 0.87, 0.89, 1.0)
 RADIUS = 0.15  # of a box' nodes
 
 
+@style()
 def link_loads(
     topology: Topology,
     loads: ArrayLike,
@@ -83,10 +84,9 @@ def link_loads(
     carried = np.asarray(loads, dtype=float)
     norm = Normalize(0, limit or float(carried.max(initial=0)) or 1.0)
     most = STACKED if is_haec(topology) else LINE if len(topology.dims) == 1 else DRAWN
-    with style():
-        if topology.nodes <= most if is_box(topology) else drawable(topology):
-            return _every_link(topology, carried, norm, title, unit, hot)
-        return _heat_maps(topology, carried, norm, title, unit)
+    if topology.nodes <= most if is_box(topology) else drawable(topology):
+        return _every_link(topology, carried, norm, title, unit, hot)
+    return _heat_maps(topology, carried, norm, title, unit)
 
 
 def view_box(axes: Axes, layout: Layout) -> None:

@@ -18,6 +18,7 @@ CELLS = 256  # across the picture; more ranks share cells
 SQUARES = 600  # cells that are drawn as squares; more become an image
 
 
+@style()
 def spy_plot(traffic: Traffic, *, title: str = "") -> Figure:
     """Draw who sends to whom: senders downwards, receivers to the right, colours logarithmic.
 
@@ -37,59 +38,58 @@ def spy_plot(traffic: Traffic, *, title: str = "") -> Figure:
     key, total = key[total > 0], total[total > 0]
     row, column = key // cells, key % cells
 
-    with style():
-        figure = new_figure(WIDTH + 0.75, title)
-        axes, bar = figure.subplots(2, 1, height_ratios=[WIDTH - 0.85, 0.13])
-        axes.set_box_aspect(1)
-        axes.spines[:].set_visible(True)
-        # rank r is the square from r - 1/2 to r + 1/2
-        axes.set_xlim(-0.5, traffic.ranks - 0.5)
-        axes.set_ylim(traffic.ranks - 0.5, -0.5)
-        for axis, name in ((axes.xaxis, "receiver"), (axes.yaxis, "sender")):
-            axis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 4, 5, 10]))
-            axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-            axis.set_label_text(f"{name} (rank)")
-        axes.xaxis.tick_top()
-        axes.xaxis.set_label_position("top")
-        if not len(total):
-            bar.set_axis_off()
-            axes.text(0.5, 0.5, "no point-to-point messages", ha="center", transform=axes.transAxes)
-            return figure
-        low, high = float(total.min()), float(total.max())
-        norm, cmap = LogNorm(low if low < high else low / 2, high), sequential(0.1)
-        if len(total) <= SQUARES:
-            corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
-            places = np.stack((column, row), axis=1)[:, None, :] + corners[None]
-            squares = PolyCollection(
-                list(np.minimum(places * group, traffic.ranks) - 0.5),
-                array=total,
-                norm=norm,
-                cmap=cmap,
-                # a hairline in the cell's own colour closes the gaps between neighbours
-                edgecolors="face",
-                linewidths=0.3 if cells > 16 else 0,
-            )
-            axes.add_collection(squares, autolim=False)
-            ends = zip(row.tolist(), column.tolist(), total.tolist(), strict=True)
-            add_tips(
-                axes,
-                np.minimum(places * group, traffic.ranks) - 0.5,
-                [f"{_ranks(a, group)} → {_ranks(b, group)}: {text_of(n)}" for a, b, n in ends],
-            )
-        else:
-            image = np.full((cells, cells), np.nan)
-            image[row, column] = total
-            edges = np.minimum(np.arange(cells + 1) * group, traffic.ranks) - 0.5
-            axes.pcolormesh(edges, edges, image, norm=norm, cmap=cmap, rasterized=True)
-        share = f", {group} × {group} ranks a cell" if group > 1 else ""
-        if low < high:
-            if text_of(low) == text_of(high):
-                text_of = ("{:,.0f} B" if what == "bytes" else "{:,.0f}").format
-            colour_bar(figure, bar, norm, cmap, text_of, f"{what}{share}, log")
-        else:
-            bar.set_axis_off()
-            text = f"{text_of(low)} each" if what == "bytes" else f"messages: {text_of(low)} each"
-            plain_title(bar, text + share)
+    figure = new_figure(WIDTH + 0.75, title)
+    axes, bar = figure.subplots(2, 1, height_ratios=[WIDTH - 0.85, 0.13])
+    axes.set_box_aspect(1)
+    axes.spines[:].set_visible(True)
+    # rank r is the square from r - 1/2 to r + 1/2
+    axes.set_xlim(-0.5, traffic.ranks - 0.5)
+    axes.set_ylim(traffic.ranks - 0.5, -0.5)
+    for axis, name in ((axes.xaxis, "receiver"), (axes.yaxis, "sender")):
+        axis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 4, 5, 10]))
+        axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axis.set_label_text(f"{name} (rank)")
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    if not len(total):
+        bar.set_axis_off()
+        axes.text(0.5, 0.5, "no point-to-point messages", ha="center", transform=axes.transAxes)
+        return figure
+    low, high = float(total.min()), float(total.max())
+    norm, cmap = LogNorm(low if low < high else low / 2, high), sequential(0.1)
+    if len(total) <= SQUARES:
+        corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+        places = np.stack((column, row), axis=1)[:, None, :] + corners[None]
+        squares = PolyCollection(
+            list(np.minimum(places * group, traffic.ranks) - 0.5),
+            array=total,
+            norm=norm,
+            cmap=cmap,
+            # a hairline in the cell's own colour closes the gaps between neighbours
+            edgecolors="face",
+            linewidths=0.3 if cells > 16 else 0,
+        )
+        axes.add_collection(squares, autolim=False)
+        ends = zip(row.tolist(), column.tolist(), total.tolist(), strict=True)
+        add_tips(
+            axes,
+            np.minimum(places * group, traffic.ranks) - 0.5,
+            [f"{_ranks(a, group)} → {_ranks(b, group)}: {text_of(n)}" for a, b, n in ends],
+        )
+    else:
+        image = np.full((cells, cells), np.nan)
+        image[row, column] = total
+        edges = np.minimum(np.arange(cells + 1) * group, traffic.ranks) - 0.5
+        axes.pcolormesh(edges, edges, image, norm=norm, cmap=cmap, rasterized=True)
+    share = f", {group} × {group} ranks a cell" if group > 1 else ""
+    if low < high:
+        if text_of(low) == text_of(high):
+            text_of = ("{:,.0f} B" if what == "bytes" else "{:,.0f}").format
+        colour_bar(figure, bar, norm, cmap, text_of, f"{what}{share}, log")
+    else:
+        bar.set_axis_off()
+        text = f"{text_of(low)} each" if what == "bytes" else f"messages: {text_of(low)} each"
+        plain_title(bar, text + share)
     return figure
 
 

@@ -41,6 +41,7 @@ class _Block(NamedTuple):
     rows: list[tuple[str, list[Tau | None]]]
 
 
+@style()
 def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
     """Draw tau of every metric with runtime and energy, a column a case.
 
@@ -69,16 +70,15 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
     head = 0.072 * max((len(line) for text in heads for line in text.split("\n")), default=0)
     width = max(WIDTH, 2.17 + 0.44 * len(relations))
     lines = sum(len(block.rows) + 1.1 for block in blocks)
-    with style():
-        figure = new_figure(0.5 + head + lines * _ROW, title, width)
-        ratios = [len(block.rows) for block in blocks]
-        panels = figure.subplots(len(blocks), 1, height_ratios=ratios, squeeze=False)[:, 0]
-        for axes, block in zip(panels, blocks, strict=True):
-            _draw_block(axes, block)
-        panels[0].set_xticks(np.arange(len(heads)) + 0.5, heads, rotation=90)
-        panels[0].xaxis.tick_top()
-        panels[0].set_xlabel(label(common, 26), loc="left", fontsize=SMALL)
-        panels[0].xaxis.set_label_position("top")
+    figure = new_figure(0.5 + head + lines * _ROW, title, width)
+    ratios = [len(block.rows) for block in blocks]
+    panels = figure.subplots(len(blocks), 1, height_ratios=ratios, squeeze=False)[:, 0]
+    for axes, block in zip(panels, blocks, strict=True):
+        _draw_block(axes, block)
+    panels[0].set_xticks(np.arange(len(heads)) + 0.5, heads, rotation=90)
+    panels[0].xaxis.tick_top()
+    panels[0].set_xlabel(label(common, 26), loc="left", fontsize=SMALL)
+    panels[0].xaxis.set_label_position("top")
     return figure
 
 
@@ -108,6 +108,7 @@ def _draw_block(axes: Axes, block: _Block) -> None:
             )
 
 
+@style()
 def scatter(relation: Relation, *, title: str) -> Figure:
     """Draw runtime over hop-bytes, and over the busiest link; a mark a mapping."""
     runs = relation.runs
@@ -123,22 +124,19 @@ def scatter(relation: Relation, *, title: str) -> Figure:
             ("hop_messages", "hop-messages", compact),
             ("messages_congestion_max", "busiest link, messages", compact),
         )
-    with style():
-        figure = new_figure(2.75 + height_of_legend(drawn), title)
-        for axes, (column, name, text) in zip(
-            figure.subplots(1, 2, sharey=True), panels, strict=True
-        ):
-            for mapper in drawn:
-                own = runs[runs["mapper"] == mapper]
-                axes.plot(own[column], own["makespan"] / scale, **mark(mappers.index(mapper)))
-            plain_title(axes, f"τ {signed(relation.taus[column, 'makespan'].value)}", SMALL, 2)
-            axes.set_xlabel(name)
-            axes.grid(visible=True)
-            axes.margins(0.08)
-            axes.xaxis.set_major_locator(MaxNLocator(3))
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _, text=text: text(v)))
-            axes.yaxis.set_major_locator(MaxNLocator(5))
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
-        figure.axes[0].set_ylabel(f"simulated runtime ({unit})")
-        legend_of_mappers(figure, drawn, mappers)
+    figure = new_figure(2.75 + height_of_legend(drawn), title)
+    for axes, (column, name, text) in zip(figure.subplots(1, 2, sharey=True), panels, strict=True):
+        for mapper in drawn:
+            own = runs[runs["mapper"] == mapper]
+            axes.plot(own[column], own["makespan"] / scale, **mark(mappers.index(mapper)))
+        plain_title(axes, f"τ {signed(relation.taus[column, 'makespan'].value)}", SMALL, 2)
+        axes.set_xlabel(name)
+        axes.grid(visible=True)
+        axes.margins(0.08)
+        axes.xaxis.set_major_locator(MaxNLocator(3))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _, text=text: text(v)))
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
+    figure.axes[0].set_ylabel(f"simulated runtime ({unit})")
+    legend_of_mappers(figure, drawn, mappers)
     return figure

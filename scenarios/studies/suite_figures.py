@@ -28,6 +28,7 @@ class Panel(NamedTuple):
     lines: Mapping[str, Sequence[tuple[float, float]]]
 
 
+@style()
 def suite_lines(
     panels: Sequence[Panel], *, varies: str, title: str, logarithmic: bool = False
 ) -> Figure:
@@ -38,13 +39,12 @@ def suite_lines(
     """
     mappers = list(dict.fromkeys(mapper for panel in panels for mapper in panel.lines))
     foot = 0.19 * -(-len(mappers) // 2)
-    with style():
-        figure = new_figure(0.4 + foot + 2.2 * len(panels), title)
-        rows = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
-        for axes, panel in zip(rows, panels, strict=True):
-            _panel(axes, panel, mappers, varies, logarithmic)
-        named = [Line2D([], [], label=label(m, 22, 1), **_line(m, mappers)) for m in mappers]
-        legend(figure, named, 2)
+    figure = new_figure(0.4 + foot + 2.2 * len(panels), title)
+    rows = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+    for axes, panel in zip(rows, panels, strict=True):
+        _panel(axes, panel, mappers, varies, logarithmic)
+    named = [Line2D([], [], label=label(m, 22, 1), **_line(m, mappers)) for m in mappers]
+    legend(figure, named, 2)
     return figure
 
 
