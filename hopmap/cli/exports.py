@@ -89,7 +89,7 @@ def export(
         raise typer.BadParameter(f"{mapping}: results of many runs: --best takes the fastest")
     chosen: MappingLike = mapping
     if results.best:
-        from hopmap.scenarios.results.best_run import best_run
+        from hopmap.scenarios.results.ranking import best_run
 
         chosen, network, about = best_run(mapping, results.trace, topology, results.variant)
         note(f"best of {about}")

@@ -122,9 +122,8 @@ def run(
     from hopmap.scenarios.results.plan_file import known_auto_expanded, read_plan
     from hopmap.scenarios.results.store import load_runs
     from hopmap.scenarios.results.study import collectives_dominate, left_out
-    from hopmap.scenarios.sweep.feasibility import possible
     from hopmap.scenarios.sweep.plan import plan
-    from hopmap.scenarios.sweep.prepare import new_traffic, save_inputs
+    from hopmap.scenarios.sweep.prepare import new_traffic, possible, save_inputs
     from hopmap.scenarios.sweep.run import missing, run_scenario
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
     from hopmap.scenarios.sweep.workers import Workers, share_of, write_slurm_array

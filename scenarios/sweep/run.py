@@ -22,10 +22,9 @@ from hopmap.scenarios.results.plan_file import known_auto_expanded
 from hopmap.scenarios.results.stored_runs import error_of, finished
 
 from . import ScenarioError
-from .feasibility import possible
 from .measure import measure
 from .plan import Run, plan, reading_code
-from .prepare import new_traffic, save_inputs
+from .prepare import new_traffic, possible, save_inputs
 from .scenario import Scenario
 from .workers import HERE, WorkerError, Workers, share
 

@@ -176,7 +176,7 @@ class Include(Table):
 
 
 class Jobs(Table):
-    """Runs on the hosts of jobs; see `allocations.py`.
+    """Runs on the hosts of jobs; see `scenario_files.write_out_jobs`.
 
     Mappers and seeds are the scenario's when left out.
     """

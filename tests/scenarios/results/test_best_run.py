@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 
 import hopmap as hm
-from hopmap.scenarios.results.best_run import best_run
+from hopmap.scenarios.results.ranking import best_run
 from hopmap.scenarios.results.tables import StoreError
 
 

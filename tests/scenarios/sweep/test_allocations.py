@@ -3,9 +3,8 @@
 import pytest
 
 from hopmap.scenarios.sweep import ScenarioError
-from hopmap.scenarios.sweep.allocations import box, filled
 from hopmap.scenarios.sweep.plan import plan
-from hopmap.scenarios.sweep.scenario_files import load_scenario
+from hopmap.scenarios.sweep.scenario_files import box, filled, load_scenario
 
 MACHINE = "".join(f"SwitchName=s{k} Nodes=n[{4 * k}-{4 * k + 3}]\n" for k in range(4))
 MACHINE += "SwitchName=top Switches=s[0-3]\n"

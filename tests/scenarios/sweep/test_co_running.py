@@ -7,9 +7,8 @@ import pytest
 
 import hopmap as hm
 from hopmap.api.job import Job, JobsError
-from hopmap.api.jobs.co_running import place_jobs
 from hopmap.api.jobs.job_spec import jobs_digest, read_jobs
-from hopmap.api.jobs.run import simulate_jobs
+from hopmap.api.jobs.run import place_jobs, simulate_jobs
 from hopmap.report.report import write_report
 from hopmap.scenarios.results import store
 from hopmap.scenarios.sweep import ScenarioError

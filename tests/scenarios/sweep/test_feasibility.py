@@ -8,7 +8,7 @@ import hopmap as hm
 from hopmap.mappers.mapper import MAPPERS
 from hopmap.scenarios.results.store import load_runs
 from hopmap.scenarios.results.study import load_study
-from hopmap.scenarios.sweep import ScenarioError, feasibility
+from hopmap.scenarios.sweep import ScenarioError, prepare
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.prepare import new_traffic
 from hopmap.scenarios.sweep.scenario_files import load_scenario
@@ -170,9 +170,9 @@ def test_what_has_gone_well_is_possible_and_what_has_failed_is_looked_at_again(
     traffic = new_traffic(runs, tmp_path)
     for error, left in ((None, 2), ("no memory", 1)):
         monkeypatch.setattr(
-            feasibility, "finished", lambda _, error=error: {r.run_id: error for r in runs}
+            prepare, "finished", lambda _, error=error: {r.run_id: error for r in runs}
         )
-        assert len(feasibility.possible(runs, tmp_path, traffic)[0]) == left
+        assert len(prepare.possible(runs, tmp_path, traffic)[0]) == left
 
 
 def test_a_mapping_file_that_is_not_there_is_named(today, tmp_path):
