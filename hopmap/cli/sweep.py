@@ -204,10 +204,7 @@ def run(
             f"{', '.join(expanded)}: mapped and measured with what collectives send, which is more "
             'than the messages: collectives = "ignore" leaves it out'
         )
-    names = [
-        each for each in collectives_dominate(table, loaded.replay.rounds) if each not in expanded
-    ]
-    if names:
+    if names := collectives_dominate(table, loaded.replay.rounds, expanded):
         warn(
             f"{', '.join(names)}: collectives send more than the messages that were mapped: "
             'collectives = "expand" counts them'

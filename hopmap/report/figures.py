@@ -115,8 +115,7 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
         for case, figure in zip(replayed, _runtime(replayed), strict=True):
             caption = f"Simulated runtime of {trace} on {case.where}"
             yield picture(trace, "runtime", f"{trace} {case.where} runtime", caption, figure)
-        parts = [part.trace_figures for part in OPTIONAL.values() if part.trace_figures]
-        optional = (draw(study, trace) for draw in parts)
+        optional = (part.trace_figures(study, trace) for part in OPTIONAL.values())
         for words, caption, figure in chain(*optional, _varied(study, trace)):
             yield picture(trace, "relations", f"{trace} {words}", caption, figure)
         caption = f"Mapping time for {trace}"

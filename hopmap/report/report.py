@@ -197,11 +197,7 @@ def _render(
         impossible=study.plan.impossible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
         left_out=left_out(whole.runs),
-        outweighed=[
-            name
-            for name in collectives_dominate(whole.runs, whole.rounds)
-            if name not in whole.plan.expanded
-        ],
+        outweighed=collectives_dominate(whole.runs, whole.rounds, whole.plan.expanded),
         links=tables.link_rows(study),
         sections=[
             {

@@ -6,7 +6,7 @@ here, so that a part is taken out with its row of the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.plugins import Table
@@ -30,7 +30,7 @@ class Section(NamedTuple):
     ) = None
     count: Callable[[Study], int] = lambda _: 0  # how many figures these are
     # (study, trace) -> words of the file name, caption, figure, among those of a trace
-    trace_figures: Callable[[Study, str], Iterator[tuple[str, str, Figure]]] | None = None
+    trace_figures: Callable[[Study, str], Iterable[tuple[str, str, Figure]]] = lambda *_: ()
     # (study, trace) -> where, sentence, beside a trace's figures
     findings: Callable[[Study, str], list[tuple[str, str]]] = lambda *_: []
 

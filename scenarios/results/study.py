@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -251,14 +251,18 @@ def _cost(row: pd.Series[Any]) -> tuple[float, float]:
     return float(row["hop_bytes"]), float(row["hop_messages"])
 
 
-def collectives_dominate(runs: pd.DataFrame, rounds: int | None = None) -> list[str]:
+def collectives_dominate(
+    runs: pd.DataFrame, rounds: int | None, expanded: Collection[str]
+) -> list[str]:
     """Return the traces whose collectives cross more links than the messages that were mapped.
 
-    What was replayed counts, messages and collectives; files of traffic count so many rounds.
+    What was replayed counts, messages and collectives; files of traffic count so many rounds. Of
+    traces that are `expanded`, collectives were mapped, too.
     """
     hops = runs.groupby("trace", sort=False)[["hop_bytes", "replayed_hop_bytes"]].sum()
     more = hops["replayed_hop_bytes"] > (1 + (rounds or 1)) * hops["hop_bytes"]
-    return [str(name) for name in hops.index[more.fillna(False).astype(bool)]]
+    names = map(str, hops.index[more.fillna(False).astype(bool)])
+    return [name for name in names if name not in expanded]
 
 
 def left_out(runs: pd.DataFrame) -> dict[str, list[LeftOut]]:

@@ -9,7 +9,7 @@ not known is left out. A column `reason` may say why ours differ from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,15 +78,8 @@ class Row(NamedTuple):
         return tuple(a is not None and b is not None and int(a) == int(b) for a, b in pairs)
 
 
-class Compared(NamedTuple):
-    """The rows about one trace on one topology."""
-
-    case: Case
-    rows: Sequence[Row]
-
-
-def compared(study: Study, trace: str) -> list[Compared]:
-    """Set what was published of a trace beside ours; nothing where nothing was."""
+def compared(study: Study, trace: str) -> list[tuple[Case, list[Row]]]:
+    """Set what was published of a trace beside ours, by topology; nothing where nothing was."""
     if not (study.folder / FILE).is_file():
         return []
     theirs = read_published(study.folder / FILE)
@@ -97,7 +90,7 @@ def compared(study: Study, trace: str) -> list[Compared]:
         listed = theirs[(keys["trace"] == trace.casefold()) & (keys["topology"] == family)]
         rows = [_row(case, paper) for _, paper in listed.iterrows()]
         if rows:
-            found.append(Compared(case, rows))
+            found.append((case, rows))
     return found
 
 
@@ -143,19 +136,19 @@ def published_tables(study: Study) -> list[dict[str, Any]]:
     tables = []
     for trace in study.traces():
         groups = compared(study, trace)
-        rows = [row for group in groups for row in group.rows]
+        rows = [row for _, some in groups for row in some]
         if not rows:
             continue
         tables.append(
             {
                 "trace": trace,
                 "groups": [
-                    {"topology": group.case.where, "rows": [_cells(row) for row in group.rows]}
-                    for group in groups
+                    {"topology": case.where, "rows": [_cells(row) for row in some]}
+                    for case, some in groups
                 ],
                 "same": sum(sum(row.same) for row in rows),
                 "numbers": sum(value is not None for row in rows for value in row.paper),
-                "mesh": any(group.case.topology.startswith("mesh:") for group in groups),
+                "mesh": any(case.topology.startswith("mesh:") for case, _ in groups),
                 "reasons": any(row.reason for row in rows),
             }
         )

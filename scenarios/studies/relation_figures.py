@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -36,9 +35,7 @@ DIVERGING = LinearSegmentedColormap.from_list("hopmap_tau", [ORANGE, "#ffffff", 
 """Orange for −1, white for 0, blue for +1."""
 
 
-class _Block(NamedTuple):
-    title: str
-    rows: list[tuple[str, list[Tau | None]]]
+_Rows = list[tuple[str, list[Tau | None]]]
 
 
 @style()
@@ -48,20 +45,17 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
     Bold figures are unlikely to be chance (p below 5 %); a dash is for what is the same for all
     mappings.
     """
-    blocks = [
-        _Block(
-            f"with {name}",
-            [(METRICS[m], [r.taus.get((m, outcome)) for r in relations]) for m in METRICS],
-        )
-        for outcome, name in OUTCOMES.items()
-        if any((m, outcome) in r.taus for r in relations for m in METRICS)
-    ]
-    pairs: list[tuple[str, list[Tau | None]]] = [
+    blocks: dict[str, _Rows] = {
+        f"with {name}": [(METRICS[m], [r.taus.get((m, way)) for r in relations]) for m in METRICS]
+        for way, name in OUTCOMES.items()
+        if any((m, way) in r.taus for r in relations for m in METRICS)
+    }
+    pairs: _Rows = [
         ("hop-bytes, busiest link", [r.between for r in relations]),
         ("runtime, energy", [r.outcomes for r in relations]),
     ]
-    known = [row for row in pairs if any(tau.known for tau in row[1] if tau)]
-    blocks += [_Block("of each other", known)] * bool(known)
+    if known := [row for row in pairs if any(tau.known for tau in row[1] if tau)]:
+        blocks["of each other"] = known
     common, variants = shared([r.case.variant for r in relations])
     heads = [
         "\n".join(label(line, 21, 1) for line in (r.case.topology, variant) if line)
@@ -69,12 +63,12 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
     ]
     head = 0.072 * max((len(line) for text in heads for line in text.split("\n")), default=0)
     width = max(WIDTH, 2.17 + 0.44 * len(relations))
-    lines = sum(len(block.rows) + 1.1 for block in blocks)
+    lines = sum(len(rows) + 1.1 for rows in blocks.values())
     figure = new_figure(0.5 + head + lines * _ROW, title, width)
-    ratios = [len(block.rows) for block in blocks]
+    ratios = [len(rows) for rows in blocks.values()]
     panels = figure.subplots(len(blocks), 1, height_ratios=ratios, squeeze=False)[:, 0]
-    for axes, block in zip(panels, blocks, strict=True):
-        _draw_block(axes, block)
+    for axes, (outcome, rows) in zip(panels, blocks.items(), strict=True):
+        _draw_block(axes, outcome, rows)
     panels[0].set_xticks(np.arange(len(heads)) + 0.5, heads, rotation=90)
     panels[0].xaxis.tick_top()
     panels[0].set_xlabel(label(common, 26), loc="left", fontsize=SMALL)
@@ -82,19 +76,19 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
     return figure
 
 
-def _draw_block(axes: Axes, block: _Block) -> None:
+def _draw_block(axes: Axes, title: str, rows: _Rows) -> None:
     """Draw a row of cells for each metric, coloured by tau."""
     axes.spines[:].set_visible(False)
     axes.set_facecolor("#f3f5f6")
-    axes.set_title(block.title, fontsize=SMALL, pad=3)
-    axes.set_yticks(np.arange(len(block.rows)) + 0.5, [name for name, _ in block.rows])
+    axes.set_title(title, fontsize=SMALL, pad=3)
+    axes.set_yticks(np.arange(len(rows)) + 0.5, [name for name, _ in rows])
     axes.set_xticks([])
     axes.tick_params(length=0)
-    values = [[t.value if t and t.known else np.nan for t in taus] for _, taus in block.rows]
+    values = [[t.value if t and t.known else np.nan for t in taus] for _, taus in rows]
     cells = np.ma.masked_invalid(np.array(values, dtype=float))
     axes.pcolormesh(cells, cmap=DIVERGING, vmin=-1, vmax=1, edgecolors="white", linewidth=0.8)
     axes.invert_yaxis()
-    for row, (_, taus) in enumerate(block.rows):
+    for row, (_, taus) in enumerate(rows):
         for column, tau in enumerate(taus):
             axes.text(
                 column + 0.5,

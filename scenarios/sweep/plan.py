@@ -191,7 +191,7 @@ def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterat
                 "called": change_paths(network.spec, relative_to(folder)),
             }
             replayed = _replayed(scenario.replay, sources[trace])
-            for variant, of_mapper in product(scenario.variants(network), names):
+            for (label, settings), of_mapper in product(scenario.variants(network), names):
                 mapper = of_mapper["mapper"]
                 if any(rule.matches(trace, network, mapper) for rule in scenario.exclude):
                     continue
@@ -200,8 +200,8 @@ def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterat
                         trace=sources[trace],
                         digest=digests[trace],
                         seed=seed,
-                        settings=variant.settings,
-                        variant=variant.label,
+                        settings=settings,
+                        variant=label,
                         expanded=expanded[trace],
                         spread=scenario.balanced,
                         published=scenario.published is not None,

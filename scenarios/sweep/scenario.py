@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -71,13 +71,6 @@ def _others(file: str, context: Context) -> str:
     file = file and context.absolute(file)
     jobs_digest(file)
     return file
-
-
-class Variant(NamedTuple):
-    """A point of what varies: its label, empty where nothing does, and all its parameters."""
-
-    label: str
-    settings: Settings
 
 
 class Scenario(BaseModel):
@@ -157,11 +150,14 @@ class Scenario(BaseModel):
         """Find the traces; `folder` is where the scenario file lies."""
         return {trace: open_source(trace, folder) for trace in self.crossed["traces"]}
 
-    def variants(self, network: Topology) -> list[Variant]:
-        """Cross what varies on a network, the first table slowest; it wins over `parameters`."""
+    def variants(self, network: Topology) -> list[tuple[str, Settings]]:
+        """Cross what varies on a network, the first table slowest; it wins over `parameters`.
+
+        A point has a label, empty where nothing varies, and all its parameters.
+        """
         choices = [points for each in self.vary if (points := each.points(network))]
         return [
-            Variant(
+            (
                 ", ".join(label for label, _ in point),
                 tuple(sorted({**self.parameters, **dict(s for _, p in point for s in p)}.items())),
             )

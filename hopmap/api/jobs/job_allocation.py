@@ -20,19 +20,16 @@ def allocate_jobs(
     jobs: Sequence[Job], names: Sequence[str], ranks: Sequence[int], network: Topology
 ) -> list[Mapping]:
     """Return the node of every rank of every job."""
-    found: list[Mapping | None] = [
-        None if job.policy else _given(job, size, network)
-        for job, size in zip(jobs, ranks, strict=True)
-    ]
-    for at, (job, size) in enumerate(zip(jobs, ranks, strict=True)):
+    found = {k: _given(job, ranks[k], network) for k, job in enumerate(jobs) if not job.policy}
+    for k, job in enumerate(jobs):
         if job.policy:
             rng = np.random.default_rng(job.seed)
-            free = free_nodes([each for each in found if each is not None], network)
+            free = free_nodes([*found.values()], network)
             try:
-                found[at] = allocated(network, free, size, job.policy, rng)
+                found[k] = allocated(network, free, ranks[k], job.policy, rng)
             except MappingError as error:
-                raise MappingError(f"{names[at]}: {error}") from None
-    nodes = [each for each in found if each is not None]
+                raise MappingError(f"{names[k]}: {error}") from None
+    nodes = [found[k] for k in range(len(jobs))]
     expect_room(nodes, names, network)
     return nodes
 
