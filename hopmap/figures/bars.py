@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator
 
 from hopmap.api.quantities import compact, duration, time_unit
 from hopmap.arrays import Floats
@@ -33,6 +33,7 @@ from .style import (
     new_figure,
     plain_title,
     style,
+    ticks,
     value_axis,
 )
 
@@ -169,9 +170,7 @@ def mapping_time(
             axes.plot([low, high], [y + shift] * 2, color=CYCLE[place], linewidth=1.2)
             axes.plot(value, y + shift, **mark(place))
         handles.append(Line2D([], [], label=label(topology, 21, 1), **mark(place)))
-    axes.xaxis.set_major_locator(LogLocator(10, numticks=5))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
+    ticks(axes.xaxis, duration, LogLocator(10, numticks=5))
     low, high = axes.get_xlim()
     if high / low < 100:
         axes.set_xlim(low / 4, high * 4)
@@ -234,9 +233,7 @@ def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: s
         axes.plot([middle, middle], [y - 0.36, y + 0.36], color=INK, linewidth=1.8)
     right = max(np.log1p(most) * 1.04, np.log1p(0.01))
     axes.set_xlim(-0.03 * right, right)
-    axes.xaxis.set_major_locator(FixedLocator(_apart(right)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"+{100 * np.expm1(v):,.3g} %"))
+    ticks(axes.xaxis, lambda v: f"+{100 * np.expm1(v):,.3g} %", FixedLocator(_apart(right)))
     axes.grid(axis="x")
     axes.set_xlabel(what, loc="right")
     handles = [
@@ -249,11 +246,11 @@ def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: s
 
 def _apart(right: float) -> list[float]:
     """Ticks that leave room for their labels."""
-    ticks = [0.0]
+    places = [0.0]
     for tick in np.log1p(_TICKS[1:]):
-        if tick <= right and tick - ticks[-1] >= right / 5:
-            ticks.append(float(tick))
-    return ticks
+        if tick <= right and tick - places[-1] >= right / 5:
+            places.append(float(tick))
+    return places
 
 
 @style()
@@ -269,20 +266,19 @@ def variation(
     mappers = list(runtimes)
     common, rests = shared(points)
     letters = min(max(LETTERS // max(len(points), 1) - 1, 6), 16)
-    ticks = [label(rest, letters) for rest in rests]
-    foot = 0.14 * max((tick.count("\n") for tick in ticks), default=0)
+    marks = [label(rest, letters) for rest in rests]
+    foot = 0.14 * max((tick.count("\n") for tick in marks), default=0)
     figure = new_figure(3.05 + foot + height_of_legend(mappers), title)
     axes = figure.subplots()
     x = np.arange(len(points))
     for place, row in enumerate(runtimes.values()):
         values = [np.nan if value is None else value / scale for value in row]
         axes.plot(x, values, **mark(place) | {"linestyle": "-", "linewidth": 1.1})
-    axes.set_xticks(x, ticks)
+    axes.set_xticks(x, marks)
     axes.set_xlabel(label(common, 40, 1))
     axes.set_xlim(-0.15, len(points) - 0.85)
     axes.grid(axis="y")
-    axes.yaxis.set_major_locator(MaxNLocator(6))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
+    ticks(axes.yaxis, "{:,.6g}".format, MaxNLocator(6))
     axes.set_ylabel(f"simulated runtime ({unit})")
     legend_of_mappers(figure, mappers, mappers)
     return figure

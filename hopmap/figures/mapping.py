@@ -49,6 +49,7 @@ from .style import (
     sheet,
     squares,
     style,
+    ticks,
     write,
 )
 
@@ -334,8 +335,7 @@ def _histogram(axes: Axes, series: Sequence[tuple[Points, str, str]]) -> None:
     axes.xaxis.set_major_locator(
         MaxNLocator(14 if longest < 100 else 5, integer=True, min_n_ticks=1)
     )
-    axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0f} %")
+    ticks(axes.yaxis, "{:.0f} %".format, MaxNLocator(3, integer=True))
     axes.grid(axis="y")
     axes.set_xlabel("hops", labelpad=1)
     plain_title(axes, "share of the bytes", pad=16)

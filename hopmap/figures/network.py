@@ -51,6 +51,7 @@ from .style import (
     plain_title,
     sequential,
     style,
+    ticks,
     value_axis,
     write,
 )
@@ -279,7 +280,6 @@ def _curve(figure: FigureBase, loads: Floats, norm: Normalize, unit: str) -> Non
         axes.fill_between(used[keep], 0, rank[keep], step="post", color=BLUE, alpha=0.15, lw=0)
     value_axis(axes, data if unit == "bytes" else compact, float(norm.vmax or 1), 5)
     axes.set_ylim(0, max(len(used), 1) * 1.06)
-    axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-    axes.yaxis.set_major_formatter(lambda value, _: compact(value))
+    ticks(axes.yaxis, compact, MaxNLocator(3, integer=True))
     axes.set_xlabel(f"{unit} on a link, at least")
     plain_title(axes, f"links ({len(used):,} used of {len(loads):,})", pad=4)

@@ -18,13 +18,14 @@ from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib import ticker
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
 WIDTH = 3.66  # inches: 351 CSS pixels, what a phone's page has
@@ -242,11 +243,18 @@ def mark(place: int) -> dict[str, Any]:
     }
 
 
-def value_axis(axes: Axes, text: Callable[[float], str], limit: float, ticks: int = 3) -> None:
+def ticks(axis: Axis, text: Callable[[float], str], locator: ticker.Locator | None = None) -> None:
+    """Have ticks of an axis written by `text`, and none between them."""
+    if locator is not None:
+        axis.set_major_locator(locator)
+    axis.set_minor_locator(ticker.NullLocator())
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: text(value)))
+
+
+def value_axis(axes: Axes, text: Callable[[float], str], limit: float, count: int = 3) -> None:
     """Horizontal axis from 0 to a little above `limit`, ticks written by `text`."""
     axes.set_xlim(0, limit * 1.05 if limit > 0 else 1)
-    axes.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    ticks(axes.xaxis, text, ticker.MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]))
     axes.grid(axis="x")
 
 
@@ -280,16 +288,18 @@ def colour_bar(
         first, middle, last = map(text, ends)
         if middle in (first, last) or len(middle) > 12:  # says nothing, or needs their room
             ends = [ends[0], ends[2]]
-        bar.locator = FixedLocator(ends) if decades < 3 else LogLocator(10, numticks=6)
+        bar.locator = (
+            ticker.FixedLocator(ends) if decades < 3 else ticker.LogLocator(10, numticks=6)
+        )
     else:
-        bar.locator = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
-    bar.formatter = FuncFormatter(lambda value, _: text(value))
+        bar.locator = ticker.MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
+    bar.formatter = ticker.FuncFormatter(lambda value, _: text(value))
     bar.update_ticks()
-    if isinstance(bar.locator, FixedLocator):  # ticks at the ends: keep them inside
-        ticks = axes.get_xticklabels()
-        ticks[0].set_horizontalalignment("left")
-        ticks[-1].set_horizontalalignment("right")
-    axes.xaxis.set_minor_locator(NullLocator())
+    if isinstance(bar.locator, ticker.FixedLocator):  # ticks at the ends: keep them inside
+        labels = axes.get_xticklabels()
+        labels[0].set_horizontalalignment("left")
+        labels[-1].set_horizontalalignment("right")
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
     plain_title(axes, title)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from hopmap.api.quantities import MISSING, compact, time_unit
 from hopmap.figures.bars import height_of_legend, legend_of_mappers, shared
@@ -23,6 +23,7 @@ from hopmap.figures.style import (
     new_figure,
     plain_title,
     style,
+    ticks,
 )
 from hopmap.units import show_bytes
 
@@ -127,10 +128,8 @@ def scatter(relation: Relation, *, title: str) -> Figure:
         axes.set_xlabel(name)
         axes.grid(visible=True)
         axes.margins(0.08)
-        axes.xaxis.set_major_locator(MaxNLocator(3))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _, text=text: text(v)))
-        axes.yaxis.set_major_locator(MaxNLocator(5))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
+        ticks(axes.xaxis, text, MaxNLocator(3))
+        ticks(axes.yaxis, "{:,.6g}".format, MaxNLocator(5))
     figure.axes[0].set_ylabel(f"simulated runtime ({unit})")
     legend_of_mappers(figure, drawn, mappers)
     return figure
