@@ -21,7 +21,7 @@ from hopmap.scenarios.results.ranking import networks
 from hopmap.scenarios.results.study import AS_FAST, Case, Study
 from hopmap.traces.safety.atomic_files import replacing
 
-from .tables import Cell
+from .tables import Cell, head_of
 
 ROWS = 400  # mappers in cases that a page lists; of more, some cases are chosen
 CHOSEN = 12
@@ -56,9 +56,7 @@ def summary(study: Study) -> dict[str, Any] | None:
     found = excess(study)
     if len(study.cases) < 2 or not found:
         return None
-    head = [("Mapper", "text"), ("Cases", "number"), ("Best in", "number")]
-    head += [("Mean excess", "number"), ("Worst", "number"), ("Between seeds", "number")]
-    head += [("Mapping time", "number")]
+    names = ("Mapper", "Cases", "Best in", "Mean excess", "Worst", "Between seeds", "Mapping time")
     led = _led(study)
     seconds = study.runs.groupby("mapper")["mapping_seconds"].mean()
     rows = []
@@ -79,7 +77,7 @@ def summary(study: Study) -> dict[str, Any] | None:
                 Cell(duration(float(seconds[mapper])), float(seconds[mapper])),
             ]
         )
-    return {"head": head, "rows": rows, "replayed": measure(study) == "makespan"}
+    return {"head": head_of(names), "rows": rows, "replayed": measure(study) == "makespan"}
 
 
 def _led(study: Study) -> Counter[str]:

@@ -47,6 +47,14 @@ class Cell(NamedTuple):
     look: str = ""
 
 
+TEXTS = {"Trace", "Topology", "Variant", "Mapper", "Verdict", "Fastest", "Suite"}
+
+
+def head_of(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the head of a table: columns, and whether each has texts or numbers."""
+    return [(name, "text" if name in TEXTS else "number") for name in names]
+
+
 def topology_of(study: Study, case: Case) -> Topology:
     """Build a case's topology with the link speeds that the scenario sets."""
     return _configured(study.spec_of(case.topology), study.settings_of(case))
@@ -66,13 +74,11 @@ def best_table(traces: Sequence[Sequence[Case]]) -> dict[str, Any] | None:
     order = next((case.order for case in cases if case.default), "the default order")
     replayed = any(case.replayed for case in cases)
     compared = any(networks(those) for those in traces)
-    head = [("Trace", "text"), ("Topology", "text"), ("Nodes", "number"), ("Mapper", "text")]
-    head += [("Verdict", "text"), (f"Hop-bytes against {order}", "number")]
+    names = ["Trace", "Topology", "Nodes", "Mapper", "Verdict", f"Hop-bytes against {order}"]
     if replayed:
-        head += [("Runtime", "number"), (f"Runtime of {order}", "number")]
-        head += [(f"Runtime against {order}", "number"), ("Network’s share", "number")]
+        names += ["Runtime", f"Runtime of {order}", f"Runtime against {order}", "Network’s share"]
     if compared:
-        head.append(("Against the fastest network", "number"))
+        names.append("Against the fastest network")
     rows = []
     for those in traces:
         found = {id(each.case): (place, each) for place, each in enumerate(networks(those))}
@@ -84,7 +90,7 @@ def best_table(traces: Sequence[Sequence[Case]]) -> dict[str, Any] | None:
             elif compared:
                 row.append(Cell(MISSING))
             rows.append(row)
-    return {"head": head, "rows": rows} if rows else None
+    return {"head": head_of(names), "rows": rows} if rows else None
 
 
 def _best_row(case: Case, replayed: bool) -> list[Cell]:
@@ -173,7 +179,6 @@ def link_rows(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-NAME_HEAD = (("Mapper", "text"), ("Topology", "text"))
 REST = (
     *("IeNPC total", "average", "minimum", "maximum", "Conges\u00adtion"),
     *("Dilation average", "longest", "Mapping time"),
@@ -184,15 +189,14 @@ def main_table(cases: Iterable[Case]) -> dict[str, Any]:
     """Every mapper on every topology of a trace, best seed, the range over seeds below."""
     cases = list(cases)
     compared = [f"against {case.order}" for case in cases if case.default][:1]
-    numbers = ["Hop-bytes", *compared]
+    names = ["Mapper", "Topology", "Hop-bytes", *compared]
     if replayed := any(case.replayed for case in cases):
-        numbers += ["Simulated runtime", *compared]
+        names += ["Simulated runtime", *compared]
     if energy := any(case.best.value("energy") is not None for case in cases):
-        numbers.append("Energy")
-    head = (*NAME_HEAD, *((name, "number") for name in (*numbers, *REST)))
+        names.append("Energy")
     asked = replayed, bool(compared), energy
     rows = [_main_row(case, entry, *asked) for case in cases for entry in case.entries]
-    return {"head": head, "rows": rows}
+    return {"head": head_of([*names, *REST]), "rows": rows}
 
 
 def _main_row(case: Case, entry: Entry, replayed: bool, compared: bool, energy: bool) -> list[Cell]:
@@ -281,8 +285,7 @@ def robustness(study: Study, trace: str) -> list[dict[str, Any]]:
                 ]
                 for mapper, found in order
             ]
-            numbers = [(name, "number") for name in ("Mean", "Worst", "Best under")]
-            head = [("Mapper", "text"), *numbers]
+            head = head_of(("Mapper", "Mean", "Worst", "Best under"))
             tables.append({"topology": cases[0].topology, "head": head, "rows": rows})
     return tables
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.api.quantities import MISSING, change, count, percent
 from hopmap.report.sections import Section
-from hopmap.report.tables import Cell
+from hopmap.report.tables import Cell, head_of
 from hopmap.scenarios.results.ranking import LITTLE
 from hopmap.scenarios.results.study import AS_FAST, Case, Study
 
@@ -150,13 +150,12 @@ def relation_section(study: Study, cases: Sequence[Case]) -> dict[str, Any] | No
         return None
     energy = any(("hop_bytes", "energy") in each.taus for each in found)
     shown = [m for m in METRICS if any(each.taus[m, "makespan"].known for each in found)]
-    head = [("Trace", "text"), ("Topology", "text"), ("Mappings", "number"), ("Fastest", "text")]
-    head += [("Slowest against fastest", "number"), ("Fewest hop-bytes against fastest", "number")]
+    names = ["Trace", "Topology", "Mappings", "Fastest", "Slowest against fastest"]
+    names += ["Fewest hop-bytes against fastest"]
     called = [METRICS[metric].replace("collectives", "collec\u00adtives") for metric in shown]
-    head += [(f"τ {name}", "number") for name in called]
-    head += [("τ hop-bytes, better half", "number")]
+    names += [*(f"τ {name}" for name in called), "τ hop-bytes, better half"]
     if energy:
-        head += [("Energy: τ hop-bytes", "number"), ("Energy: τ runtime", "number")]
+        names += ["Energy: τ hop-bytes", "Energy: τ runtime"]
     variants = list(dict.fromkeys(each.case.variant for each in found))
     groups = {"": found}
     if len(variants) > 1:
@@ -164,7 +163,7 @@ def relation_section(study: Study, cases: Sequence[Case]) -> dict[str, Any] | No
             groups[name or "nothing varies"] = [r for r in found if r.case.variant == name]
     rows = [_medians(name, some, shown, energy) for name, some in groups.items()]
     rows += [_row(each, shown, energy) for each in relations(cases)]
-    return {"overall": overall(found), "head": head, "rows": rows}
+    return {"overall": overall(found), "head": head_of(names), "rows": rows}
 
 
 def case_findings(study: Study, trace: str) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ import numpy as np
 from hopmap.api.quantities import MISSING, count, data, percent
 from hopmap.report.figures import SUM, WORST, case_grids
 from hopmap.report.sections import Section
-from hopmap.report.tables import Cell
+from hopmap.report.tables import Cell, head_of
 from hopmap.scenarios.results.study import Case, Study
 from hopmap.traces import Traffic
 from hopmap.units import parse_quantity
@@ -106,11 +106,9 @@ def suite_section(study: Study) -> dict[str, Any] | None:
                     rows.append(_row(text, size, variant, some))
     if not rows:
         return None
-    head = [("Suite", "text"), ("Bytes to each", "number"), ("Variant", "text")]
-    head += [(name, "number") for name in ("Cases", "τ worst node", "τ sum", "τ busiest path")]
-    head += [(name, "number") for name in ("Least worst node fastest", "else, at most")]
-    head += [("Slowest, at most", "number"), ("Random, median", "number"), ("Fastest", "text")]
-    return {"head": head, "rows": rows}
+    names = ["Suite", "Bytes to each", "Variant", "Cases", "τ worst node", "τ sum"]
+    names += ["τ busiest path", "Least worst node fastest", "else, at most", "Slowest, at most"]
+    return {"head": head_of([*names, "Random, median", "Fastest"]), "rows": rows}
 
 
 def _row(text: str, size: int, variant: str, found: Sequence[Finding]) -> list[Cell]:
