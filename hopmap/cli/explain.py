@@ -129,24 +129,25 @@ def _print_path(makespan: float, path: Composition) -> None:
         [(name, show_seconds(seconds), share(seconds, makespan)) for name, seconds in rows],
     )
     say(f"{path.messages:,} messages; ranks {ranks or 'none'}")
-    if path.kinds:
-        columns = {"bytes / bw": "serialization", "latency": "latency", "queue": "queue"}
-        if path.seconds["room"] > 0:
-            columns["room"] = "room"
-        say()
-        print_table(
-            ("path's messages at", "kind", "behind pairs", *columns),
-            [
-                (
-                    server.place,
-                    server.kind,
-                    _pairs(server.behind),
-                    *(show_seconds(getattr(server, column)) for column in columns.values()),
-                )
-                for server in path.kinds + path.servers
-            ],
-            left=3,
-        )
+    if not path.kinds:
+        return
+    columns = {"bytes / bw": "serialization", "latency": "latency", "queue": "queue"}
+    if path.seconds["room"] > 0:
+        columns["room"] = "room"
+    say()
+    print_table(
+        ("path's messages at", "kind", "behind pairs", *columns),
+        [
+            (
+                server.place,
+                server.kind,
+                _pairs(server.behind),
+                *(show_seconds(getattr(server, column)) for column in columns.values()),
+            )
+            for server in path.kinds + path.servers
+        ],
+        left=3,
+    )
 
 
 def _print_servers(label: str, makespan: float, servers: list[Bottleneck]) -> None:

@@ -38,7 +38,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from hopmap.api.outputs import Outputs
-    from hopmap.simulator import Bound, Parameters, Result
+    from hopmap.simulator import Bound, Result
 
 
 @dataclass(frozen=True)
@@ -149,10 +149,13 @@ def simulate(
     quiet = without_noise(parameters)
     bounded = bool(replay.repeat) or quiet == parameters
     bounds = lower_bounds(program, network, node_of, parameters=quiet) if bounded else {}
+    # whether messages share servers that pass no more than their bandwidth
+    faster = parameters.flow_bandwidth_factor > 1 or parameters.flow_cross_traffic < 1
+    shared = engine != "analytic" and not (engine == "flow" and faster)
     summary = result.to_dict()
     rows: list[tuple[str, object]] = [
         *_extrapolation_rows(result),
-        *_bound_rows(bounds, shared=_shares(engine, parameters)),
+        *_bound_rows(bounds, shared=shared),
         ("computing, mean over ranks", show_seconds(float(result.compute.mean()))),
         ("communicating", show_seconds(float(result.communicate.mean()))),
         ("waiting", show_seconds(float(result.wait.mean()))),
@@ -167,19 +170,14 @@ def simulate(
     rows.append(("replayed in", show_seconds(summary["wall_seconds"])))
     if result.energy is not None:
         rows.insert(-2, ("energy", joules(result.energy.total)))
-    seed = None if bounded else parameters.noise_seed
-    headline = f"{_headline(result, seed)}{_validated(machine.sets, network.spec)}"
-    title = f"{workload.name} by {mapping} on {network.spec}, engine {engine}"
-    print_table(("", f"{result.ranks} ranks"), rows, title=f"{title}\n{headline}")
+    repeats = "" if bounded else f", one with noise, of seed {parameters.noise_seed}"
+    repeats = repeats if result.ensemble is None else f", {result.ensemble}"
+    took = f"makespan {show_seconds(result.makespan)}{repeats} ({rests_on(result.assumed)})"
+    title = f"{workload.name} by {mapping} on {network.spec}, engine {engine}\n{took}"
+    title += _validated(machine.sets, network.spec)
+    print_table(("", f"{result.ranks} ranks"), rows, title=title)
     say_basis(result)
     say_written(*files.paths)
-
-
-def _headline(result: Result, seed: int | None) -> str:
-    """Say how long the run took, how sure that is, and what it rests on; `seed` is of its noise."""
-    repeats = "" if seed is None else f", one with noise, of seed {seed}"
-    repeats = repeats if result.ensemble is None else f", {result.ensemble}"
-    return f"makespan {show_seconds(result.makespan)}{repeats} ({rests_on(result.assumed)})"
 
 
 def _validated(settings: Sequence[str] | None, network: str) -> str:
@@ -192,12 +190,6 @@ def _validated(settings: Sequence[str] | None, network: str) -> str:
         other = "" if network in topologies else ", not on this network"
         lines.append(f"\nvalidated on {here}: error {100 * error:.1f} % (median; {file}){other}")
     return "".join(lines)
-
-
-def _shares(engine: str, parameters: Parameters) -> bool:
-    """Whether messages share servers that pass no more than their bandwidth."""
-    faster = parameters.flow_bandwidth_factor > 1 or parameters.flow_cross_traffic < 1
-    return engine != "analytic" and not (engine == "flow" and faster)
 
 
 def _extrapolation_rows(result: Result) -> list[tuple[str, object]]:

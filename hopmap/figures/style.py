@@ -215,18 +215,19 @@ def label(text: str, width: int = 22, lines: int = 2) -> str:
 
 def legend(figure: Figure, handles: Sequence[Artist], columns: int | None = None) -> None:
     """Write a legend at the foot of a figure."""
-    if handles:
-        figure.legend(
-            handles=handles,
-            loc="outside lower left",
-            ncols=columns or len(handles),
-            handlelength=1.3,
-            columnspacing=1.1,
-            handletextpad=0.5,
-            labelspacing=0.3,
-            borderaxespad=0,
-            borderpad=0.2,
-        )
+    if not handles:
+        return
+    figure.legend(
+        handles=handles,
+        loc="outside lower left",
+        ncols=columns or len(handles),
+        handlelength=1.3,
+        columnspacing=1.1,
+        handletextpad=0.5,
+        labelspacing=0.3,
+        borderaxespad=0,
+        borderpad=0.2,
+    )
 
 
 def mark(place: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -130,18 +131,15 @@ def is_up_to_date(folder: Path, digest: str) -> bool:
     """Whether the folder has the page of that digest, and what lies beside it."""
     if not (folder / "figures").is_dir() or not (folder / "cases.csv").is_file():
         return False
-    try:
-        with (folder / "report.html").open("rb") as page:
-            return f'content="{digest}"'.encode() in page.read(HEAD)
-    except OSError:
-        return False
+    with suppress(OSError), (folder / "report.html").open("rb") as page:
+        return f'content="{digest}"'.encode() in page.read(HEAD)
+    return False
 
 
 def _traffic(folder: Path, trace: str) -> Traffic | None:
-    try:
+    with suppress(StoreError):
         return store.load_traffic(folder, trace)
-    except StoreError:
-        return None
+    return None
 
 
 def image_uri(svg: str) -> Markup:

@@ -14,7 +14,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -65,21 +65,15 @@ def _lock(file: int, place: int, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> bo
 
 def _lock_file(folder: Path) -> int:
     path = folder.resolve() / ".lock"
-    file = _opened(path)
-    if not _is(file, path):  # the folder was removed and made again
-        _opened.cache_clear()
+    with suppress(FileNotFoundError):
         file = _opened(path)
-    return file
+        if os.path.samestat(os.fstat(file), path.stat()):
+            return file
+    _opened.cache_clear()  # the folder was removed and made again
+    return _opened(path)
 
 
 @cache
 def _opened(path: Path) -> int:
     """Open a file for good: closing any of its descriptors would drop all locks of a process."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-
-
-def _is(file: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), path.stat())
-    except FileNotFoundError:
-        return False

@@ -62,10 +62,12 @@ def _gather(folder: Path) -> None:
     plan, stored = read_plan(folder), index(folder)
     _set_aside(folder, plan, stored)
     runs = [run_id for run_id in plan.runs if run_id in stored]
-    parts = {}
+    parts, names = {}, plan.names()
     for first in range(0, len(runs), RUNS_A_PART):
         some = runs[first : first + RUNS_A_PART]
-        parts[_name(first // RUNS_A_PART, plan, stored, some)] = some
+        what = [(run_id, stored[run_id].error, *names[run_id]) for run_id in some]
+        digest = hashlib.blake2b(json.dumps(what).encode(), digest_size=6).hexdigest()
+        parts[f"part-{first // RUNS_A_PART:05}-{digest}.parquet"] = some
     for name, some in parts.items():
         if not (folder / "runs" / name).exists():
             _write(folder, folder, plan, stored, name, some)
@@ -81,13 +83,6 @@ def _gather(folder: Path) -> None:
 
 def _runs_in(parts: Iterable[Path]) -> set[str]:
     return {run_id for path in parts for run_id in errors_in(path)}
-
-
-def _name(number: int, plan: Plan, stored: dict[str, Stored], runs: Sequence[str]) -> str:
-    names = plan.names()
-    what = [(run_id, stored[run_id].error, *names[run_id]) for run_id in runs]
-    digest = hashlib.blake2b(json.dumps(what).encode(), digest_size=6).hexdigest()
-    return f"part-{number:05}-{digest}.parquet"
 
 
 def _set_aside(folder: Path, plan: Plan, stored: dict[str, Stored]) -> None:
@@ -179,10 +174,9 @@ def _abandoned(folder: Path) -> Callable[[Path], bool]:
 
 def _is_dead(path: Path) -> bool:
     """Whether nobody has written to a file for so long that nobody will."""
-    try:
+    with suppress(FileNotFoundError):
         return time.time() - path.stat().st_mtime > DEAD
-    except FileNotFoundError:
-        return False
+    return False
 
 
 def _remove(paths: Iterable[Path]) -> None:

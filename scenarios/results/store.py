@@ -159,11 +159,9 @@ def save_traffic(folder: Path, trace: str, traffic: Traffic, made_of: str) -> No
 
 def has_traffic(folder: Path, trace: str, made_of: str) -> bool:
     """Whether the folder holds what is made of that."""
-    try:
-        metadata = files.load_metadata(traffic_path(folder, trace))
-    except (OSError, TraceError):
-        return False
-    return metadata.get("made_from") == made_of
+    with suppress(OSError, TraceError):
+        return files.load_metadata(traffic_path(folder, trace)).get("made_from") == made_of
+    return False
 
 
 def load_traffic(folder: str | Path, trace: str, made_of: str | None = None) -> Traffic:

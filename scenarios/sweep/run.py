@@ -8,6 +8,7 @@ that a sweep can be killed at any time and loses the runs in flight.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -152,11 +153,8 @@ def _do(run: Run, *, results: Path, code: str, retry: bool, wait: bool = False) 
     with claimed(results, run.run_id, wait=wait) as mine:
         if not mine:
             return Done(busy=True)
-        try:
+        with suppress(KeyError):  # of a run that is not there
             error = error_of(results, run.run_id)
-        except KeyError:
-            pass
-        else:
             if error is None or not retry:
                 return Done(error)
         row: dict[str, Any] = {}

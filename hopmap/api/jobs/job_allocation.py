@@ -79,14 +79,15 @@ def expect_room(nodes: Sequence[Mapping], names: Sequence[str], network: Topolog
     """Raise `MappingError` where jobs have more ranks on a node than it has slots."""
     used = np.bincount(np.concatenate(nodes), minlength=network.nodes)
     over = np.flatnonzero(used > network.slots)
-    if over.size:
-        node = int(over[0])
-        sitting = [
-            f"{int((each == node).sum())} of {name}"
-            for each, name in zip(nodes, names, strict=True)
-            if (each == node).any()
-        ]
-        raise MappingError(
-            f"ranks on node {node}: {' and '.join(sitting)}: expected {network.slots[node]} at "
-            "most, jobs on slots of their own"
-        )
+    if not over.size:
+        return
+    node = int(over[0])
+    sitting = [
+        f"{int((each == node).sum())} of {name}"
+        for each, name in zip(nodes, names, strict=True)
+        if (each == node).any()
+    ]
+    raise MappingError(
+        f"ranks on node {node}: {' and '.join(sitting)}: expected {network.slots[node]} at "
+        "most, jobs on slots of their own"
+    )

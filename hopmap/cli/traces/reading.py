@@ -102,7 +102,11 @@ def matrix(
             put(found.traffic, out)
             facts["out"] = str(out)
         if plot is not None:
-            _plot(found.traffic, plot, workload.name)
+            from hopmap.figures.spy import spy_plot
+            from hopmap.traces.safety.atomic_files import replacing
+
+            with replacing(plot) as partial:
+                spy_plot(found.traffic, title=workload.name).savefig(partial, dpi=200)
             facts["plot"] = str(plot)
     workload.warn_about(found)
     print_facts(workload.name, facts, as_json)
@@ -121,14 +125,6 @@ def _read(workload: Workload, progress: Progress, workers: int | None = None) ->
     facts = workload.to_dict()
     seconds = time.perf_counter() - begin
     return facts | {"left_out": workload.omissions(), "wall_seconds": seconds}
-
-
-def _plot(traffic: Traffic, path: Path, title: str) -> None:
-    from hopmap.figures.spy import spy_plot
-    from hopmap.traces.safety.atomic_files import replacing
-
-    with replacing(path) as partial:
-        spy_plot(traffic, title=title).savefig(partial, dpi=200)
 
 
 def put(workload: WorkloadLike, out: Path) -> Traffic:
