@@ -112,9 +112,13 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
     parameter ("link.bandwidth"), the value in TOML, or a text without quotes. A list of one needs
     no brackets. FILE.toml gives its tables [parameters] and [validated]; other changes win.
     """
-    given = {**dict(given), **_validated(changes)}
+    try:
+        given = {**given, **_validated(changes)}
+        pairs = _pairs(changes)
+    except SettingError as error:
+        raise ScenarioError(str(error)) from None
     varied = _varied(given)
-    for key, value in _pairs(changes):
+    for key, value in pairs:
         section, dot, name = key.partition(".")
         if section not in Scenario.model_fields:
             hint = "" if dot or key in KEYS else did_you_mean(key, Scenario.model_fields)
@@ -135,10 +139,7 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
 
 def _validated(changes: Sequence[str]) -> dict[str, Any]:
     """Return the table [validated] of the last file that has one, as a scenario has it."""
-    try:
-        found = validated_in(changes)
-    except SettingError as error:
-        raise ScenarioError(str(error)) from None
+    found = validated_in(changes)
     if not found:
         return {}
     return {"validated": {"topologies": list(found[-1].topologies), "error": found[-1].error}}
@@ -155,10 +156,7 @@ def _varied(given: dict[str, Any]) -> set[str]:
 def _pairs(changes: Sequence[str]) -> list[tuple[str, Any]]:
     """Split changes into keys and values, those of files first."""
     files = [change for change in changes if "=" not in change and change.endswith(".toml")]
-    try:
-        pairs = [(f"parameters.{k}", v) for file in files for k, v in parameters_in(file).items()]
-    except SettingError as error:
-        raise ScenarioError(str(error)) from None
+    pairs = [(f"parameters.{k}", v) for file in files for k, v in parameters_in(file).items()]
     for change in [change for change in changes if change not in files]:
         key, equals, text = (part.strip() for part in change.partition("="))
         if not equals or not key or not text:

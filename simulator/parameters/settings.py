@@ -138,7 +138,7 @@ def parse_settings(given: Iterable[str]) -> Settings:
 
 def parameters_in(file: str) -> dict[str, Value]:
     """Read the table [parameters] of a TOML file."""
-    table = _document(file).get("parameters")
+    table = toml_document(file).get("parameters")
     if not isinstance(table, dict):
         raise SettingError(f"{file}: no table [parameters]: expected one")
     for key, value in table.items():
@@ -163,7 +163,7 @@ def validated_in(given: Iterable[str]) -> list[Validated]:
     """Read the tables [validated] of the files among the words of ``--set``; few have one."""
     found = []
     for file in (word for word in given if "=" not in word and word.endswith(".toml")):
-        table = _document(file).get("validated")
+        table = toml_document(file).get("validated")
         if table is None:
             continue
         specs, error = (table.get(key) for key in ("topologies", "error"))
@@ -173,7 +173,8 @@ def validated_in(given: Iterable[str]) -> list[Validated]:
     return found
 
 
-def _document(file: str) -> dict[str, Any]:
+def toml_document(file: str) -> dict[str, Any]:
+    """Return what a TOML file says."""
     try:
         return tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))
     except OSError as error:

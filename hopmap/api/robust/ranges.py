@@ -18,7 +18,6 @@ the ranges. Cost: n^2 distances.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -36,6 +35,7 @@ from hopmap.simulator.parameters.settings import (
     configure,
     known_keys,
     normalised,
+    toml_document,
 )
 from hopmap.topologies import Topology, did_you_mean
 
@@ -61,14 +61,8 @@ def ranges_given(given: GivenRanges) -> list[Range]:
     """Return ranges: of a file's table [ranges], of a mapping, or those that come with hopmap."""
     where, table = "ranges", given
     if not isinstance(given, Mapping):
-        file = SHIPPED if given is None else Path(given)
-        where = str(file)
-        try:
-            table = tomllib.loads(file.read_text(encoding="utf-8-sig")).get("ranges")
-        except OSError as error:
-            raise SettingError(f"{file}: cannot be read ({error.strerror})") from None
-        except (ValueError, RecursionError) as error:
-            raise SettingError(f"{file}: cannot be read as TOML ({error})") from None
+        where = str(SHIPPED if given is None else Path(given))
+        table = toml_document(where).get("ranges")
     if not isinstance(table, Mapping) or not table:
         raise SettingError(f"{where}: no table [ranges] with something in it: expected one")
     return [_range(key, value, where) for key, value in table.items()]
