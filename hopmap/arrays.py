@@ -15,7 +15,7 @@ Words = NDArray[np.uint64]  # states of random numbers, bits of labels
 
 
 def equals_before(keys: Ints) -> Ints:
-    """Return of every element how many earlier ones are equal to it."""
+    """Return how many earlier elements each of `keys` (n,) equals, shape (n,); O(n log n)."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     turn = np.empty(len(keys), dtype=np.int64)

@@ -192,7 +192,8 @@ def _hopmap(
 
 
 def main() -> None:
-    """Run the command line; looking for garbage would take a quarter of a short command's time."""
+    """Run the command line."""
+    # Looking for garbage, at the end as well, would take a quarter of a short command's time.
     gc.set_threshold(100_000)
-    atexit.register(gc.freeze)  # the system takes the memory back, whatever refers to whatever
+    atexit.register(gc.freeze)
     app()

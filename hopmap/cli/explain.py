@@ -191,8 +191,8 @@ def _print_doublings(doublings: list[Doubling]) -> None:
 def _value(doubling: Doubling) -> str:
     """Write what was doubled, in its unit."""
     whole, _, per = doubling.unit.partition("/")
-    value = doubling.value
-    shown = {"bytes": show_bytes(value), "s": show_seconds(value)}.get(whole, f"{value:g}")
+    show = {"bytes": show_bytes, "s": show_seconds}.get(whole, "{:g}".format)
+    shown = show(doubling.value)
     return f"{shown}/{per}" if per else shown
 
 

@@ -32,8 +32,8 @@ from .style import (
     mark,
     new_figure,
     plain_title,
+    set_ticks,
     style,
-    ticks,
     value_axis,
 )
 
@@ -170,7 +170,7 @@ def mapping_time(
             axes.plot([low, high], [y + shift] * 2, color=CYCLE[place], linewidth=1.2)
             axes.plot(value, y + shift, **mark(place))
         handles.append(Line2D([], [], label=label(topology, 21, 1), **mark(place)))
-    ticks(axes.xaxis, duration, LogLocator(10, numticks=5))
+    set_ticks(axes.xaxis, duration, LogLocator(10, numticks=5))
     low, high = axes.get_xlim()
     if high / low < 100:
         axes.set_xlim(low / 4, high * 4)
@@ -233,7 +233,7 @@ def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: s
         axes.plot([middle, middle], [y - 0.36, y + 0.36], color=INK, linewidth=1.8)
     right = max(np.log1p(most) * 1.04, np.log1p(0.01))
     axes.set_xlim(-0.03 * right, right)
-    ticks(axes.xaxis, lambda v: f"+{100 * np.expm1(v):,.3g} %", FixedLocator(_apart(right)))
+    set_ticks(axes.xaxis, lambda v: f"+{100 * np.expm1(v):,.3g} %", FixedLocator(_apart(right)))
     axes.grid(axis="x")
     axes.set_xlabel(what, loc="right")
     handles = [
@@ -278,7 +278,7 @@ def variation(
     axes.set_xlabel(label(common, 40, 1))
     axes.set_xlim(-0.15, len(points) - 0.85)
     axes.grid(axis="y")
-    ticks(axes.yaxis, "{:,.6g}".format, MaxNLocator(6))
+    set_ticks(axes.yaxis, "{:,.6g}".format, MaxNLocator(6))
     axes.set_ylabel(f"simulated runtime ({unit})")
     legend_of_mappers(figure, mappers, mappers)
     return figure

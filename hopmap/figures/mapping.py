@@ -46,10 +46,10 @@ from .style import (
     new_figure,
     pictures,
     plain_title,
+    set_ticks,
     sheet,
     squares,
     style,
-    ticks,
     write,
 )
 
@@ -335,7 +335,7 @@ def _histogram(axes: Axes, series: Sequence[tuple[Points, str, str]]) -> None:
     axes.xaxis.set_major_locator(
         MaxNLocator(14 if longest < 100 else 5, integer=True, min_n_ticks=1)
     )
-    ticks(axes.yaxis, "{:.0f} %".format, MaxNLocator(3, integer=True))
+    set_ticks(axes.yaxis, "{:.0f} %".format, MaxNLocator(3, integer=True))
     axes.grid(axis="y")
     axes.set_xlabel("hops", labelpad=1)
     plain_title(axes, "share of the bytes", pad=16)

@@ -50,8 +50,8 @@ from .style import (
     pictures,
     plain_title,
     sequential,
+    set_ticks,
     style,
-    ticks,
     value_axis,
     write,
 )
@@ -280,6 +280,6 @@ def _curve(figure: FigureBase, loads: Floats, norm: Normalize, unit: str) -> Non
         axes.fill_between(used[keep], 0, rank[keep], step="post", color=BLUE, alpha=0.15, lw=0)
     value_axis(axes, data if unit == "bytes" else compact, float(norm.vmax or 1), 5)
     axes.set_ylim(0, max(len(used), 1) * 1.06)
-    ticks(axes.yaxis, compact, MaxNLocator(3, integer=True))
+    set_ticks(axes.yaxis, compact, MaxNLocator(3, integer=True))
     axes.set_xlabel(f"{unit} on a link, at least")
     plain_title(axes, f"links ({len(used):,} used of {len(loads):,})", pad=4)

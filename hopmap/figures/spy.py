@@ -12,7 +12,16 @@ from hopmap.api.quantities import compact
 from hopmap.traces import Traffic
 from hopmap.units import show_bytes
 
-from .style import WIDTH, add_tips, colour_bar, new_figure, plain_title, sequential, style, ticks
+from .style import (
+    WIDTH,
+    add_tips,
+    colour_bar,
+    new_figure,
+    plain_title,
+    sequential,
+    set_ticks,
+    style,
+)
 
 CELLS = 256  # across the picture; more ranks share cells
 SQUARES = 600  # cells that are drawn as squares; more become an image
@@ -46,7 +55,7 @@ def spy_plot(traffic: Traffic, *, title: str = "") -> Figure:
     axes.set_xlim(-0.5, traffic.ranks - 0.5)
     axes.set_ylim(traffic.ranks - 0.5, -0.5)
     for axis, name in ((axes.xaxis, "receiver"), (axes.yaxis, "sender")):
-        ticks(axis, "{:,.0f}".format, MaxNLocator(5, integer=True, steps=[1, 2, 4, 5, 10]))
+        set_ticks(axis, "{:,.0f}".format, MaxNLocator(5, integer=True, steps=[1, 2, 4, 5, 10]))
         axis.set_label_text(f"{name} (rank)")
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")

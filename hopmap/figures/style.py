@@ -244,7 +244,9 @@ def mark(place: int) -> dict[str, Any]:
     }
 
 
-def ticks(axis: Axis, text: Callable[[float], str], locator: ticker.Locator | None = None) -> None:
+def set_ticks(
+    axis: Axis, text: Callable[[float], str], locator: ticker.Locator | None = None
+) -> None:
     """Have ticks of an axis written by `text`, and none between them."""
     if locator is not None:
         axis.set_major_locator(locator)
@@ -255,7 +257,7 @@ def ticks(axis: Axis, text: Callable[[float], str], locator: ticker.Locator | No
 def value_axis(axes: Axes, text: Callable[[float], str], limit: float, count: int = 3) -> None:
     """Horizontal axis from 0 to a little above `limit`, ticks written by `text`."""
     axes.set_xlim(0, limit * 1.05 if limit > 0 else 1)
-    ticks(axes.xaxis, text, ticker.MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]))
+    set_ticks(axes.xaxis, text, ticker.MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]))
     axes.grid(axis="x")
 
 

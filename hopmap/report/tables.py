@@ -47,6 +47,7 @@ class Cell(NamedTuple):
     look: str = ""
 
 
+# Columns of text; all others hold numbers.
 TEXTS = {"Trace", "Topology", "Variant", "Mapper", "Verdict", "Fastest", "Suite"}
 
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from hopmap.figures.style import CYCLE, GREY, INK, RED, new_figure, style, ticks
+from hopmap.figures.style import CYCLE, GREY, INK, RED, new_figure, set_ticks, style
 from hopmap.simulator.measured.files import Measured
 from hopmap.simulator.measured.prediction import Prediction
 from hopmap.simulator.parameters.calibration import WILD, Fit, PingPong
@@ -44,7 +44,7 @@ def calibration_figure(data: PingPong, fit: Fit, *, title: str) -> Figure:
         label="left out" if wild.any() else "",
     )
     top.set_yscale("log")
-    ticks(top.yaxis, show_seconds)
+    set_ticks(top.yaxis, show_seconds)
     typical = 100 * float(np.abs(error[~wild]).max(initial=0.0))
     limit = max(1.3 * typical, 1e-3)
     below.set_ylim(-limit, limit)
@@ -73,7 +73,7 @@ def _sizes(axes: Axes, data: PingPong) -> None:
     axes.set_xlim(-0.3, 1.6 * max(int(data.size.max()), 1))
     sizes = [0, *(2**k for k in range(5, 60, 5) if 2**k <= data.size.max())]
     axes.set_xticks(sizes)
-    ticks(axes.xaxis, lambda value: _binary(int(value)))
+    set_ticks(axes.xaxis, lambda value: _binary(int(value)))
     axes.grid(True)
 
 
@@ -114,7 +114,7 @@ def validation_figure(measured: Measured, prediction: Prediction) -> Figure:
         top.plot(ends, factor * ends, color=GREY, lw=0.5, ls=":")
     top.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     for axis in (top.xaxis, top.yaxis):
-        ticks(axis, show_seconds)
+        set_ticks(axis, show_seconds)
     top.set_xlabel("measured; dotted: 25 % too long, too short", labelpad=2)
     top.set_ylabel("predicted")
     below.axhline(1, color=GREY, lw=0.7)

@@ -76,8 +76,8 @@ def squarest_strips(
     1,522 on 12 x 11 x 8 ranks and 33 nodes) follow with the wider; the narrower is ours, and there
     gives 56 and 1,522. Nodes of one size come out connected with the wider, as do in any case those
     with more ranks than a slice of a column; others can fall apart. With ``path=snake``, ours,
-    nodes of any sizes are connected, each of them (`snake.py`); on that grid it gives 64 and 1,526,
-    or 56 and 1,524 with the narrower.
+    nodes of any sizes are connected, each of them (`along_snake`); on that grid it gives 64 and
+    1,526, or 56 and 1,524 with the narrower.
 
     - `carry`: which width of a dimension's strips counts for the next dimension.
     - `path`: slices row by row as published, or ranks so that each is a neighbour of the one

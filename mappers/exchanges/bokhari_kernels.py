@@ -10,7 +10,7 @@ undoes what the others say wrongly of the pair (u, v). `at` and `there` are fill
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def improve_each(
     for u in range(start, stop):
         a = places[u]
         _fill(model, assignment, u, at, there)
-        best = -1
+        best: Any = np.int64(-1)  # of one type, or `exchange` is compiled twice
         best_gain = 0
         for v in range(len(places)):
             b = places[v]

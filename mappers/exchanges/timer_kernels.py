@@ -8,6 +8,8 @@ least significant digits are neighbours, so that a vertex of level i is a range 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hopmap.arrays import Bools, Ints, Words
@@ -144,7 +146,8 @@ def merge(
     indptr: Ints, peer: Ints, weight: Ints, first: Ints, top: Ints, i: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """Graph of the next level: vertices whose labels differ in digit i alone become one."""
-    fine, coarse = len(first) - 1, 0
+    fine = len(first) - 1
+    coarse: Any = np.int64(0)  # of one type, or `contract` is compiled twice
     parent, above = np.empty(fine, dtype=np.int64), np.empty(fine + 1, dtype=np.int64)
     for u in range(fine):
         if top[first[u]] > i:

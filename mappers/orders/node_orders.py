@@ -227,8 +227,8 @@ def hilbert(traffic: Traffic, topology: Topology) -> Mapping:
     It is continuous on a cube, and points close on it are close in the cube. In three dimensions
     there are many; the thesis' is a recursion over the octants of a cube spanned by axes (u, v, w),
     each octant with its own axes (Bader: Space-Filling Curves, 2013, section 8). In two dimensions
-    it is unique but for symmetry, in four and more this is the one of Skilling (Programming the
-    Hilbert curve, AIP Conference Proceedings 707, 2004). Where a side is no power of two or shorter
+    there is one up to symmetry. In four and more this is Skilling's (Programming the Hilbert curve,
+    AIP Conference Proceedings 707, 2004). Where a side is no power of two or shorter
     than the others the curve jumps at the gaps.
     """
     axes = coordinates(topology, "hilbert")

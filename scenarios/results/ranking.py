@@ -1,6 +1,6 @@
 """Who leads a case and how surely, what placing ranks buys there, and which network is faster.
 
-Of a whole folder of results: the best mapping.
+Also the best mapping of a folder of results.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def deaf_to_sigterm() -> Iterator[None]:
 
 @contextmanager
 def handling(number: signal.Signals, handler: Any) -> Iterator[None]:
-    """Have a signal handled so; as ever where this is not the main thread, as in Dask's workers."""
+    """Handle a signal by `handler`; only the main thread can, so not Dask's workers."""
     try:
         before = signal.signal(number, handler)
     except ValueError:

@@ -79,7 +79,7 @@ class Row(NamedTuple):
 
 
 def compared(study: Study, trace: str) -> list[tuple[Case, list[Row]]]:
-    """Set what was published of a trace beside ours, by topology; nothing where nothing was."""
+    """Compare published numbers of a trace with ours: topologies that have some, and their rows."""
     if not (study.folder / FILE).is_file():
         return []
     theirs = read_published(study.folder / FILE)

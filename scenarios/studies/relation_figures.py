@@ -22,8 +22,8 @@ from hopmap.figures.style import (
     mark,
     new_figure,
     plain_title,
+    set_ticks,
     style,
-    ticks,
 )
 from hopmap.units import show_bytes
 
@@ -128,8 +128,8 @@ def scatter(relation: Relation, *, title: str) -> Figure:
         axes.set_xlabel(name)
         axes.grid(visible=True)
         axes.margins(0.08)
-        ticks(axes.xaxis, text, MaxNLocator(3))
-        ticks(axes.yaxis, "{:,.6g}".format, MaxNLocator(5))
+        set_ticks(axes.xaxis, text, MaxNLocator(3))
+        set_ticks(axes.yaxis, "{:,.6g}".format, MaxNLocator(5))
     figure.axes[0].set_ylabel(f"simulated runtime ({unit})")
     legend_of_mappers(figure, drawn, mappers)
     return figure

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from hopmap.api.quantities import compact, time_unit
-from hopmap.figures.style import label, legend, mark, new_figure, plain_title, style, ticks
+from hopmap.figures.style import label, legend, mark, new_figure, plain_title, set_ticks, style
 from hopmap.units import show_seconds
 
 
@@ -81,7 +81,7 @@ def _panel(
         axes.set_ylim(0, top / scale or 1)
         if unit:
             axes.set_ylabel(f"simulated time ({unit})")
-    ticks(axes.yaxis, "{:,.6g}".format, MaxNLocator(5))
+    set_ticks(axes.yaxis, "{:,.6g}".format, MaxNLocator(5))
 
 
 def _line(mapper: str, mappers: Sequence[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.api.jobs.job_spec import jobs_digest, read_jobs
-from hopmap.api.jobs.run import exclude_used_nodes, place_jobs, simulate_beside
+from hopmap.api.jobs.run import exclude_used_nodes, place_jobs, simulate_with_jobs
 from hopmap.api.machine import Machine
 from hopmap.api.named_files import initial_mapping, mapping_digest, split_mapper
 from hopmap.mappers.pipeline import time_mapping
@@ -130,11 +130,11 @@ def _placed(run: Run, traffic: Traffic, topology: Topology) -> tuple[Mapping, fl
 
 @lru_cache(maxsize=32)
 def _among(run: Run, nodes: bytes) -> Result:
-    """Replay a mapping beside the other jobs."""
+    """Replay a mapping while the other jobs run."""
     machine = Machine(planned_network(run.topology, run.network), dict(run.settings))
     node_of = np.frombuffer(nodes, dtype=np.int64)
     assert run.engine is not None
-    return simulate_beside(_program(run), node_of, machine, run.others, run.engine)
+    return simulate_with_jobs(_program(run), node_of, machine, run.others, run.engine)
 
 
 def _left_out(result: Result) -> str | None:

@@ -174,7 +174,7 @@ def validated_in(given: Iterable[str]) -> list[Validated]:
 
 
 def toml_document(file: str) -> dict[str, Any]:
-    """Return what a TOML file says."""
+    """Read a TOML file, or raise `SettingError`."""
     try:
         return tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))
     except OSError as error:

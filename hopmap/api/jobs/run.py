@@ -1,6 +1,6 @@
-"""Several jobs on one machine at once: each beside its run alone.
+"""Replay several jobs on one machine at once, and compare each with its run alone.
 
-Jobs that run there already may stand beside another one that is mapped or replayed.
+Jobs may also run already where another one is mapped or replayed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .job_spec import read_jobs
 if TYPE_CHECKING:
     import pandas as pd
 
-TRIES = 4  # times that background traffic is made longer than the jobs took beside it
+TRIES = 4  # times that background traffic is made longer than the jobs took
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,8 +141,8 @@ def simulate_jobs(
     Examples
     --------
     >>> ring = Job("collective:allreduce=ring,8,1MiB")
-    >>> beside = Job("collective:alltoall=pairwise,8,1MiB", mapping="random nodes", start="10 us")
-    >>> run = simulate_jobs([ring, beside], "torus:4x4")
+    >>> other = Job("collective:alltoall=pairwise,8,1MiB", mapping="random nodes", start="10 us")
+    >>> run = simulate_jobs([ring, other], "torus:4x4")
     >>> [round(each, 2) for each in run.slowdowns]
     [1.51, 1.0]
     """
@@ -274,15 +274,17 @@ def exclude_used_nodes(others: Others, network: Topology) -> Topology:
     """Return the network without the nodes of others, and with what they send on its links."""
     free = free_nodes([others.node_of], network)
     if not free.any():
-        raise MappingError(f"{others.program.name}: no node of {network.spec} is free beside it")
+        raise MappingError(
+            f"no node of {network.spec} is free: {others.program.name} has all of them"
+        )
     carried = loads_by_job(others.program, network, others.node_of).sum(axis=0)
     return replace(network, slots=np.where(free, network.slots, 0), carried=carried)
 
 
-def simulate_beside(
+def simulate_with_jobs(
     program: Program, node_of: Mapping, machine: Machine, file: str, engine: str
 ) -> Result:
-    """Replay a program beside the jobs of a file (`read_jobs`), on nodes that none of them has.
+    """Replay a program while the jobs of a file run (`read_jobs`), each on nodes of its own.
 
     The result is of this program's ranks; links and servers are as all jobs used them.
     """

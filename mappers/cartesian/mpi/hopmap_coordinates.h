@@ -226,8 +226,8 @@ static inline int hopmap_impl_columns(int ndims, const int dims[], const int ord
     return HOPMAP_SUCCESS;
 }
 
-/* Place on a path through the grid along columns, so that consecutive indices are neighbours; its
- * steps are told in hopmap's file snake.py. O(d). */
+/* Place on a path through the grid along columns, so that consecutive indices are neighbours, as
+ * along_snake in hopmap's mappers/cartesian/strips.py. O(d). */
 static inline int hopmap_impl_snake(int ndims, const int dims[], const int order[],
                                     const hopmap_impl_cut cuts[], int index, int coords[])
 {

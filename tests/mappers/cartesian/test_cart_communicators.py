@@ -18,8 +18,8 @@ from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
 from hopmap.traces.patterns.stencils import star
 from support import ROOT
+from support.grids import row_major
 
-from ..one_rank import row_major
 from .cart_header import (
     ALGORITHM,
     DIMS,

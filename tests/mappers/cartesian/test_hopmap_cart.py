@@ -18,9 +18,7 @@ from hopmap.mappers.cartesian.strips import stencil_strips_all
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
 from hopmap.traces.patterns.stencils import STENCILS, star
-from support.slow import slow
-
-from ..one_rank import (
+from support.grids import (
     gropp_coordinates,
     hyperplane_coordinates,
     kd_tree_coordinates,
@@ -29,6 +27,8 @@ from ..one_rank import (
     squarest_strips_coordinates,
     stencil_strips_coordinates,
 )
+from support.slow import slow
+
 from .cart_header import (
     ALGORITHM,
     DIMS,

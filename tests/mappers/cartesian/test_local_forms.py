@@ -13,10 +13,7 @@ from hopmap.mappers.cartesian.grid import all_row_major, crossing
 from hopmap.mappers.cartesian.halvings import hyperplane_all, kd_tree_all, skewed_kd_tree_all
 from hopmap.mappers.cartesian.strips import squarest_strips_all, stencil_strips_all
 from hopmap.traces.patterns.stencils import star
-from support.grids import stencils_on_nodes
-from support.slow import examples
-
-from ..one_rank import (
+from support.grids import (
     factorised_coordinates,
     gropp_coordinates,
     hyperplane_coordinates,
@@ -25,7 +22,9 @@ from ..one_rank import (
     skewed_kd_tree_coordinates,
     squarest_strips_coordinates,
     stencil_strips_coordinates,
+    stencils_on_nodes,
 )
+from support.slow import examples
 
 
 def forms(dims, size, stencil):
