@@ -131,7 +131,7 @@ def leave_time(now: float, free: float, size: int, gap_per_byte: float) -> float
 
 def packet_count(size: int, packet_size: int) -> int:
     """Packets of a message; a message of 0 bytes is one empty packet."""
-    return max(1, -(-size // packet_size))
+    return -(-size // packet_size) or 1
 
 
 def packet_bytes(size: int, packet_size: int, packet: int) -> int:

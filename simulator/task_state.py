@@ -11,7 +11,7 @@ from hopmap.arrays import Ints, Table
 
 from .deadlock import deadlock
 from .heap_kernels import Heap, IndexedHeap
-from .model import RESUME, order_key
+from .model import RESUME
 from .operations import MessageTimestamps, OperationTimestamps, Record
 from .programs.program import Op
 from .run_plan import RunPlan
@@ -123,10 +123,9 @@ def begin_tasks(heap: Heap | IndexedHeap, plan: RunPlan) -> None:
     """Let every rank's own task go on when it starts. In order, such entries are a heap."""
     order = np.argsort(plan.noise.delay, kind="stable")
     main = plan.program.main()[order]
-    bits = plan.number_bits, plan.packet_bits
     heap.entries["time"][: len(main)] = plan.noise.delay[order]
     heap.entries["item"][: len(main)] = main
-    heap.entries["key"][: len(main)] = [order_key(RESUME, s, 0, *bits) for s in main.tolist()]
+    heap.entries["key"][: len(main)] = [plan.order_key(RESUME, s) for s in main.tolist()]
     heap.count["size"] = len(main)
     if isinstance(heap, IndexedHeap):
         heap.places["entry"][main] = np.arange(1, len(main) + 1)

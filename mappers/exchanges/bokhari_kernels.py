@@ -16,7 +16,7 @@ import numpy as np
 
 from hopmap.arrays import Ints, Ints32
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import exchange_places, priced
+from hopmap.mappers.cost_kernels import exchange_places
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.topologies.routing import distance
 
@@ -47,10 +47,11 @@ def improve_each(
     places, own = assignment.places, assignment.own
     at = np.zeros(len(assignment.slot_indptr) - 1, dtype=np.int64)
     there = np.zeros(len(places), dtype=np.int64)
+    away = np.zeros(len(at), dtype=np.int64)
     improved = False
     for u in range(start, stop):
         a = places[u]
-        _fill(model, assignment, u, at, there)
+        _fill(model, assignment, u, at, there, away)
         best: Any = np.int64(-1)  # of one type, or `exchange` is compiled twice
         best_gain = 0
         for v in range(len(places)):
@@ -68,14 +69,21 @@ def improve_each(
 
 
 @subroutine
-def _fill(model: CostModel, assignment: NodeAssignment, u: int, at: Ints, there: Ints) -> None:
-    """Fill at[x] and there[v] for rank u, with the correction for u's peers in there[v]."""
+def _fill(
+    model: CostModel, assignment: NodeAssignment, u: int, at: Ints, there: Ints, away: Ints
+) -> None:
+    """Fill at[x] and there[v] for rank u, with the correction for u's peers in there[v].
+
+    And away[x], the cost of a pair of weight 1 between the nodes a and x.
+    """
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
     places = assignment.places
     a = places[u]
-    at[:] = 0
-    there[:] = 0
+    for x in range(len(at)):
+        at[x] = away[x] = 0
+    for v in range(len(there)):
+        there[v] = 0
     if kind == NEAR:
         # All but a few costs are zero: visit the nodes nearby and those who are there.
         near_indptr, near = assignment.near_indptr, assignment.near
@@ -85,25 +93,24 @@ def _fill(model: CostModel, assignment: NodeAssignment, u: int, at: Ints, there:
             for k in range(near_indptr[b], near_indptr[b + 1]):
                 at[near[k]] -= weight[i]
         for k in range(near_indptr[a], near_indptr[a + 1]):
+            away[near[k]] = -1
             for slot in range(slot_indptr[near[k]], slot_indptr[near[k] + 1]):
                 item = item_at[slot]
                 for i in range(indptr[item], indptr[item + 1]):
                     there[peer[i]] -= weight[i]
     else:
+        for x in range(len(at)):
+            away[x] = distance(router, a, x)
         for i in range(indptr[u], indptr[u + 1]):
             b = places[peer[i]]
             for x in range(len(at)):
-                at[x] += weight[i] * priced(kind, distance(router, b, x))
-        away = np.empty(len(at), dtype=np.int64)
-        for x in range(len(at)):
-            away[x] = priced(kind, distance(router, a, x))
+                at[x] += weight[i] * distance(router, b, x)
         for v in range(len(places)):
             for i in range(indptr[v], indptr[v + 1]):
                 there[v] += weight[i] * away[places[peer[i]]]
-    here = priced(kind, 0)
     for i in range(indptr[u], indptr[u + 1]):
         v = peer[i]
-        there[v] -= 2 * weight[i] * (here - priced(kind, distance(router, a, places[v])))
+        there[v] -= 2 * weight[i] * (away[a] - away[places[v]])
 
 
 @njit

@@ -138,7 +138,7 @@ class BufferedNetwork(Network):
         now, before = self.clock.now, buffer.link
         link.frees = end = self.serve(packet, packet.arrival, now)
         link.callbacks = self.on_passed  # type: ignore[assignment]
-        self.clock.schedule_at(link, end, self.key(model.PASSED, link.number))
+        self.clock.schedule_at(link, end, self.plan.order_key(model.PASSED, link.number))
         if before is not None:
             pace = link.server.bandwidth, before.server.bandwidth
             link.frees = model.place_free(now, end, packet.size, self.flit, *pace)
@@ -190,7 +190,7 @@ class BufferedNetwork(Network):
         freed = Credit(buffer.link, buffer.channel)
         freed.callbacks = self.on_credit  # type: ignore[assignment]
         at = model.credit_arrival(free, buffer.link.server.latency, self.credit_delay)
-        self.clock.schedule_at(freed, at, self.key(model.CREDIT, buffer.number))
+        self.clock.schedule_at(freed, at, self.plan.order_key(model.CREDIT, buffer.number))
 
     def credit(self, freed: Credit) -> None:
         """Note that there is room behind a link."""

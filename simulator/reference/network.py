@@ -192,11 +192,6 @@ class Network:
         busy = np.array(self.bins.busy).reshape(self.plan.links, self.bins.bins)
         return LinkUse(self.bins.width, busy)
 
-    def key(self, kind: int, number: int, packet: int = 0) -> int:
-        """Rank of an event, see `model.order_key`."""
-        plan = self.plan
-        return model.order_key(kind, number, packet, plan.number_bits, plan.packet_bits)
-
     def transmit(self, message: Message, cargo: int) -> None:
         """Hand a message to its first server."""
         message.cargo = cargo
@@ -216,7 +211,7 @@ class Network:
                 model.packet_bytes(size, self.packet_size, part),
                 part == count - 1,
                 path if routes is None else [path[0], path[-1]],
-                self.key(model.ARRIVE, message.number, part),
+                self.plan.order_key(model.ARRIVE, message.number, part),
             )
             for part in range(count)
         ]
@@ -250,7 +245,7 @@ class Network:
             packet, queue = taken
             end = self.serve(packet, packet.tail, self.clock.now)
             queue.callbacks = self.on_served  # type: ignore[assignment]
-            key = self.key(model.SERVED, packet.message.number, packet.number)
+            key = self.plan.order_key(model.SERVED, packet.message.number, packet.number)
             self.clock.schedule_at(queue, end, key)
 
     def served(self, queue: Queue) -> None:
@@ -313,4 +308,4 @@ class Network:
         message.callbacks = self.on_deliver
         given = message.cargo, self.mode[message.send.row]
         at = model.noticed(tail, *given, self.overhead_control, self.put_latency)
-        self.clock.schedule_at(message, at, self.key(model.DELIVER, message.number))
+        self.clock.schedule_at(message, at, self.plan.order_key(model.DELIVER, message.number))

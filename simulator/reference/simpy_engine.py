@@ -98,7 +98,9 @@ class _Replay:
 
         columns = plan.first, plan.first_entry(), plan.noise.stream
         firsts = zip(*(column.tolist() for column in columns), strict=True)
-        self.tasks = [Task(self.key(model.RESUME, s), *first) for s, first in enumerate(firsts)]
+        self.tasks = [
+            Task(plan.order_key(model.RESUME, s), *first) for s, first in enumerate(firsts)
+        ]
         rows = pairwise(program.offsets.tolist())
         for task, (begin, end) in zip(self.tasks, rows, strict=True):
             task.steps = self.steps(task, begin, end)
@@ -129,10 +131,6 @@ class _Replay:
             operations=OperationTimestamps(*map(np.array, self.operation_times)),
             use=self.network.use(),
         )
-
-    def key(self, kind: int, number: int, packet: int = 0) -> int:
-        plan = self.plan
-        return model.order_key(kind, number, packet, plan.number_bits, plan.packet_bits)
 
     # Tasks
 
@@ -168,9 +166,10 @@ class _Replay:
     ) -> Generator[None, None, None]:
         """Execute a task; it yields to wait for its next `resume`."""
         clock, row = self.clock, begin
+        kinds, computing, modes = self.kind, self.compute, self.mode  # read at every step
         record, (ready, _, ended) = self.record.operations, self.operation_times
         while row < end:
-            pause = self.compute[row]
+            pause = computing[row]
             if pause > 0:
                 pause *= self.factor(task, OF_COMPUTATION)
                 task.compute += pause
@@ -180,12 +179,12 @@ class _Replay:
                 yield
             if record:
                 ready[task.entry] = clock.now
-            kind, overhead = self.kind[row], 0.0
+            kind, overhead = kinds[row], 0.0
             if kind in SENDS:
                 pause = self.overhead_send + self.byte_overhead(row)
-                if self.mode[row] == model.BUFFERED:
+                if modes[row] == model.BUFFERED:
                     pause += self.size[row] * self.copy_per_byte
-                if pause > 0 and self.mode[row] != model.HARDWARE:
+                if pause > 0 and modes[row] != model.HARDWARE:
                     pause *= self.factor(task, OF_OVERHEAD)
                     task.communicate += pause
                     self.wake(task, clock.now + pause)
@@ -345,7 +344,7 @@ class _Replay:
         at = model.in_call(now, self.until[rank])
         if at > now:
             message.callbacks = self.on_answer  # type: ignore[assignment]
-            self.clock.schedule_at(message, at, self.key(model.ANSWER, message.number))
+            self.clock.schedule_at(message, at, self.plan.order_key(model.ANSWER, message.number))
         else:
             self.answer(message)
 
@@ -366,7 +365,7 @@ class _Replay:
         self.free[rank] = at + self.gap
         if at > now:
             message.callbacks = self.on_leave  # type: ignore[assignment]
-            self.clock.schedule_at(message, at, self.key(model.LEAVE, message.number))
+            self.clock.schedule_at(message, at, self.plan.order_key(model.LEAVE, message.number))
         else:
             self.leave(message)
 
@@ -381,7 +380,7 @@ class _Replay:
         if message.completion == model.LEFT:
             sent = Sent(message.send)
             sent.callbacks = self.on_sent  # type: ignore[assignment]
-            self.clock.schedule_at(sent, at, self.key(model.SENT, message.number))
+            self.clock.schedule_at(sent, at, self.plan.order_key(model.SENT, message.number))
 
     def send_complete(self, sent: Sent) -> None:
         self.complete(sent.send)

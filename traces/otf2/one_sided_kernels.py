@@ -66,13 +66,15 @@ def _told(
     if row < 0:
         return INTERRUPT
     of = np.int64(load_int32(state.window_comm, row))
-    peer = np.int32(-1)
+    peer = np.int64(-1)
     if remote != UNDEFINED:
-        peer = partner_of(state, position, of, remote)
+        peer = np.int64(partner_of(state, position, of, remote))
         if peer < 0:
             return INTERRUPT
-    comm = load_int32(state.number, of)
-    return record(state, kind, time, position, peer, comm, row, operation, size, received, request)
+    comm, operation = np.int64(load_int32(state.number, of)), np.int64(operation)
+    size, received, request = np.int64(size), np.int64(received), np.int64(request)
+    fields = peer, comm, row, operation, size, received, request
+    return record(state, kind, time, position, fields)
 
 
 def _of_window(kind, name):
@@ -84,7 +86,8 @@ def _of_window(kind, name):
 
 def _collective_begin(kind, _name):
     def callback(_location, time, position, states, _attributes):
-        return record(carray(states, 1)[0], kind, time, position)
+        fields = -1, -1, -1, np.int64(NO_OPERATION), -1, -1, -1
+        return record(carray(states, 1)[0], kind, time, position, fields)
 
     return callback
 

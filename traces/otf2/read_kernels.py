@@ -71,7 +71,7 @@ _COLLECTIVE_REQUEST = types.int32(*COMMON, U8, U32, U32, U64, U64, U64)
 _ENTER, _LEAVE = np.uint8(Kind.ENTER), np.uint8(Kind.LEAVE)
 _COLLECTIVE_BEGIN, _COLLECTIVE_END = np.uint8(Kind.COLLECTIVE_BEGIN), np.uint8(Kind.COLLECTIVE_END)
 _COLLECTIVE_COMPLETE = np.uint8(Kind.COLLECTIVE_COMPLETE)
-_NO_OPERATION = np.uint8(NO_OPERATION)
+_NO_OPERATION = np.int64(NO_OPERATION)
 _PROBED, _MRECV, _IMRECV = np.uint8(Kind.PROBE), np.uint8(Kind.MRECV), np.uint8(Kind.IMRECV)
 _IMRECV_REQUEST = np.uint8(Kind.IMRECV_REQUEST)
 _FLUSH, _OFF = np.uint8(Span.FLUSH), np.uint8(Span.OFF)
@@ -91,21 +91,30 @@ def _event(state, kind, time, position, ref):
 
 
 @subroutine
-def record(
-    state, kind, time, position, peer=-1, comm=-1, tag=-1, operation=_NO_OPERATION, size=-1,
-    received=-1, request=-1,
-):  # fmt: skip
-    """Append an event that is not a bracket, and its record."""
+def record(state, kind, time, position, fields):
+    """Append an event that is not a bracket, and its record.
+
+    `fields` are seven of int64, or it is compiled again: partner, communicator, tag, operation,
+    size, received and request.
+    """
+    peer, comm, tag, operation, size, received, request = fields
     row = state.records
     store(state.peer, row, np.int32(peer))
     store(state.comm, row, np.int32(comm))
     store(state.tag, row, np.int32(tag))
     store(state.operation, row, np.uint8(operation))
-    store(state.size, row, np.int64(size))
-    store(state.received, row, np.int64(received))
-    store(state.request, row, np.int64(request))
+    store(state.size, row, size)
+    store(state.received, row, received)
+    store(state.request, row, request)
     state.records = row + 1
     return _event(state, kind, time, position, row)
+
+
+@subroutine
+def _record_alone(state, kind, time, position, size, received, request):
+    """Append an event that names no partner."""
+    fields = -1, -1, -1, _NO_OPERATION, size, received, request
+    return record(state, kind, time, position, fields)
 
 
 def _on_enter(_location, time, position, states, _attributes, region):
@@ -140,11 +149,11 @@ def _message(state, kind, time, position, rank, communicator, tag, size, request
     peer = partner_of(state, position, row, rank)
     if peer < 0:
         return INTERRUPT
-    if np.int64(size) < 0:
+    if size < 0:
         return fail(state, SIZE, position, size)
-    comm = load_int32(state.number, row)
-    size, request = np.int64(size), np.int64(request)
-    return record(state, kind, time, position, peer, comm, tag, size=size, request=request)
+    comm = np.int64(load_int32(state.number, row))
+    fields = np.int64(peer), comm, np.int64(tag), _NO_OPERATION, size, -1, request
+    return record(state, kind, time, position, fields)
 
 
 def _message_of(kind):
@@ -152,6 +161,7 @@ def _message_of(kind):
 
     def on_message(_location, time, position, states, _attributes, rank, communicator, tag, size):
         state = carray(states, 1)[0]
+        size = np.int64(size)
         return _message(state, number, time, position, rank, communicator, tag, size, -1)
 
     return on_message
@@ -164,6 +174,7 @@ def _message_with_request_of(kind):
         _location, time, position, states, _attributes, rank, communicator, tag, size, request
     ):
         state = carray(states, 1)[0]
+        size, request = np.int64(size), np.int64(request)
         return _message(state, number, time, position, rank, communicator, tag, size, request)
 
     return on_message
@@ -174,29 +185,31 @@ def _request_of(kind):
 
     def on_request(_location, time, position, states, _attributes, request):
         state = carray(states, 1)[0]
-        return record(state, number, time, position, request=request)
+        return _record_alone(state, number, time, position, -1, -1, np.int64(request))
 
     return on_request
 
 
 def _on_probe(_location, time, position, states, _attributes, rank, communicator, tag, message):
     state = carray(states, 1)[0]
+    message = np.int64(message)
     return _message(state, _PROBED, time, position, rank, communicator, tag, 0, message)
 
 
 def _on_mrecv(_location, time, position, states, _attributes, message, size):
     state = carray(states, 1)[0]
-    return record(state, _MRECV, time, position, size=size, request=message)
+    return _record_alone(state, _MRECV, time, position, np.int64(size), -1, np.int64(message))
 
 
 def _on_imrecv_request(_location, time, position, states, _attributes, message, request):
     state = carray(states, 1)[0]
-    return record(state, _IMRECV_REQUEST, time, position, received=message, request=request)
+    message, request = np.int64(message), np.int64(request)
+    return _record_alone(state, _IMRECV_REQUEST, time, position, -1, message, request)
 
 
 def _on_imrecv(_location, time, position, states, _attributes, request, size):
     state = carray(states, 1)[0]
-    return record(state, _IMRECV, time, position, size=size, request=request)
+    return _record_alone(state, _IMRECV, time, position, np.int64(size), -1, np.int64(request))
 
 
 @subroutine
@@ -234,33 +247,32 @@ def _on_mode(_location, time, _position, states, _attributes, mode):
 
 
 @subroutine
-def _collective(state, kind, time, position, operation, communicator, root, sent, got, request=-1):
-    row = np.int64(-1)
-    comm, peer = np.int32(-1), np.int32(-1)
+def _collective(state, kind, time, position, operation, communicator, root, sent, got, request):
+    row, comm, peer = np.int64(-1), np.int64(-1), np.int64(-1)
     if communicator != UNDEFINED:
         row = communicator_row(state, position, communicator)
         if row < 0:
             return INTERRUPT
-        comm = load_int32(state.number, row)
+        comm = np.int64(load_int32(state.number, row))
     if root == _ROOT_SELF:
-        peer = load_int32(state.members, state.self_at)
+        peer = np.int64(load_int32(state.members, state.self_at))
     elif root < _ROOT_THIS_GROUP:
         if row < 0:
             return fail(state, COMMUNICATOR, position, communicator)
-        peer = partner_of(state, position, row, root)
+        peer = np.int64(partner_of(state, position, row, root))
         if peer < 0:
             return INTERRUPT
     if operation >= OPERATIONS:
         return fail(state, OPERATION, position, operation)
     if np.int64(sent) < 0 or np.int64(got) < 0:
         return fail(state, SIZE, position, max(sent, got))
-    request = np.int64(request)
-    return record(state, kind, time, position, peer, comm, -1, operation, sent, got, request)
+    fields = peer, comm, -1, np.int64(operation), np.int64(sent), np.int64(got), request
+    return record(state, kind, time, position, fields)
 
 
 def _on_collective_begin(_location, time, position, states, _attributes):
     state = carray(states, 1)[0]
-    return record(state, _COLLECTIVE_BEGIN, time, position)
+    return _record_alone(state, _COLLECTIVE_BEGIN, time, position, -1, -1, -1)
 
 
 def _on_collective_end(
@@ -268,7 +280,7 @@ def _on_collective_end(
 ):
     state = carray(states, 1)[0]
     kind = _COLLECTIVE_END
-    return _collective(state, kind, time, position, operation, communicator, root, sent, got)
+    return _collective(state, kind, time, position, operation, communicator, root, sent, got, -1)
 
 
 def _on_collective_complete(
@@ -285,10 +297,10 @@ def _on_collective_complete(
     request,
 ):
     state = carray(states, 1)[0]
+    kind, request = _COLLECTIVE_COMPLETE, np.int64(request)
     return _collective(
-        state, _COLLECTIVE_COMPLETE, time, position, operation, communicator, root, sent, got,
-        request,
-    )  # fmt: skip
+        state, kind, time, position, operation, communicator, root, sent, got, request
+    )
 
 
 # Signature and function by the event's name in libotf2.

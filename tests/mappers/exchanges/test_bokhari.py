@@ -144,7 +144,7 @@ def test_gains_are_what_an_exchange_takes_off_the_cost(spec, objective):
     for u, v in product(range(ranks), range(len(places))):
         a, b = places[u], places[v]
         if a != b:
-            _fill(model, assignment, u, at, there)
+            _fill(model, assignment, u, at, there, np.zeros_like(at))
             gain = assignment.own[u] + assignment.own[v] - at[b] - there[v]
             swapped = places.astype(np.int64)
             swapped[u], swapped[v] = b, a
