@@ -243,7 +243,7 @@ def _tau(tau: Tau) -> Cell:
 
 def relation_figures(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
     """Draw Kendall's tau, and runtime over hop-bytes."""
-    from .relation_figures import scatter, tau_map
+    from .study_figures import scatter, tau_map
 
     if found := relations(study.cases_of(trace)):
         title = f"Kendall’s τ, {trace}"

@@ -26,7 +26,7 @@ from hopmap.units import parse_quantity
 
 from .correlation import LEAST, Tau, distinct, kendall_tau
 from .relations import median_tau
-from .suite_figures import Panel, suite_lines
+from .study_figures import Panel, suite_lines
 from .suites import SUITES, SuiteCase, suite_cases
 
 if TYPE_CHECKING:

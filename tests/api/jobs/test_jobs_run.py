@@ -10,9 +10,8 @@ import pytest
 import hopmap as hm
 from hopmap.api.job import Background, Job, JobsError
 from hopmap.api.jobs import run as jobs_run
-from hopmap.api.jobs.job_allocation import allocate_jobs
 from hopmap.api.jobs.job_spec import background_of, job_of, read_jobs
-from hopmap.api.jobs.run import exclude_used_nodes, place_jobs, simulate_jobs
+from hopmap.api.jobs.run import allocate_jobs, exclude_used_nodes, place_jobs, simulate_jobs
 from hopmap.mappers.objectives import objective_value
 from hopmap.simulator import program_of
 from support import about
