@@ -37,19 +37,16 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "Reader_GetChunkSize": (STATUS, POINTER, COUNT, COUNT),
     "Reader_SelectLocation": (STATUS, POINTER, UINT64),
     "Reader_GetGlobalDefReader": (POINTER, POINTER),
-    "Reader_CloseGlobalDefReader": (STATUS, POINTER, POINTER),
     "Reader_RegisterGlobalDefCallbacks": (STATUS, POINTER, POINTER, POINTER, POINTER),
     "Reader_ReadAllGlobalDefinitions": (STATUS, POINTER, POINTER, COUNT),
     "Reader_GetNumberOfGlobalDefinitions": (STATUS, POINTER, COUNT),
     "Reader_OpenDefFiles": (STATUS, POINTER),
     "Reader_CloseDefFiles": (STATUS, POINTER),
     "Reader_GetDefReader": (POINTER, POINTER, UINT64),
-    "Reader_CloseDefReader": (STATUS, POINTER, POINTER),
     "Reader_ReadAllLocalDefinitions": (STATUS, POINTER, POINTER, COUNT),
     "Reader_OpenEvtFiles": (STATUS, POINTER),
     "Reader_CloseEvtFiles": (STATUS, POINTER),
     "Reader_GetEvtReader": (POINTER, POINTER, UINT64),
-    "Reader_CloseEvtReader": (STATUS, POINTER, POINTER),
     "Reader_RegisterEvtCallbacks": (STATUS, POINTER, POINTER, POINTER, POINTER),
     "Reader_ReadLocalEvents": (STATUS, POINTER, POINTER, UINT64, COUNT),
     "EvtReader_ApplyMappingTables": (STATUS, POINTER, ctypes.c_bool),
@@ -67,13 +64,10 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "Archive_OpenDefFiles": (STATUS, POINTER),
     "Archive_CloseDefFiles": (STATUS, POINTER),
     "Archive_GetDefWriter": (POINTER, POINTER, UINT64),
-    "Archive_CloseDefWriter": (STATUS, POINTER, POINTER),
     "Archive_OpenEvtFiles": (STATUS, POINTER),
     "Archive_CloseEvtFiles": (STATUS, POINTER),
     "Archive_GetEvtWriter": (POINTER, POINTER, UINT64),
-    "Archive_CloseEvtWriter": (STATUS, POINTER, POINTER),
     "Archive_GetGlobalDefWriter": (POINTER, POINTER),
-    "Archive_CloseGlobalDefWriter": (STATUS, POINTER, POINTER),
     "EvtWriter_BufferFlush": (STATUS, POINTER, POINTER, UINT64, UINT64),
     "EvtWriter_MeasurementOnOff": (STATUS, POINTER, POINTER, UINT64, UINT8),
     "GlobalDefWriter_WriteClockProperties": (STATUS, POINTER, UINT64, UINT64, UINT64, UINT64),
@@ -110,7 +104,7 @@ def function(name: str) -> Callable[..., Any]:
     if name in _PROTOTYPES:
         found.restype, *found.argtypes = _PROTOTYPES[name]
     else:
-        # The many setters of callbacks: (callbacks, address of the function).
+        # Setters of callbacks (of which, address), and what closes a reader or writer (whose, it).
         found.restype, found.argtypes = STATUS, [POINTER, POINTER]
     return found  # type: ignore[no-any-return]
 

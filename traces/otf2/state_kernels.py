@@ -185,28 +185,20 @@ def store(_typing_context: Any, _address: Any, _index: Any, value: Any) -> Any:
     return types.void(types.uint64, types.int64, value), generate
 
 
-def caller(*argument_types: Any) -> Any:
-    """Make an intrinsic that calls the C function at an address; it returns an int32.
+@intrinsic
+def call_at(_typing_context: Any, _address: Any, arguments: Any) -> Any:
+    """Call the C function at an address, with a tuple of arguments; it returns an int32.
 
-    Arguments have these types of numba, wide enough to need no extension (32 or 64 bits).
+    Arguments have the types that they have here, wide enough to need no extension (32 or 64 bits).
     """
 
-    @intrinsic
-    def call(_typing_context: Any, _address: Any, arguments: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            address, packed = values
-            converted = [
-                context.cast(builder, builder.extract_value(packed, place), given, wanted)
-                for place, (given, wanted) in enumerate(
-                    zip(signature.args[1].types, argument_types, strict=True)
-                )
-            ]
-            prototype = ir.FunctionType(ir.IntType(32), [value.type for value in converted])
-            return builder.call(builder.inttoptr(address, prototype.as_pointer()), converted)
+    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        address, packed = values
+        given = [builder.extract_value(packed, place) for place in range(len(arguments))]
+        prototype = ir.FunctionType(ir.IntType(32), [value.type for value in given])
+        return builder.call(builder.inttoptr(address, prototype.as_pointer()), given)
 
-        return types.int32(types.uint64, arguments), generate
-
-    return call
+    return types.int32(types.uint64, arguments), generate
 
 
 _HEADER = 18  # bytes: mark, byte order, numbers of the first and the last event

@@ -5,7 +5,7 @@ wherever the package runs, and the interpreter can go on meanwhile. libotf2's fu
 by the addresses in the state.
 """
 # Compiled code: numba infers the types.
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, call-arg, var-annotated"
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hopmap.traces.trace import Kind
 
 from .state_kernels import NAMES as NAMES
 from .state_kernels import (
-    caller,
+    call_at,
     carray,
     load_float64,
     load_int32,
@@ -70,23 +70,6 @@ _REQUESTS = (
 )
 _UNDEFINED, _ROOT_SELF = np.uint32(0xFFFFFFFF), np.uint32(0xFFFFFFFE)
 
-_U32, _U64 = types.uint32, types.uint64
-_write_plain = caller(_U64, _U64, _U64)
-_write_region = caller(_U64, _U64, _U64, _U32)
-_write_request = caller(_U64, _U64, _U64, _U64)
-_write_two = caller(_U64, _U64, _U64, _U64, _U64)
-_write_message = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64)
-_write_message_request = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64)
-_write_collective = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64)
-_write_collective_request = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64, _U64)
-_write_group = caller(_U64, _U64, _U64, _U32, _U32, _U32)
-_write_lock = caller(_U64, _U64, _U64, _U32, _U32, _U64, _U32)
-_write_release = caller(_U64, _U64, _U64, _U32, _U32, _U64)
-_write_moved = caller(_U64, _U64, _U64, _U32, _U32, _U64, _U64)
-_write_atomic = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U64, _U64, _U64)
-_write_completion = caller(_U64, _U64, _U64, _U32, _U64)
-_write_fence = caller(_U64, _U64, _U64, _U32, _U32, _U32, _U32, _U64, _U64)
-
 
 @subroutine
 def _fail(state, error, row, detail):
@@ -123,17 +106,17 @@ def _write(state, kind, row, ticks, record, address):
     begin = (state.writer, np.uint64(0), ticks)
     request = np.uint64(load_int64(state.request, record))
     if kind == Kind.COLLECTIVE_BEGIN:
-        return _write_plain(address, begin)
+        return call_at(address, begin)
     if kind in _REQUESTS:
-        return _write_request(address, (*begin, request))
+        return call_at(address, (*begin, request))
     size = load_int64(state.size, record)
     received = load_int64(state.received, record)
     if kind == Kind.IMRECV_REQUEST:
-        return _write_two(address, (*begin, np.uint64(received), request))
+        return call_at(address, (*begin, np.uint64(received), request))
     if size < 0:
         return _fail(state, SIZE, row, size)
     if kind == Kind.MRECV or kind == Kind.IMRECV:
-        return _write_two(address, (*begin, request, np.uint64(size)))
+        return call_at(address, (*begin, request, np.uint64(size)))
 
     collective = kind == Kind.COLLECTIVE_END or kind == Kind.COLLECTIVE_COMPLETE
     comm = np.int64(load_int32(state.comm, record))
@@ -151,8 +134,8 @@ def _write(state, kind, row, ticks, record, address):
         number = request if kind == Kind.PROBE else np.uint64(size)
         message = (*begin, np.uint32(partner), communicator, tag, number)
         if kind == Kind.PROBE or kind == Kind.SEND or kind == Kind.RECV:
-            return _write_message(address, message)
-        return _write_message_request(address, (*message, request))
+            return call_at(address, message)
+        return call_at(address, (*message, request))
 
     root = np.uint32(partner)  # -1: OTF2_COLLECTIVE_ROOT_NONE
     if partner < 0 and peer >= 0:
@@ -164,8 +147,8 @@ def _write(state, kind, row, ticks, record, address):
         return _fail(state, SIZE, row, received)
     call = (*begin, operation, communicator, root, np.uint64(size), np.uint64(received))
     if kind == Kind.COLLECTIVE_END:
-        return _write_collective(address, call)
-    return _write_collective_request(address, (*call, request))
+        return call_at(address, call)
+    return call_at(address, (*call, request))
 
 
 @subroutine
@@ -173,17 +156,17 @@ def _one_sided(state, kind, row, ticks, record, address):
     """Write a one-sided record, likewise."""
     event = (state.writer, np.uint64(0), ticks)
     if kind == Kind.RMA_COLLECTIVE_BEGIN:
-        return _write_plain(address, event)
+        return call_at(address, event)
     window = np.int64(load_int32(state.tag, record))
     comm = np.int64(load_int32(state.comm, record))
     if not 0 <= window < state.windows or comm != load_int32(state.window_comm, window) or comm < 0:
         return _fail(state, WINDOW, row, window)
     begin = (*event, np.uint32(window))
     if kind <= Kind.RMA_WAIT_CHANGE:
-        return _write_region(address, begin)
+        return call_at(address, begin)
     number = np.uint64(load_int64(state.request, record))
     if kind >= Kind.RMA_OP_COMPLETE_BLOCKING:
-        return _write_completion(address, (*begin, number))
+        return call_at(address, (*begin, number))
 
     peer = np.int64(load_int32(state.peer, record))
     target = _UNDEFINED
@@ -194,11 +177,11 @@ def _one_sided(state, kind, row, ticks, record, address):
         target = np.uint32(found)
     sort = np.uint32(load_uint8(state.operation, record))
     if kind == Kind.RMA_RELEASE_LOCK:
-        return _write_release(address, (*begin, target, number))
+        return call_at(address, (*begin, target, number))
     if kind == Kind.RMA_SYNC:
-        return _write_group(address, (*begin, target, sort))
+        return call_at(address, (*begin, target, sort))
     if Kind.RMA_REQUEST_LOCK <= kind <= Kind.RMA_TRY_LOCK:
-        return _write_lock(address, (*begin, target, number, sort))
+        return call_at(address, (*begin, target, number, sort))
 
     size = load_int64(state.size, record)
     if size < 0:
@@ -207,18 +190,18 @@ def _one_sided(state, kind, row, ticks, record, address):
         if size >= state.groups:
             return _fail(state, GROUP, row, size)
         group = np.uint32(state.first_group + size)
-        return _write_group(address, (*event, sort, np.uint32(window), group))
+        return call_at(address, (*event, sort, np.uint32(window), group))
     bytes_ = np.uint64(size)
     if kind == Kind.RMA_PUT or kind == Kind.RMA_GET:
-        return _write_moved(address, (*begin, target, bytes_, number))
+        return call_at(address, (*begin, target, bytes_, number))
     back = load_int64(state.received, record)
     if back < 0:
         return _fail(state, SIZE, row, back)
     if kind == Kind.RMA_ATOMIC:
-        return _write_atomic(address, (*begin, target, sort, bytes_, np.uint64(back), number))
+        return call_at(address, (*begin, target, sort, bytes_, np.uint64(back), number))
     level = np.uint32(load_int64(state.request, record))
     about = (*event, sort, level, np.uint32(window))
-    return _write_fence(address, (*about, target, bytes_, np.uint64(back)))
+    return call_at(address, (*about, target, bytes_, np.uint64(back)))
 
 
 def _write_rows(states):
@@ -242,7 +225,7 @@ def _write_rows(states):
             if ref < 0 or ref >= state.regions:
                 return _fail(state, REGION, row, ref)
             begin = (state.writer, np.uint64(0), np.uint64(ticks))
-            status = _write_region(address, (*begin, np.uint32(ref)))
+            status = call_at(address, (*begin, np.uint32(ref)))
         elif ref < 0 or ref >= state.records:
             return _fail(state, RECORD, row, ref)
         elif kind >= Kind.RMA_WIN_CREATE:
