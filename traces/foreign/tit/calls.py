@@ -8,6 +8,7 @@ Source: SimGrid, src/smpi/internals/smpi_replay.cpp and smpi_datatype.cpp.
 from __future__ import annotations
 
 import re
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from hopmap.arrays import Floats, Ints
 from hopmap.traces.foreign.text import Fields
 from hopmap.traces.foreign.trace_builder import Acts, Groups
 from hopmap.traces.matching import Messages
-from hopmap.traces.trace import Collective, TraceError
+from hopmap.traces.trace import Collective, TraceError, mpi_name
 
 # Bytes of types by number; what is not listed has none that are known.
 TYPES = (
@@ -52,13 +53,9 @@ class Actions:
     by_word: Mapping[str, Ints]  # actions of each kind
     width: int  # bytes of a number whose type is not named
 
-    def which(self, word: str) -> Ints:
-        """Return the actions of a kind."""
-        return self.by_word[word]
-
     def reals(self, word: str) -> Floats:
         """Numbers with points and exponents, the first of each action of a kind."""
-        fields, lines = self.fields, self.rows[self.which(word)]
+        fields, lines = self.fields, self.rows[self.by_word[word]]
         self._expect(lines, 2, f"a number behind {word}")
         values = fields.reals(lines, 2)
         fields.refuse(lines, ~(np.isfinite(values) & (values >= 0)), f"a number >= 0 behind {word}")
@@ -119,7 +116,7 @@ def messages_of(of: Actions) -> Messages:
 
     def add(word: str, sends: bool, at: tuple[int, int, int, int], what: str) -> None:
         """Note actions, from the places of partner, tag (0: none), bytes and type."""
-        which = of.which(word)
+        which = of.by_word[word]
         size = of.sizes(which, at[2], of.widths(which, at[3]), what)
         peer = of.whole(which, at[0], what)
         tag = of.whole(which, at[1], what) if at[1] else np.zeros_like(peer)
@@ -147,59 +144,31 @@ def messages_of(of: Actions) -> Messages:
 
 def _completed(of: Actions, place: Ints, sends: Any, peer: Ints, tag: Ints) -> Ints:
     """Call that completes each request: the waits of its ends and tag in order, or a waitall."""
-    waits, tests, alls = of.which("wait"), of.which("test"), of.which("waitall")
-    some = np.sort(np.concatenate((waits, tests)))
+    some = np.sort(np.concatenate((of.by_word["wait"], of.by_word["test"])))
     what = "source, target and tag of a request"
-    source, target, label = (of.whole(some, k, what) for k in (2, 3, 4))
+    ends = np.stack([of.whole(some, k, what) for k in (2, 3, 4)], axis=1).tolist()
+    begun = list(zip(sends.tolist(), peer.tolist(), tag.tolist(), strict=True))
     done = np.full(len(place), -1, dtype=np.int64)
-    out = source == of.own
-    ends = {
-        "keys": np.stack((np.where(out, 1, 0), np.where(out, target, source), label)),
-        "begun": np.stack((np.where(sends, 1, 0), peer, tag)),
-    }
-    # To oneself both a send and a receive may be meant: the receive is, if it is open.
-    both = np.concatenate((ends["begun"], ends["keys"]), axis=1)
-    _, key = np.unique(both, axis=1, return_inverse=True)
-    key = key.reshape(-1)
     events = sorted(
         [(int(at), 0, k) for k, at in enumerate(place)]
         + [(int(at), 1, k) for k, at in enumerate(some)]
-        + [(int(at), 2, k) for k, at in enumerate(alls)]
+        + [(int(at), 2, k) for k, at in enumerate(of.by_word["waitall"])]
     )
-    queues: dict[int, list[int]] = {}
-    heads: dict[int, int] = {}
+    queues: defaultdict[tuple[bool, int, int], deque[int]] = defaultdict(deque)
     for at, what_, k in events:
         if what_ == 0:
-            queues.setdefault(int(key[k]), []).append(k)
+            queues[begun[k]].append(k)
         elif what_ == 1:
-            mine = int(key[len(place) + k])
-            if of.own == source[k] == target[k]:
-                mine = _of_self(both, key, mine, queues, heads, of.own, int(label[k]))
-            head, queue = heads.get(mine, 0), queues.get(mine, [])
-            if head < len(queue):
-                done[queue[head]] = of.number[at]
-                heads[mine] = head + 1
+            source, target, label = ends[k]
+            sent, got = queues[True, target, label], queues[False, source, label]
+            # To oneself both a send and a receive may be meant: the receive is, if it is open.
+            is_received = source != of.own or (target == of.own and len(got) > 0)
+            if queue := got if is_received else sent:
+                done[queue.popleft()] = of.number[at]
         else:
-            for mine, queue in queues.items():
-                done[queue[heads.get(mine, 0) :]] = of.number[at]
+            done[[k for queue in queues.values() for k in queue]] = of.number[at]
             queues.clear()
-            heads.clear()
     return done
-
-
-def _of_self(
-    both: Ints,
-    key: Ints,
-    mine: int,
-    queues: dict[int, list[int]],
-    heads: dict[int, int],
-    own: int,
-    label: int,
-) -> int:
-    """Key of the receive of a message to oneself, if one is open."""
-    same = np.flatnonzero((both[0] == 0) & (both[1] == own) & (both[2] == label))
-    other = int(key[same[0]]) if same.size else mine
-    return other if heads.get(other, 0) < len(queues.get(other, [])) else mine
 
 
 # Places of the bytes, of their type and of the root, of collectives with one number of bytes.
@@ -220,11 +189,9 @@ def collectives_of(of: Actions, groups: Groups) -> list[Acts]:
     """List collectives of a rank, all on MPI_COMM_WORLD."""
     made, ranks = [], of.ranks
 
-    def add(
-        word: str, part: Ints, total: Ints, root: int | None = None, name: str | None = None
-    ) -> None:
+    def add(word: str, part: Ints, total: Ints, root: int | None = None) -> None:
         """Note calls, whose root stands at a place, or is 0 where the line ends before it."""
-        which = of.which(word)
+        which = of.by_word[word]
         if not len(which):
             return
         roots = None if root is None else of.whole_or(which, root, f"{word} with a root", 0)
@@ -232,22 +199,22 @@ def collectives_of(of: Actions, groups: Groups) -> list[Acts]:
         def wrong(k: int, expected: str) -> TraceError:
             return of.fields.wrong(int(of.rows[which[k]]), expected)
 
-        operation = Collective[(name or word).upper()]
+        operation = Collective[mpi_name(REGIONS[word]).upper()]
         comm = np.zeros(len(which), dtype=np.int64)
         call = of.number[which]
         made.append(groups.collectives(call, operation, comm, part, total, roots, wrong))
 
     def plain(word: str, at: int) -> Ints:
-        return of.sizes(of.which(word), at, 1, f"{word} with a number for each rank")
+        return of.sizes(of.by_word[word], at, 1, f"{word} with a number for each rank")
 
     def summed(word: str, first: int) -> Ints:
-        none = np.zeros(len(of.which(word)), dtype=np.int64)
+        none = np.zeros(len(of.by_word[word]), dtype=np.int64)
         return sum((plain(word, first + k) for k in range(ranks)), none)
 
-    none = np.zeros(len(of.which("barrier")), dtype=np.int64)
+    none = np.zeros(len(of.by_word["barrier"]), dtype=np.int64)
     add("barrier", none, none)
     for word, (at, kind, root) in _PLAIN.items():
-        which = of.which(word)
+        which = of.by_word[word]
         part = of.sizes(which, at, of.widths(which, kind), f"{word} with bytes")
         add(word, part, part, root)
     # Counts of all ranks: type numbers stand behind them.
@@ -256,17 +223,17 @@ def collectives_of(of: Actions, groups: Groups) -> list[Acts]:
         ("allgatherv", 2, 3, None),
         ("scatterv", 2 + ranks, 2, 3 + ranks),
     ):
-        which = of.which(word)
+        which = of.by_word[word]
         behind = 3 + ranks + (root is not None)
         one, many = of.widths(which, behind), of.widths(which, behind + 1)
         if word == "scatterv":
             one, many = many, one
         part = of.sizes(which, own, one, f"{word} with bytes")
         add(word, part, summed(word, first) * many, root)
-    width = of.widths(of.which("reducescatter"), 3 + ranks)
+    width = of.widths(of.by_word["reducescatter"], 3 + ranks)
     part = plain("reducescatter", 2 + of.own) * width
-    add("reducescatter", part, summed("reducescatter", 2) * width, name="reduce_scatter")
-    which = of.which("alltoallv")
+    add("reducescatter", part, summed("reducescatter", 2) * width)
+    which = of.by_word["alltoallv"]
     sent, received = (
         summed("alltoallv", first) * of.widths(which, 4 + 2 * ranks + k)
         for k, first in enumerate((3, 4 + ranks))

@@ -116,7 +116,7 @@ def read_tit(files: list[Path], name: str) -> Trace:
         collectives += [
             each._replace(call=each.call + first) for each in collectives_of(actions, groups)
         ]
-        left += sum(len(actions.which(word)) for word in ("comm_size", "comm_split", "comm_dup"))
+        left += sum(len(actions.by_word[word]) for word in ("comm_size", "comm_split", "comm_dup"))
         first += len(region)
     offsets = np.concatenate(([0], np.cumsum([len(part[0]) for part in parts]))).astype(np.int64)
     region, time = (np.concatenate(column) for column in zip(*parts, strict=True))
