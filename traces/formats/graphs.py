@@ -64,26 +64,23 @@ def read_metis(file: Path) -> Traffic:
             f"{file}: vertex {src[outside[0]] + 1} has neighbour {neighbours[outside[0]]}: "
             f"expected 1..{vertices}"
         )
-    neighbours = neighbours - 1
     if len(neighbours) != 2 * edges:
         raise TraceError(
             f"{file}: {len(neighbours)} entries for {edges} edges: expected each edge twice"
         )
-    once = (src < neighbours) & (weight != 0)
-    ends = [np.stack((src, neighbours, weight)), np.stack((neighbours, src, weight))]  # as u < v
+    return _of_arcs(file, vertices, src, neighbours - 1, weight)
+
+
+def _of_arcs(file: Path, vertices: int, source: Ints, target: Ints, weight: Ints) -> Traffic:
+    """Traffic of edges that stand at both their ends; of those without a weight there is none."""
+    ends = [np.stack((source, target, weight)), np.stack((target, source, weight))]  # as u < v
     forth, back = (rows[:, rows[0] < rows[1]].T for rows in ends)
     for columns, what in ((2, "is listed at one of its ends only"), (3, "has two weights")):
         one, other = (rows[np.lexsort(rows.T[::-1]), :columns] for rows in (forth, back))
         if not np.array_equal(one, other):
-            raise TraceError(f"{file}: an edge {what}")
-    return Traffic.from_pairs(
-        vertices,
-        src[once],
-        neighbours[once],
-        np.ones(once.sum(), dtype=np.int64),
-        weight[once],
-        name=str(file),
-    )
+            raise TraceError(f"{file}: an edge {what}: expected it alike at both its ends")
+    src, dst, size = forth[forth[:, 2] != 0].T
+    return Traffic.from_pairs(vertices, src, dst, np.ones_like(size), size, name=str(file))
 
 
 def _arcs(traffic: Traffic) -> tuple[Ints32, Ints, list[int]]:
@@ -159,15 +156,5 @@ def read_scotch(file: Path) -> Traffic:
     if not known.all():
         raise TraceError(f"{file}: arc to {table[~known][0, -1]}: expected a vertex of the graph")
     source = np.repeat(np.arange(vertices), [len(row) for row in rows])
-    target = order[place]
     load = table[:, 0] if loaded else np.ones(arcs, dtype=np.int64)
-    up, down = source < target, source > target
-    if sorted(zip(source[up], target[up], load[up], strict=True)) != sorted(
-        zip(target[down], source[down], load[down], strict=True)
-    ):
-        raise TraceError(f"{file}: an edge is not alike at both its ends: expected each arc twice")
-    kept = up & (load != 0)
-    once = np.ones(kept.sum(), dtype=np.int64)
-    return Traffic.from_pairs(
-        vertices, source[kept], target[kept], once, load[kept], name=str(file)
-    )
+    return _of_arcs(file, vertices, source, order[place], load)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import product
 from math import prod
 from operator import mul
@@ -27,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.errors import choice
 from hopmap.traces.formats.tables import MOST_DIMENSIONS
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.sources import Source
@@ -259,12 +259,8 @@ def parse_periodic(text: str, dimensions: int) -> list[bool]:
 def _vectors(stencil: str | Sequence[Sequence[int]], dimensions: int, text: str) -> Vectors:
     if isinstance(stencil, str):
         if stencil not in STENCILS:
-            near = get_close_matches(stencil, STENCILS, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise TraceError(
-                f"stencil {stencil!r}: {hint}expected one of {', '.join(STENCILS)}, or vectors "
-                "like 1:0/-1:0"
-            )
+            known = choice("stencil", stencil, STENCILS)
+            raise TraceError(f"{known}, or vectors like 1:0/-1:0")
         build, only = STENCILS[stencil]
         if only not in (None, dimensions):
             raise TraceError(f"stencil {stencil} has {only} dimensions: {text} has {dimensions}")

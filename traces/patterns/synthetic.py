@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import NamedTuple
 
 import numpy as np
 
 from hopmap.arrays import Ints
+from hopmap.errors import choice
 from hopmap.traces.formats.tables import MOST_DIMENSIONS
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
@@ -44,9 +44,7 @@ def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Tr
         [3, 4, 5, 6, 7, 0, 1, 2]
     """
     if pattern not in PATTERNS:
-        near = get_close_matches(pattern, PATTERNS, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise TraceError(f"pattern {pattern!r}: {hint}expected one of {', '.join(PATTERNS)}")
+        raise TraceError(choice("pattern", pattern, PATTERNS))
     entry, text = PATTERNS[pattern], "x".join(str(d) for d in dims)
     if not dims or min(dims) < 1:
         raise TraceError(f"{pattern}: sizes {text}: expected whole numbers of at least 1")

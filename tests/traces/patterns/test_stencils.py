@@ -158,7 +158,7 @@ def test_what_makes_no_sense_is_refused_in_one_line():
         ("3x0,5pt", "dims 3x0: expected whole numbers of at least 1"),
         ("3x3,7pt", "stencil 7pt has 3 dimensions: 3x3 has 2"),
         ("3x3,1:0:0", "stencil vector 1:0:0 has 3 dimensions: 3x3 has 2"),
-        ("3x3,5p", "did you mean '5pt'?"),
+        ("3x3,5p", "'5p' (did you mean 5pt?)"),
         ("3x3,5pt,periodic=z", "periodic z: expected all, none, letters of xy"),
         ("3x3,5pt,periodic=010", "periodic 010: expected"),
         ("3x3,5pt,bytes=-1", "bytes -1: expected"),

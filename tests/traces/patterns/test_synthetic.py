@@ -88,7 +88,7 @@ def test_a_neighbour_is_one_further_in_every_dimension():
 @pytest.mark.parametrize(
     ("pattern", "dims", "message"),
     [
-        ("torn", (4,), r"pattern 'torn': did you mean 'tornado'\? expected one of uniform"),
+        ("torn", (4,), r"pattern 'torn' \(did you mean tornado\?\): expected one of uniform"),
         ("transpose", (4, 2), "transpose: sizes 4x2: expected equal ones"),
         ("shuffle", (4, 3), "shuffle: sizes 4x3: expected powers of two"),
         ("bit_reversal", (6,), "bit_reversal: sizes 6: expected powers of two"),
