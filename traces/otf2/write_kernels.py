@@ -5,13 +5,14 @@ wherever the package runs, and the interpreter can go on meanwhile. libotf2's fu
 by the addresses in the state.
 """
 # Compiled code: numba infers the types.
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, call-arg, var-annotated"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, call-arg"
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -225,7 +226,7 @@ def _write_rows(states):
             if ref < 0 or ref >= state.regions:
                 return _fail(state, REGION, row, ref)
             begin = (state.writer, np.uint64(0), np.uint64(ticks))
-            status = call_at(address, (*begin, np.uint32(ref)))
+            status: Any = call_at(address, (*begin, np.uint32(ref)))
         elif ref < 0 or ref >= state.records:
             return _fail(state, RECORD, row, ref)
         elif kind >= Kind.RMA_WIN_CREATE:
