@@ -15,8 +15,8 @@ from .api.exports import write_mapping as write_mapping
 from .api.exports import write_workload as write_workload
 from .api.job import Background as Background
 from .api.job import Job as Job
-from .api.jobs.run import JobsRun as JobsRun
-from .api.jobs.run import simulate_jobs as simulate_jobs
+from .api.jobs import JobsRun as JobsRun
+from .api.jobs import simulate_jobs as simulate_jobs
 from .api.machine import Machine as Machine
 from .api.machine import topology as topology
 from .api.mapping import Placement as Placement

@@ -25,7 +25,7 @@ import numpy as np
 
 import hopmap as hm
 from hopmap.api.job import Job
-from hopmap.api.jobs.run import simulate_jobs
+from hopmap.api.jobs import simulate_jobs
 from hopmap.errors import HopmapError
 from hopmap.simulator import Program, program_of
 from hopmap.topologies.readers.hosts import lists_in, nodes_of, read_hosts

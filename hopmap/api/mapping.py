@@ -227,7 +227,7 @@ def map_ranks(
         machine.mapping(initial)  # before anything takes long
     others: Others | None = None
     if machine.co_running:
-        from .jobs.run import exclude_used_nodes, place_jobs
+        from .jobs import exclude_used_nodes, place_jobs
 
         others = place_jobs(machine.co_running, machine)
         takes_any = len(stages) == 1 and stages[0].info.name == "auto"

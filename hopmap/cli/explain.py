@@ -80,7 +80,7 @@ def explain(
         place, several, loads = jobs_in(machine, topology, jobs)
         if loads:
             raise typer.BadParameter(f"--jobs {jobs.jobs}: [[background]]: expected jobs alone")
-        from hopmap.api.jobs.run import place_jobs
+        from hopmap.api.jobs import place_jobs
 
         together = place_jobs(several, place)
         workload, at = Workload(together.program), together.node_of

@@ -16,7 +16,7 @@ from .options import MachineOptions, check_options
 
 if TYPE_CHECKING:
     from hopmap.api.job import Background, Job
-    from hopmap.api.jobs.run import JobsRun
+    from hopmap.api.jobs import JobsRun
     from hopmap.api.machine import Machine
     from hopmap.api.outputs import Outputs
 
@@ -108,8 +108,8 @@ def simulate_several(
     as_json: bool,
 ) -> None:
     """Replay jobs at once, and print what each of them has of it."""
-    from hopmap.api.jobs.job_spec import background_of
-    from hopmap.api.jobs.run import simulate_jobs
+    from hopmap.api.job import background_of
+    from hopmap.api.jobs import simulate_jobs
 
     place, several, loads = jobs_in(machine, topology, options)
     with working("replaying") as progress:
@@ -133,7 +133,7 @@ def jobs_in(
     machine: MachineOptions, topology: str | None, listed: ListedJobs
 ) -> tuple[Machine, list[Job], list[Background]]:
     """Return the machine, the jobs, and the traffic of others that stands in their file."""
-    from hopmap.api.jobs.job_spec import job_of, read_jobs
+    from hopmap.api.job import job_of, read_jobs
 
     if topology is None:
         raise typer.BadParameter("--topology: expected the machine of the jobs")

@@ -97,7 +97,7 @@ class SearchOptions:
         """Jobs of ``--beside``."""
         if not self.beside:
             return ()
-        from hopmap.api.jobs.job_spec import job_of
+        from hopmap.api.job import job_of
 
         return tuple(job_of(text) for text in self.beside)
 

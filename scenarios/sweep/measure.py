@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hopmap.api.jobs.job_spec import jobs_digest, read_jobs
-from hopmap.api.jobs.run import exclude_used_nodes, place_jobs, simulate_with_jobs
+from hopmap.api.job import jobs_digest, read_jobs
+from hopmap.api.jobs import exclude_used_nodes, place_jobs, simulate_with_jobs
 from hopmap.api.machine import Machine
 from hopmap.api.named_files import initial_mapping, mapping_digest, split_mapper
 from hopmap.mappers.pipeline import time_mapping

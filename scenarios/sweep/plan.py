@@ -15,7 +15,7 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
-from hopmap.api.jobs.job_spec import jobs_digest
+from hopmap.api.job import jobs_digest
 from hopmap.api.named_files import (
     change_mapper_path,
     change_paths,

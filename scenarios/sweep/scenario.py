@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from hopmap.api.jobs.job_spec import jobs_digest
+from hopmap.api.job import jobs_digest
 from hopmap.plugins import add_plugin, load_named
 from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, check_settings, known_keys

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import hopmap as hm
-from hopmap.api.job import Job, JobsError
-from hopmap.api.jobs.job_spec import jobs_digest, read_jobs
-from hopmap.api.jobs.run import place_jobs, simulate_jobs
+from hopmap.api.job import Job, JobsError, jobs_digest, read_jobs
+from hopmap.api.jobs import place_jobs, simulate_jobs
 from hopmap.report.report import write_report
 from hopmap.scenarios.results import store
 from hopmap.scenarios.sweep import ScenarioError

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import hopmap as hm
-from hopmap.api.job import Background, Job, JobsError
-from hopmap.api.jobs import run as jobs_run
-from hopmap.api.jobs.job_spec import background_of, job_of, read_jobs
-from hopmap.api.jobs.run import allocate_jobs, exclude_used_nodes, place_jobs, simulate_jobs
+from hopmap.api.job import Background, Job, JobsError, background_of, job_of, read_jobs
+from hopmap.api.jobs import allocate_jobs, exclude_used_nodes, place_jobs, simulate_jobs
 from hopmap.mappers.objectives import objective_value
 from hopmap.simulator import program_of
 from support import about
@@ -135,7 +133,7 @@ def test_a_load_that_no_job_gets_through_is_said_to_be_one():
     ],
 )
 def test_a_load_that_cannot_be_is_said_before_anything_is_replayed(load, said, monkeypatch):
-    monkeypatch.setattr(jobs_run, "replay", None)
+    monkeypatch.setattr("hopmap.api.jobs.replay", None)
     with pytest.raises(hm.HopmapError, match=said):
         simulate_jobs([Job(message())], "mesh:4", background=[load])
 

@@ -13,12 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hopmap.api.job import Background, Job, JobsError, quantity
-from hopmap.api.machine import Machine, MachineLike, nodes_of_ranks
-from hopmap.api.outputs import Outputs
-from hopmap.api.provenance import with_assumed
-from hopmap.api.simulated_objective import Others
-from hopmap.api.simulation import check_engine
 from hopmap.arrays import Bools, Ints
 from hopmap.launchers.node_names import expand, read_hosts
 from hopmap.notebook import Shown
@@ -41,7 +35,12 @@ from hopmap.topologies.allocation import POLICIES, allocated
 from hopmap.topologies.readers.hosts import nodes_of
 from hopmap.units import show_seconds
 
-from .job_spec import read_jobs
+from .job import Background, Job, JobsError, quantity, read_jobs
+from .machine import Machine, MachineLike, nodes_of_ranks
+from .outputs import Outputs
+from .provenance import with_assumed
+from .simulated_objective import Others
+from .simulation import check_engine
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,1 +1,0 @@
-"""Several jobs on one machine: where each sits, when it starts, what it has of the network."""
