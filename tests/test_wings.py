@@ -11,7 +11,7 @@ import pytest
 from hopmap.cli.app import COMMANDS
 from hopmap.mappers import MAPPERS
 from hopmap.plugins import Table, is_installed
-from hopmap.report.sections import SECTIONS
+from hopmap.report.tables import SECTIONS
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
 from hopmap.simulator.export import EXPORTS
 from hopmap.traces.sources import BENCHMARK, BY_CONTENT, KINDS

@@ -31,10 +31,9 @@ from hopmap.simulator import HotLink, hot_links
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
 
-from .sections import SECTIONS as OPTIONAL
-from .sections import with_figures
 from .summary import excess, measure
-from .tables import topology_of
+from .tables import SECTIONS as OPTIONAL
+from .tables import topology_of, with_figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

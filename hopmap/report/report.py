@@ -175,7 +175,6 @@ def _render(
     digest: str,
 ) -> str:
     from . import tables
-    from .sections import SECTIONS as PARTS
 
     return rendered(
         HERE / "page.html.j2",
@@ -204,14 +203,16 @@ def _render(
                 "table": tables.main_table(study.cases_of(trace)),
                 "robustness": tables.robustness(study, trace),
                 "findings": [
-                    found for part in PARTS.values() for found in part.findings(study, trace)
+                    found
+                    for part in tables.SECTIONS.values()
+                    for found in part.findings(study, trace)
                 ],
                 "figures": sections[trace],
             }
             for place, trace in enumerate(study.traces(), 1)
         ],
         failed=tables.failed_rows(study),
-        **{name: part.content(whole, study) for name, part in PARTS.items()},
+        **{name: part.content(whole, study) for name, part in tables.SECTIONS.items()},
     )
 
 

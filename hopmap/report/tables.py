@@ -1,10 +1,15 @@
-"""Tables of the report: what was run, the headline, all mappers, published numbers, failures."""
+"""Tables of the report: what was run, the headline, all mappers, published numbers, failures.
+
+Parts of a page that only some studies have stand at the end, by name: the template shows a part
+where there is something to show. What is behind a name is imported only here, so that a part is
+taken out with its row of the table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +23,7 @@ from hopmap.api.quantities import (
     percent,
     runtime,
 )
+from hopmap.plugins import Table
 from hopmap.scenarios.results.ranking import (
     alike,
     leading,
@@ -34,6 +40,9 @@ from hopmap.simulator.uncertainty import Standing, standings
 from hopmap.simulator.uncertainty import percent as regret
 from hopmap.topologies import LinkKind, Topology, topology_from_spec
 from hopmap.traces import Traffic
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FAILED = 200  # runs that are listed
 
@@ -308,3 +317,36 @@ def _best_seeds(cases: Sequence[Case]) -> dict[str, Standing]:
         if mapper not in best or each.worst < best[mapper].worst:
             best[mapper] = each
     return best
+
+
+class Section(NamedTuple):
+    """A part of a page."""
+
+    # (study, study with the cases that are shown) -> what the template shows, nothing if it is None
+    # or empty
+    content: Callable[[Study, Study], Any]
+    # (study, traffic by trace) -> section of the page, file name, caption, figure, one after
+    # another; they stand instead of those of the traces
+    figures: (
+        Callable[[Study, dict[str, Traffic | None]], Iterator[tuple[str, str, str, Figure]]] | None
+    ) = None
+    count: Callable[[Study], int] = lambda _: 0  # how many figures these are
+    # (study, trace) -> words of the file name, caption, figure, among those of a trace
+    trace_figures: Callable[[Study, str], Iterable[tuple[str, str, Figure]]] = lambda *_: ()
+    # (study, trace) -> where, sentence, beside a trace's figures
+    findings: Callable[[Study, str], list[tuple[str, str]]] = lambda *_: []
+
+
+SECTIONS: Table[Section] = Table(
+    "hopmap",
+    {
+        "suites": "scenarios.studies.suite_section:SECTION",
+        "published": "scenarios.studies.published:PUBLISHED",
+        "relations": "scenarios.studies.relations:RELATIONS",
+    },
+)
+
+
+def with_figures(study: Study) -> Section | None:
+    """Return the section whose figures stand instead of those of the traces, if there is one."""
+    return next((found for found in SECTIONS.values() if found.count(study)), None)

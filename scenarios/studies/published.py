@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from hopmap.api.quantities import MISSING, change, count
-from hopmap.report.sections import Section
-from hopmap.report.tables import Cell, whole
+from hopmap.report.tables import Cell, Section, whole
 from hopmap.scenarios.results.study import PARTS, Case, Entry, Study, number
 from hopmap.scenarios.results.tables import StoreError
 

@@ -10,8 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.api.quantities import MISSING, change, count, percent
-from hopmap.report.sections import Section
-from hopmap.report.tables import Cell, head_of
+from hopmap.report.tables import Cell, Section, head_of
 from hopmap.scenarios.results.ranking import LITTLE
 from hopmap.scenarios.results.study import AS_FAST, Case, Study
 

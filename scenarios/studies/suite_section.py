@@ -18,8 +18,7 @@ import numpy as np
 
 from hopmap.api.quantities import MISSING, count, data, percent
 from hopmap.report.figures import SUM, WORST, case_grids
-from hopmap.report.sections import Section
-from hopmap.report.tables import Cell, head_of
+from hopmap.report.tables import Cell, Section, head_of
 from hopmap.scenarios.results.study import Case, Study
 from hopmap.traces import Traffic
 from hopmap.units import parse_quantity
