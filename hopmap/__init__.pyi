@@ -36,10 +36,10 @@ from .errors import HopmapError as HopmapError
 from .errors import HopmapWarning as HopmapWarning
 from .mappers.mapper import mapper as mapper
 from .report.report import write_report as write_report
-from .scenarios.experiments import load_results as load_results
 from .scenarios.experiments import run_scenario as run_scenario
 from .scenarios.experiments import sweep as sweep
 from .scenarios.results.query import query as query
+from .scenarios.results.store import load_results as load_results
 from .simulator.explain.explain import Explanation as Explanation
 from .simulator.metrics.metrics import Metrics as Metrics
 from .simulator.parameters.parameters import Parameters as Parameters

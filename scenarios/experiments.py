@@ -21,7 +21,6 @@ from hopmap.traces import Traffic, save_traffic
 from hopmap.traces.safety.atomic_files import replacing
 from hopmap.traces.sources import FileSource, Source
 
-from .results.store import load_runs
 from .sweep import ScenarioError
 from .sweep.run import SweepOutcome
 from .sweep.run import run_scenario as run
@@ -182,14 +181,3 @@ def _spec(machine: Machine) -> str:
         return f"failed:{machine.failures}@{_spec(replace(machine, failures=None))}"
     spec = plain.spec
     return FILE + str(Path(spec.removeprefix(FILE)).absolute()) if spec.startswith(FILE) else spec
-
-
-def load_results(folder: str | Path) -> pd.DataFrame:
-    """Return the finished runs of a folder of results, a row each, as `docs/SWEEPS.md` says.
-
-    Raises
-    ------
-    StoreError
-        The folder holds no results.
-    """
-    return load_runs(folder)

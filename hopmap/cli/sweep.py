@@ -119,8 +119,7 @@ def run(
 
     Exit code 3: some runs have failed. Their errors are kept; --failed tries them again.
     """
-    from hopmap.scenarios.results.plan_file import known_auto_expanded, read_plan
-    from hopmap.scenarios.results.store import load_runs
+    from hopmap.scenarios.results.store import known_auto_expanded, load_results, read_plan
     from hopmap.scenarios.results.study import collectives_dominate, left_out
     from hopmap.scenarios.sweep.plan import plan
     from hopmap.scenarios.sweep.prepare import new_traffic, possible, save_inputs
@@ -181,7 +180,7 @@ def run(
         _tell_kept(results, as_json)
         raise SystemExit(INTERRUPTED) from None
     page = write_report_of(results) if with_report else None
-    table = load_runs(results)
+    table = load_results(results)
     if as_json:
         print_json(outcome.to_dict() | {"report": None if page is None else str(page)})
     else:
@@ -216,7 +215,7 @@ def run(
 
 def _tell_kept(results: Path, as_json: bool) -> None:
     """Say what an interrupted sweep leaves, and how it goes on."""
-    from hopmap.scenarios.results.plan_file import read_plan
+    from hopmap.scenarios.results.store import read_plan
     from hopmap.scenarios.results.stored_runs import finished
     from hopmap.scenarios.results.tables import StoreError
 

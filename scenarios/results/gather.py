@@ -26,8 +26,7 @@ import pyarrow.parquet as pq
 from hopmap.traces.safety.atomic_files import replacing
 
 from .claims import claimed, has_locks
-from .plan_file import Plan, read_plan
-from .store import renamed
+from .store import Plan, read_plan, renamed
 from .stored_runs import (
     GoneError,
     Stored,

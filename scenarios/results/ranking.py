@@ -17,8 +17,7 @@ from hopmap.simulator.uncertainty import Interval, faster, least_repeats, ratio
 from hopmap.topologies import Mapping, Topology, topology_from_spec
 from hopmap.units import show_seconds
 
-from .plan_file import read_plan
-from .store import load_runs
+from .store import load_results, read_plan
 from .study import DEFAULTS, Case, Entry
 from .tables import StoreError
 
@@ -170,7 +169,7 @@ def best_run(
 
     Trace, topology and variant, as the results call them, say which case where there are several.
     """
-    runs = load_runs(folder)
+    runs = load_results(folder)
     done = runs[runs["error"].isna()]
     for column, wanted in zip(CASE, (trace, topology, variant), strict=True):
         if wanted is not None:

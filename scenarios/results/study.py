@@ -17,8 +17,7 @@ from hopmap.arrays import Floats
 from hopmap.simulator.uncertainty import Interval, faster, not_significantly_slower, ratio
 from hopmap.traces.omissions import LeftOut
 
-from . import store
-from .plan_file import Plan, flat, read_plan
+from .store import Plan, flat, load_results, read_plan
 
 # Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
 DEFAULTS = ("sweep", "identity")
@@ -179,7 +178,7 @@ def _beside(given: dict[str, Any], runs: pd.DataFrame) -> str:
 def load_study(folder: Path) -> Study:
     """Read a folder of results."""
     plan = read_plan(folder)
-    runs = store.load_runs(folder)
+    runs = load_results(folder)
     # plain objects: thousands of small tables are taken from it, twice as fast as of Arrow's
     runs = runs.astype(dict.fromkeys(runs.select_dtypes("string").columns, object)).copy()
     text = ""

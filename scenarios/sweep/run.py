@@ -19,7 +19,6 @@ from hopmap.progress import Progress
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.claims import claimed
 from hopmap.scenarios.results.gather import gather
-from hopmap.scenarios.results.plan_file import known_auto_expanded
 from hopmap.scenarios.results.stored_runs import error_of, finished
 
 from . import ScenarioError
@@ -55,8 +54,8 @@ class SweepOutcome:
         return {"out": str(self.results)} | {name: getattr(self, name) for name in names}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the finished runs of the scenario, a row each; see `load_runs`."""
-        return store.load_runs(self.results)
+        """Return the finished runs of the scenario, a row each; see `load_results`."""
+        return store.load_results(self.results)
 
 
 class Done(NamedTuple):
@@ -98,7 +97,7 @@ def run_scenario(
     `warn` before the first with the number of runs that cannot be, by the reason.
     """
     results = results.absolute()  # for workers elsewhere
-    runs = plan(scenario, path.parent, known_auto_expanded(results))
+    runs = plan(scenario, path.parent, store.known_auto_expanded(results))
     traffic = new_traffic(runs, results)
     runs, impossible = possible(runs, results, traffic)
     if impossible and warn is not None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.scenarios.results.store import load_runs
+from hopmap.scenarios.results.store import load_results
 from hopmap.traces import Traffic, save_traffic
 from support import DATA
 from support.commands import invoke
@@ -43,7 +43,7 @@ def swept(folder: Path, source: str, topology: str, mapper: str, rounds: int | N
     words = ["run", str(folder / "scenario.toml"), "--out", str(folder / "out"), "--no-report"]
     done = invoke(words)
     assert done.exit_code == 0, done.stderr
-    (row,) = load_runs(folder / "out").to_dict("records")
+    (row,) = load_results(folder / "out").to_dict("records")
     return row
 
 

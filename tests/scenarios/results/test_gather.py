@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hopmap.scenarios.results import claims, store, stored_runs
 from hopmap.scenarios.results import gather as gather_module
 from hopmap.scenarios.results.gather import gather
-from hopmap.scenarios.results.plan_file import Plan, save_plan
+from hopmap.scenarios.results.store import Plan, save_plan
 from hopmap.scenarios.results.stored_runs import finished, loose_ids, part_files
 from hopmap.scenarios.results.tables import TABLES, TIMES, StoreError
 from hopmap.topologies import mesh
@@ -61,7 +61,7 @@ def test_tables_hold_every_run_of_the_plan_in_its_order(tmp_path):
         assert in_one_line["run_id"].tolist() == [name for name in "abcde" for _ in range(rows)]
     assert store.load_rows(tmp_path, "links", "d")["messages"].tolist() == [100, 101, 102, 103]
     assert store.load_rows(tmp_path, "ranks", "d")["node"].tolist() == [100, 0, 1]
-    assert store.load_runs(tmp_path)["hop_bytes"].tolist() == [97, 98, 99, 100, 101]
+    assert store.load_results(tmp_path)["hop_bytes"].tolist() == [97, 98, 99, 100, 101]
 
 
 def test_nothing_to_gather_touches_nothing(tmp_path):
@@ -148,7 +148,7 @@ def test_a_gathering_that_is_killed_at_any_step_loses_nothing(tmp_path, monkeypa
             else:
                 break
         assert finished(folder) == kept
-        runs = store.load_runs(folder)
+        runs = store.load_results(folder)
         assert runs["run_id"].tolist() == list("gfecba")
         assert runs["error"].isna().all()
         for run_id in "gfecba":
@@ -221,7 +221,7 @@ def test_a_dropped_run_is_kept_aside_and_comes_back_when_it_is_wanted_again(tmp_
     assert pd.read_parquet(tmp_path / "runs")["run_id"].tolist() == ["b"]
     assert finished(tmp_path) == {"a": None, "b": None}
     planned(tmp_path, "ab")
-    assert store.load_runs(tmp_path)["run_id"].tolist() == ["a", "b"]
+    assert store.load_results(tmp_path)["run_id"].tolist() == ["a", "b"]
     gather(tmp_path)
     assert pd.read_parquet(tmp_path / "links")["run_id"].unique().tolist() == ["a", "b"]
     assert not part_files(tmp_path / "earlier", "runs")
@@ -235,7 +235,7 @@ def test_what_a_run_is_called_now_is_what_tables_say(tmp_path):
     called = {"variant_of": ["new"], "topology_of": ["file:/there/net.graphml"]}
     save_plan(tmp_path, Plan(runs=["a"], **called))
     for _ in range(2):
-        row = store.load_runs(tmp_path).iloc[0]
+        row = store.load_results(tmp_path).iloc[0]
         assert (row["variant"], row["topology"]) == ("new", "file:/there/net.graphml")
         gather(tmp_path)
     assert pd.read_parquet(tmp_path / "runs")["variant"].tolist() == ["new"]
@@ -262,7 +262,7 @@ def test_a_damaged_table_is_named(tmp_path):
     file.write_bytes(b"PAR1 no more")
     damaged = file.rename(file.with_name("part-00000-0.parquet"))  # not what was read before
     with pytest.raises(StoreError, match=f"{damaged}.* remove part-00000-0.parquet of every table"):
-        store.load_runs(tmp_path)
+        store.load_results(tmp_path)
 
 
 def test_tables_have_the_columns_of_their_schemas(tmp_path):

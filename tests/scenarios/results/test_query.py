@@ -7,8 +7,8 @@ import pytest
 
 from hopmap.scenarios.results import query as query_module
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.plan_file import Plan, save_plan
 from hopmap.scenarios.results.query import QueryError, query
+from hopmap.scenarios.results.store import Plan, save_plan
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
@@ -32,7 +32,7 @@ def results(tmp_path_factory):
 
 def test_runs_can_be_asked_for(results):
     answer = query(results, "SELECT mapper, hop_bytes FROM runs ORDER BY mapper")
-    runs = store.load_runs(results).sort_values("mapper")
+    runs = store.load_results(results).sort_values("mapper")
     assert answer.columns == ["mapper", "hop_bytes"]
     assert answer.rows == list(zip(runs["mapper"], runs["hop_bytes"], strict=True))
     parameter = query(results, "SELECT DISTINCT CAST(parameters ->> 'gap' AS DOUBLE) FROM runs")

@@ -10,7 +10,7 @@ import pytest
 
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.gather import gather
-from hopmap.scenarios.results.plan_file import Plan, save_plan
+from hopmap.scenarios.results.store import Plan, save_plan
 from hopmap.scenarios.results.stored_runs import error_of, finished, write_loose
 from hopmap.scenarios.results.tables import TABLES, StoreError
 from hopmap.topologies import haec, mesh
@@ -26,7 +26,7 @@ def test_rows_come_back_in_the_plans_order_with_nulls_for_what_is_not_known(fold
     store.save_run(folder, {"run_id": "b", "seed": 1, "node_of": np.array([2, 0, 1])})
     store.save_run(folder, {"run_id": "a", "seed": 2, "hop_bytes": 2**60, "error": "broken"})
     save_plan(folder, Plan(runs=["b", "not there yet", "a"]))
-    runs = store.load_runs(folder)
+    runs = store.load_results(folder)
     assert runs["run_id"].tolist() == ["b", "a"]
     assert runs["node_of"][0].tolist() == [2, 0, 1]
     assert runs.columns.tolist() == TABLES["runs"].names
@@ -40,7 +40,7 @@ def test_a_run_of_another_version_has_nulls_for_what_that_did_not_write(folder):
         write_loose(folder, "runs", name, old)
     save_plan(folder, Plan(runs=["b", "a"]))
     for _ in range(2):
-        runs = store.load_runs(folder)
+        runs = store.load_results(folder)
         assert runs["seed"].tolist() == [3, 3]
         assert runs["makespan"].isna().all()
         assert runs.columns.tolist() == TABLES["runs"].names
@@ -84,7 +84,7 @@ def test_the_same_row_is_the_same_file(folder):
 
 def test_a_folder_without_results_is_named(folder):
     for load in (
-        lambda: store.load_runs(folder),
+        lambda: store.load_results(folder),
         lambda: store.load_rows(folder, "links", "a"),
         lambda: store.load_traffic(folder, "lu.S.4"),
     ):

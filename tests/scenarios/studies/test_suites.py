@@ -209,7 +209,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_stencil_is_replayed_as_one_exchange_all_at_once(results: Path) -> None:
-    run = store.load_runs(results).iloc[0]
+    run = store.load_results(results).iloc[0]
     traffic = traffic_of_stencil(parse_stencil(run["trace"].removeprefix("stencil:")))
     network = topology_from_spec(run["topology"]).with_links(None, bandwidth=12.5e9)
     program = program_of_traffic(traffic, "at_once")
@@ -219,7 +219,7 @@ def test_a_stencil_is_replayed_as_one_exchange_all_at_once(results: Path) -> Non
 
 
 def test_off_node_messages_and_what_stays_are_kept_with_the_runs(results: Path) -> None:
-    run = store.load_runs(results).iloc[0]  # 15x15, five points, a row for every node
+    run = store.load_results(results).iloc[0]  # 15x15, five points, a row for every node
     assert run["mapper"] == "row_major"
     assert run[WORST] == 30
     assert run[SUM] == 2 * 15 * 14

@@ -47,7 +47,7 @@ def file(tmp_path):
 def test_runs_are_on_free_nodes_and_take_what_all_at_once_take(file):
     results = file.parent / "out"
     sweep(file, results)
-    runs = store.load_runs(results)
+    runs = store.load_results(results)
     assert len(runs) == 2
     others, _ = read_jobs(file.parent / "others.toml")
     settings = {"link.bandwidth": "1 GB/s", "compute.scale": 0}
@@ -76,7 +76,7 @@ def test_random_places_are_the_same_for_mapping_and_replay(file):
     settings = {"link.bandwidth": "1 GB/s", "compute.scale": 0}
     (other,), _ = read_jobs(file.parent / "others.toml")
     there = place_jobs([other], hm.Machine("mesh:9", settings)).node_of
-    for row in store.load_runs(file.parent / "out").itertuples():
+    for row in store.load_results(file.parent / "out").itertuples():
         assert not set(row.node_of) & set(there)
         jobs = [Job(str(LU), mapping=row.node_of), replace(other, mapping=there)]
         run = simulate_jobs(jobs, hm.Machine("mesh:9", settings=settings), engine="simpy")
@@ -90,7 +90,7 @@ def test_what_others_send_at_a_rate_is_beside_every_run_too(file):
     study = SCENARIO.replace("mesh:9", "mesh:11").replace('"sweep", "minmd"', '"sweep"')
     file.write_text(study.replace('scale" = 0', 'scale" = 0.01'))
     sweep(file, file.parent / "out")
-    (row,) = store.load_runs(file.parent / "out").itertuples()
+    (row,) = store.load_results(file.parent / "out").itertuples()
     jobs, background = read_jobs(file.parent / "others.toml")
     settings = {"link.bandwidth": "1 GB/s", "compute.scale": 0.01}
     ours = [Job(str(LU), mapping=np.array(row.node_of)), *jobs]

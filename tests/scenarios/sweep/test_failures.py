@@ -44,7 +44,7 @@ def test_a_run_that_fails_is_kept_with_its_error_and_tried_again_when_asked(tmp_
     ((name, error),) = outcome.failed.items()
     assert "fattree:2x2" in name
     assert "jumps=side: fattree:2x2 has no sides" in error
-    runs = store.load_runs(tmp_path / "out")
+    runs = store.load_results(tmp_path / "out")
     assert runs["error"].isna().tolist() == [False, True]
     left = sweep(file, tmp_path / "out")
     assert (left.done, left.skipped, left.failed, left.left) == (0, 2, outcome.failed, 1)

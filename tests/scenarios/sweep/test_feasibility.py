@@ -6,7 +6,7 @@ import pytest
 
 import hopmap as hm
 from hopmap.mappers.mapper import MAPPERS
-from hopmap.scenarios.results.store import load_runs
+from hopmap.scenarios.results.store import load_results
 from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.sweep import ScenarioError, prepare
 from hopmap.scenarios.sweep.plan import plan
@@ -111,7 +111,7 @@ def test_a_mapping_in_a_file_is_a_mapper(today, tmp_path):
     done = as_json("run", today, "--out", tmp_path / "o", "--no-report")
     assert (done["done"], done["failed"]) == (3, {})  # with kl two, it draws
     assert list(done["impossible"].values()) == [3]  # of mesh:2
-    runs = load_runs(tmp_path / "o")
+    runs = load_results(tmp_path / "o")
     assert runs["mapper"].unique().tolist() == ["file:today.csv", "file:today.csv | kl"]
     assert runs["node_of"][0].tolist() == [3, 2, 1, 0]
     again = as_json("run", today, "--out", tmp_path / "o", "--no-report")
@@ -146,7 +146,7 @@ def test_a_mapping_in_a_file_stays_as_it_is_where_others_are_spread(today, tmp_p
     )
     done = as_json("run", today, "--out", tmp_path / "o", "--no-report")
     assert (done["done"], done["failed"]) == (1, {})
-    assert load_runs(tmp_path / "o")["node_of"][0].tolist() == [0, 0, 1, 1]
+    assert load_results(tmp_path / "o")["node_of"][0].tolist() == [0, 0, 1, 1]
     (reason,) = done["impossible"]  # kl would have to begin with two ranks on a node of one slot
     assert "today.csv" in reason
 
@@ -194,7 +194,7 @@ def test_a_scenario_names_plugins_beside_it(study, tmp_path):
         as_json("run", study, "--out", tmp_path / "o", "--no-report")
     finally:
         MAPPERS.pop("backwards_of_mine", None)
-    assert load_runs(tmp_path / "o")["node_of"][0].tolist() == [3, 2, 1, 0]
+    assert load_results(tmp_path / "o")["node_of"][0].tolist() == [3, 2, 1, 0]
 
 
 def test_applicable_are_all_mappers_but_those_that_need_a_mapping(study):
@@ -216,7 +216,7 @@ def test_a_scenario_runs_on_the_nodes_of_a_job(study, tmp_path, nodes):
     text = study.read_text().replace('"mesh:3", "mesh:4*4"', '"mesh:8"')
     study.write_text(f'{nodes} = "{given}"\n' + text.replace('"sweep"', '"sweep", "identity"'))
     as_json("run", study, "--out", tmp_path / "o", "--no-report")
-    runs = load_runs(tmp_path / "o").set_index("mapper")["node_of"]
+    runs = load_results(tmp_path / "o").set_index("mapper")["node_of"]
     assert runs["sweep"].tolist() == [2, 3, 6, 7]
     assert runs["identity"].tolist() == [6, 7, 2, 3]
 

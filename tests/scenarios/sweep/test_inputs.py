@@ -13,7 +13,7 @@ from hopmap import source_files
 from hopmap.api.workload import COLLECTIVES, Workload
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.plan_file import read_plan
+from hopmap.scenarios.results.store import read_plan
 from hopmap.scenarios.sweep import ScenarioError, inputs
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import code_of, plan
@@ -72,7 +72,7 @@ def test_both_files_of_maplib_count(tmp_path):
         (tmp_path / "a.size.csv").write_text("0,70\n70,0\n")
         (tmp_path / "a.count.csv").write_text("0,2\n2,0\n")
         assert sweep(file, trace[2]).done == 1
-        assert store.load_runs(tmp_path / trace[2])["hop_bytes"].tolist() == [140]
+        assert store.load_results(tmp_path / trace[2])["hop_bytes"].tolist() == [140]
         (tmp_path / "a.size.csv").write_text("0,100\n100,0\n")
 
 
@@ -89,7 +89,7 @@ def test_results_inside_an_experiment_folder_are_no_part_of_its_trace(tmp_path):
 def test_other_code_reads_the_traces_anew(tmp_path, monkeypatch):
     file = write(tmp_path, "lu.S.4")
     sweep(file)
-    (first,) = store.load_runs(tmp_path / "out")["hop_bytes"]
+    (first,) = store.load_results(tmp_path / "out")["hop_bytes"]
     pair = Traffic.from_pairs(4, [0], [1], [1], [7])
     monkeypatch.setattr("hopmap.traces.nas.benchmarks.nas_traffic", lambda _: pair)
     assert sweep(file).done == 0
@@ -98,7 +98,7 @@ def test_other_code_reads_the_traces_anew(tmp_path, monkeypatch):
     for each in (measure_module._traffic, inputs._messages):
         each.cache_clear()  # a process has one version
     assert sweep(file).done == 1
-    assert store.load_runs(tmp_path / "out")["hop_bytes"].tolist() == [7] != [first]
+    assert store.load_results(tmp_path / "out")["hop_bytes"].tolist() == [7] != [first]
 
 
 def test_runs_of_an_edited_mapper_are_run_again_and_no_others(tmp_path, monkeypatch):
@@ -158,7 +158,7 @@ def test_a_network_that_changes_is_replayed_anew_in_the_same_process(tmp_path):
     for bandwidth in (1e9, 1e6):
         network(tmp_path, bandwidth)
         assert sweep(file).done == 1
-        makespans += store.load_runs(tmp_path / "out")["makespan"].tolist()
+        makespans += store.load_results(tmp_path / "out")["makespan"].tolist()
     assert makespans[1] > 2 * makespans[0]
 
 
@@ -222,7 +222,7 @@ def test_expanded_collectives_are_mapped_and_measured(tmp_path):
         sweep(write(tmp_path, "is.S.4", more=f'collectives = "{how}"\n'), how)
         traffic = Workload("is.S.4", collectives=how).sent().traffic
         assert store.load_traffic(tmp_path / how, "is.S.4").same_as(traffic)
-        ids[how] = store.load_runs(tmp_path / how)["run_id"][0]
+        ids[how] = store.load_results(tmp_path / how)["run_id"][0]
         assert read_plan(tmp_path / how).expanded == ([] if how == "ignore" else ["is.S.4"])
     assert ids["auto"] == ids["expand"] != ids["ignore"]
     assert sweep(write(tmp_path, "is.S.4"), "auto").skipped == 1
@@ -254,11 +254,11 @@ def test_where_algorithms_vary_messages_are_mapped(tmp_path):
 def test_files_of_traffic_are_replayed_in_as_many_rounds_as_are_asked_for(tmp_path):
     save_traffic(tmp_path / "ring.npz", Traffic.from_pairs(4, [0, 1], [1, 2], [6, 4], [60, 40]))
     sweep(write(tmp_path, "ring.npz"))
-    assert store.load_runs(tmp_path / "out")["makespan"].isna().all()
+    assert store.load_results(tmp_path / "out")["makespan"].isna().all()
     found = []
     for rounds in (1, 3):
         sweep(write(tmp_path, "ring.npz", more=f"replay.rounds = {rounds}\n"))
-        (row,) = store.load_runs(tmp_path / "out").to_dict("records")
+        (row,) = store.load_results(tmp_path / "out").to_dict("records")
         program = program_of_traffic(load_traffic(tmp_path / "ring.npz"), rounds=rounds)
         assert row["makespan"] == simulate(program, mesh((2, 2)), range(4)).makespan
         assert row["replayed_hop_bytes"] == row["hop_bytes"]

@@ -12,7 +12,7 @@ from fingerprint import fingerprint
 from hopmap.mappers import map_ranks
 from hopmap.report.report import write_report
 from hopmap.scenarios.results import store, tables
-from hopmap.scenarios.results.plan_file import read_plan
+from hopmap.scenarios.results.store import read_plan
 from hopmap.scenarios.results.stored_runs import part_files
 from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep import measure as measure_module
@@ -44,14 +44,14 @@ def test_every_cell_of_the_sweep_is_run(done):
     _, results, outcome = done
     assert outcome.done == outcome.runs
     assert not outcome.failed
-    cells = store.load_runs(results)[["topology", "mapper", "seed"]].to_records(index=False)
+    cells = store.load_results(results)[["topology", "mapper", "seed"]].to_records(index=False)
     assert {("mesh:2x2", "sweep", 0), ("torus:3x2", "random", 1)} <= set(map(tuple, cells))
     assert list(dict.fromkeys(cells["mapper"])) == ["sweep", "random"]
 
 
 def test_a_row_holds_what_the_library_says(done):
     _, results, _ = done
-    runs = store.load_runs(results)
+    runs = store.load_results(results)
     row = runs[(runs["topology"] == "torus:3x2") & (runs["mapper"] == "random")].iloc[-1]
     topology, traffic = topology_from_spec("torus:3x2"), read_traffic(LU)
     node_of = map_ranks(traffic, topology, "random", seed=int(row["seed"]))
@@ -74,7 +74,7 @@ def test_a_row_holds_what_the_library_says(done):
 
 def test_links_hold_the_loads_and_the_traffic_is_the_traces(done):
     _, results, _ = done
-    for row in store.load_runs(results).itertuples():
+    for row in store.load_results(results).itertuples():
         links = store.load_rows(results, "links", row.run_id)
         assert links["messages"].sum() == row.messages_ienpc_total
         assert links["bytes"].sum() == row.hop_bytes
@@ -94,11 +94,11 @@ def test_a_second_call_does_nothing_and_says_so(done):
 
 def test_lost_runs_are_done_again_with_the_same_result(done):
     file, results, _ = done
-    before = store.load_runs(results)
+    before = store.load_results(results)
     (lost,) = part_files(results, "runs")
     lost.unlink()
     assert sweep(file, results).done == len(before)
-    after = store.load_runs(results)
+    after = store.load_results(results)
     pd.testing.assert_frame_equal(after.drop(columns=TIMES), before.drop(columns=TIMES))
 
 
@@ -107,7 +107,7 @@ def test_a_new_mapper_adds_its_runs_only_and_a_dropped_one_leaves_the_report(tmp
     first = sweep(write(tmp_path, ["sweep", "scan"], more), tmp_path / "out")
     second = sweep(write(tmp_path, ["scan", "gray"], more), tmp_path / "out")
     assert second.skipped == second.done == first.done / 2
-    assert list(store.load_runs(tmp_path / "out")["mapper"].unique()) == ["scan", "gray"]
+    assert list(store.load_results(tmp_path / "out")["mapper"].unique()) == ["scan", "gray"]
 
 
 def test_included_excluded_and_varied_runs_and_no_others(tmp_path):
@@ -128,7 +128,7 @@ def test_included_excluded_and_varied_runs_and_no_others(tmp_path):
     """
     file = write(tmp_path, more=more)
     assert not sweep(file, tmp_path / "out").failed
-    runs = store.load_runs(tmp_path / "out")
+    runs = store.load_results(tmp_path / "out")
     columns = ["trace", "topology", "variant", "mapper", "seed"]
     assert list(runs[columns].itertuples(index=False, name=None)) == [
         ("lu.S.4", "mesh:2x2", "", "sweep", 0),  # which draws nothing, so that once is enough
@@ -153,7 +153,7 @@ def test_long_runs_are_extrapolated_unless_the_scenario_says_exact(tmp_path, mon
     for name, exact in (("told", ""), ("whole", "[replay]\nexact = true\n")):
         file.write_text(f'{head}mappers = ["sweep"]\n{exact}')
         assert not sweep(file, tmp_path / name).failed
-        rows += store.load_runs(tmp_path / name).to_dict("records")
+        rows += store.load_results(tmp_path / name).to_dict("records")
     told, whole = rows
     assert told["run_id"] != whole["run_id"]
     assert np.isnan(whole["replay_error"])
@@ -180,7 +180,7 @@ def test_a_label_is_no_part_of_a_run(tmp_path):
 def test_time_on_links_and_what_collectives_send_are_kept(done):
     """LU's reductions cross links as well; links of the mesh have one speed."""
     _, results, _ = done
-    runs = store.load_runs(results)
+    runs = store.load_results(results)
     speed = topology_from_spec("mesh:2x2").kinds[0].bandwidth
     np.testing.assert_allclose(runs["link_seconds_total"], runs["hop_bytes"] / speed)
     np.testing.assert_allclose(runs["link_seconds_max"], runs["bytes_congestion_max"] / speed)
@@ -193,8 +193,8 @@ def test_two_workers_find_the_same(done, tmp_path):
     outcome = sweep(file, tmp_path / "out", workers=Workers(2))
     assert not outcome.failed
     pd.testing.assert_frame_equal(
-        store.load_runs(tmp_path / "out").drop(columns=TIMES),
-        store.load_runs(results).drop(columns=TIMES),
+        store.load_results(tmp_path / "out").drop(columns=TIMES),
+        store.load_results(results).drop(columns=TIMES),
     )
     assert fingerprint(tmp_path / "out") == fingerprint(results)
 
@@ -223,7 +223,7 @@ def test_what_a_run_depends_on_changes_its_id(tmp_path):
 def test_repeats_are_kept_by_seed_of_their_noise_which_is_the_same_for_all(tmp_path):
     more = '[replay]\nrepeat = 6\n[parameters]\n"compute.scale" = 0\n"noise.start" = "1 ms"\n'
     sweep(write(tmp_path, more=more), tmp_path / "out")
-    runs = store.load_runs(tmp_path / "out")
+    runs = store.load_results(tmp_path / "out")
     for _, run in runs.iterrows():
         times = np.array(run["makespans"])
         assert len(times) == 6
@@ -253,7 +253,7 @@ def test_a_changed_trace_is_run_again(tmp_path):
     sweep(file, tmp_path / "out")
     (tmp_path / "pairs.csv").write_text("src,dst,messages,bytes\n0,1,1,20\n")
     assert sweep(file, tmp_path / "out").done == 1
-    assert store.load_runs(tmp_path / "out")["hop_bytes"].tolist() == [20]
+    assert store.load_results(tmp_path / "out")["hop_bytes"].tolist() == [20]
 
 
 def test_a_topology_in_a_file_lies_beside_the_scenario_and_counts_when_it_changes(tmp_path):
@@ -266,11 +266,11 @@ def test_a_topology_in_a_file_lies_beside_the_scenario_and_counts_when_it_change
     )
     assert sweep(file, tmp_path / "out").done == 1
     assert sweep(file, tmp_path / "out").done == 0
-    first = store.load_runs(tmp_path / "out").iloc[0]
+    first = store.load_results(tmp_path / "out").iloc[0]
     graph.add_edge(1, 2)
     nx.write_graphml(graph, tmp_path / "net.graphml")
     assert sweep(file, tmp_path / "out").done == 1
-    second = store.load_runs(tmp_path / "out").iloc[0]
+    second = store.load_results(tmp_path / "out").iloc[0]
     assert second["hop_bytes"] < first["hop_bytes"]
 
 
@@ -284,7 +284,7 @@ def test_every_family_is_swept_and_reported(tmp_path):
         '[published]\nfile="paper.csv"\n'
     )
     assert not sweep(file, tmp_path / "out").failed
-    runs = store.load_runs(tmp_path / "out")
+    runs = store.load_results(tmp_path / "out")
     assert (runs["bytes_ienpc_total"] == runs["hop_bytes"]).all()
     assert (runs["makespan"] > 0).all()
     boxes = runs["topology"] == "hypercube:2"
@@ -303,7 +303,7 @@ def test_traffic_alone_is_measured_and_not_replayed(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text('name="s"\ntraces=["pairs.csv"]\ntopologies=["mesh:2"]\nmappers=["sweep"]\n')
     assert not sweep(file, tmp_path / "out").failed
-    row = store.load_runs(tmp_path / "out").iloc[0]
+    row = store.load_results(tmp_path / "out").iloc[0]
     assert pd.isna(row["engine"])
     assert np.isnan(row["makespan"])
     assert store.load_rows(tmp_path / "out", "links", row["run_id"])["busy"].isna().all()
@@ -311,11 +311,11 @@ def test_traffic_alone_is_measured_and_not_replayed(tmp_path):
 
 def test_energy_is_in_the_row_if_a_figure_of_it_is_set(done, tmp_path):
     _, results, _ = done
-    assert store.load_runs(results)["energy"].isna().all()
+    assert store.load_results(results)["energy"].isna().all()
     more = '[replay]\nengine = "flow"\n[parameters.energy]\nlink.static = "2 W"\nnode.idle = 3\n'
     file = write(tmp_path, mappers=["sweep"], more=more)
     assert not sweep(file, tmp_path / "out").failed
-    runs = store.load_runs(tmp_path / "out")
+    runs = store.load_results(tmp_path / "out")
     row = runs[runs["topology"] == "mesh:2x2"].iloc[0]
     # 8 links and 4 nodes, of which what they compute is for free here
     idle = 4 * row["makespan"] - 4 * row["compute"]
@@ -343,7 +343,7 @@ def test_a_moved_study_is_not_run_again_and_knows_where_its_network_lies(tmp_pat
     assert sweep(file, here / "out").done == 1
     here.rename(there)
     assert sweep(there / "study.toml", there / "out").done == 0
-    assert store.load_runs(there / "out")["topology"].tolist() == ["file:net.graphml"]
+    assert store.load_results(there / "out")["topology"].tolist() == ["file:net.graphml"]
     assert read_plan(there / "out").networks == {
         "file:net.graphml": f"file:{there / 'net.graphml'}"
     }
@@ -356,7 +356,7 @@ def test_what_was_set_over_the_file_is_in_the_copy_of_it(tmp_path):
     scenario = load_scenario(file, changes)
     run_scenario(file, scenario, tmp_path / "out", changes=changes)
     assert load_scenario(tmp_path / "out/scenario.toml") == scenario
-    assert store.load_runs(tmp_path / "out")["seed"].tolist() == [5, 5]
+    assert store.load_results(tmp_path / "out")["seed"].tolist() == [5, 5]
 
 
 def test_a_report_says_that_its_traffic_has_collectives(tmp_path):
@@ -407,6 +407,6 @@ def test_an_ideal_network_is_replayed_once_for_all_networks_and_links(tmp_path, 
     monkeypatch.setattr(measure_module, "free_makespan", lambda *a: calls.append(a) or real(*a))
     more = 'replay.engine = "simpy"\n[[vary]]\nparameters."link.bandwidth" = ["1 GB/s", "2 GB/s"]\n'
     sweep(write(tmp_path, more=more), tmp_path / "out")
-    runs = store.load_runs(tmp_path / "out")
+    runs = store.load_results(tmp_path / "out")
     assert len(calls) == runs["makespan_ideal_network"].nunique() == 1
     assert runs["topology"].nunique() == runs["variant"].nunique() == 2
