@@ -39,6 +39,16 @@ _NOT_READ = {
 }
 
 
+COLLECTIVES: Mapping[str, Collective] = {
+    **{each.name.lower(): each for each in Collective if each < Collective.CREATE_HANDLE},
+    **dict.fromkeys(("init", "init_thread", "comm_dup"), Collective.CREATE_HANDLE),
+    **dict.fromkeys(("comm_split", "comm_create"), Collective.CREATE_HANDLE),
+    **dict.fromkeys(("cart_create", "cart_sub", "graph_create"), Collective.CREATE_HANDLE),
+    "finalize": Collective.DESTROY_HANDLE,
+}
+"""What calls of MPI do that are collective, by `mpi_name`."""
+
+
 class Calls(NamedTuple):
     """Calls of all ranks, rank after rank, in the order in which they were made."""
 

@@ -15,9 +15,9 @@ from hopmap.arrays import Ints
 from hopmap.traces.foreign.messages import Listed, Part, settled
 from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.text import read_whole
-from hopmap.traces.foreign.trace_builder import Acts, Calls, Groups, acts, trace_of
+from hopmap.traces.foreign.trace_builder import COLLECTIVES, Acts, Calls, Groups, acts, trace_of
 from hopmap.traces.matching import ANY, Messages
-from hopmap.traces.trace import Collective, Trace, TraceError
+from hopmap.traces.trace import Trace, TraceError
 
 from .communicators import WORLD, made_by, members_of, numbers_of
 from .rank import NAMES, Rank, is_dumpi, read_rank, times
@@ -226,24 +226,17 @@ def _named(rank: Rank) -> Listed:
     return listed
 
 
-# What a collective's own bytes are, where its root and communicator stand, and its sort.
-_SIMPLE: dict[str, tuple[int, int, int, Collective]] = {
-    "Bcast": (0, 2, 3, Collective.BCAST),
-    "Reduce": (0, 3, 4, Collective.REDUCE),
-    "Allreduce": (0, -1, 3, Collective.ALLREDUCE),
-    "Scan": (0, -1, 3, Collective.SCAN),
-    "Exscan": (0, -1, 3, Collective.EXSCAN),
-    "Gather": (1, 3, 4, Collective.GATHER),
-    "Scatter": (1, 3, 4, Collective.SCATTER),
-    "Allgather": (0, -1, 4, Collective.ALLGATHER),
-    "Alltoall": (0, -1, 4, Collective.ALLTOALL),
-    "Barrier": (-1, -1, 0, Collective.BARRIER),
-    "Comm_dup": (-1, -1, 0, Collective.CREATE_HANDLE),
-    "Comm_create": (-1, -1, 0, Collective.CREATE_HANDLE),
-    "Comm_split": (-1, -1, 0, Collective.CREATE_HANDLE),
-    "Cart_create": (-1, -1, 0, Collective.CREATE_HANDLE),
-    "Cart_sub": (-1, -1, 1, Collective.CREATE_HANDLE),
-    "Graph_create": (-1, -1, 1, Collective.CREATE_HANDLE),
+# What a collective's own bytes are, where its root and communicator stand; -1 where it has none.
+_SIMPLE = {
+    "Bcast": (0, 2, 3),
+    "Reduce": (0, 3, 4),
+    **dict.fromkeys(("Allreduce", "Scan", "Exscan"), (0, -1, 3)),
+    **dict.fromkeys(("Gather", "Scatter"), (1, 3, 4)),
+    **dict.fromkeys(("Allgather", "Alltoall"), (0, -1, 4)),
+    **dict.fromkeys(("Barrier", "Comm_dup", "Comm_create", "Comm_split"), (-1, -1, 0)),
+    "Cart_create": (-1, -1, 0),
+    **dict.fromkeys(("Cart_sub", "Graph_create"), (-1, -1, 1)),
+    **dict.fromkeys(("Init", "Init_thread", "Finalize"), (-1, -1, -1)),
 }
 
 
@@ -251,78 +244,49 @@ def collectives_of(rank: Rank, groups: Groups, number: dict[int, int], first: in
     """List collectives of one rank, whose calls are numbered from `first`."""
     parts = [acts(np.zeros(0, dtype=np.int64), 0)]
 
-    def add(
-        which: Ints,
-        comm: Ints | int,
-        root: Ints | None,
-        operation: Collective,
-        part: Ints,
-        total: Ints,
-    ) -> None:
+    def add(name: str, which: Ints, comm: Ints | int, root: int, part: Ints, total: Ints) -> None:
         if len(which):
             world = isinstance(comm, int) and comm < 0
             handle = np.full(len(which), WORLD) if world else rank.get(which, comm)
             numbers = numbers_of(rank, handle, number)
-            parts.append(groups.collectives(which + first, operation, numbers, part, total, root))
+            roots = rank.get(which, root) if root >= 0 else None
+            operation = COLLECTIVES[name.lower()]
+            parts.append(groups.collectives(which + first, operation, numbers, part, total, roots))
 
-    for name, (count, root, comm, operation) in _SIMPLE.items():
+    for name, (count, root, comm) in _SIMPLE.items():
         which = rank.of(name)
-        part = (
-            rank.bytes(which, count, count + 1)
-            if count >= 0
-            else np.zeros(len(which), dtype=np.int64)
-        )
-        add(which, comm, rank.get(which, root) if root >= 0 else None, operation, part, part)
+        none = np.zeros(len(which), dtype=np.int64)
+        part = rank.bytes(which, count, count + 1) if count >= 0 else none
+        add(name, which, comm, root, part, part)
     which = rank.of("Gatherv")
     there = rank.get(which, 0) == rank.get(which, 4)
     total = np.zeros(len(which), dtype=np.int64)
     if there.any():
         sums, length = rank.sums(which[there], 6)
         total[there] = rank.blocks(which[there], sums, 8 + 2 * length)
-    add(which, 5, rank.get(which, 4), Collective.GATHERV, rank.bytes(which, 2, 3), total)
+    add("Gatherv", which, 5, 4, rank.bytes(which, 2, 3), total)
     which = rank.of("Scatterv")
     there = rank.get(which, 0) == rank.get(which, 5)
     total = np.zeros(len(which), dtype=np.int64)
     if there.any():
         total[there] = rank.blocks(which[there], rank.sums(which[there], 7)[0], 2)
-    add(which, 6, rank.get(which, 5), Collective.SCATTERV, rank.bytes(which, 3, 4), total)
+    add("Scatterv", which, 6, 5, rank.bytes(which, 3, 4), total)
     which = rank.of("Allgatherv")
     sums, length = rank.sums(which, 3)
     total = rank.blocks(which, sums, 5 + 2 * length)
-    add(which, 6 + 2 * length, None, Collective.ALLGATHERV, rank.bytes(which, 1, 2), total)
+    add("Allgatherv", which, 6 + 2 * length, -1, rank.bytes(which, 1, 2), total)
     which = rank.of("Alltoallv")
     sums, length = rank.sums(which, 1)
     behind = 1 + 2 * (length + 1)
     gets = rank.blocks(which, rank.sums(which, behind + 1)[0], behind + 3 + 2 * length)
-    add(
-        which,
-        behind + 4 + 2 * length,
-        None,
-        Collective.ALLTOALLV,
-        rank.blocks(which, sums, behind),
-        gets,
-    )
+    add("Alltoallv", which, behind + 4 + 2 * length, -1, rank.blocks(which, sums, behind), gets)
     which = rank.of("Alltoallw")
     sums, length = rank.sums(which, 1)
     gets = rank.sums(which, 1 + 3 * (length + 1))[0]
-    add(which, 1 + 6 * (length + 1), None, Collective.ALLTOALLW, sums, gets)
+    add("Alltoallw", which, 1 + 6 * (length + 1), -1, sums, gets)
     which = rank.of("Reduce_scatter")
     sums, length = rank.sums(which, 1)
     place = groups.place[numbers_of(rank, rank.get(which, length + 4), number)]
-    add(
-        which,
-        length + 4,
-        None,
-        Collective.REDUCE_SCATTER,
-        rank.bytes(which, 2 + np.minimum(place, np.maximum(length - 1, 0)), length + 2),
-        rank.blocks(which, sums, length + 2),
-    )
-    for name, operation in (
-        ("Init", Collective.CREATE_HANDLE),
-        ("Init_thread", Collective.CREATE_HANDLE),
-        ("Finalize", Collective.DESTROY_HANDLE),
-    ):
-        which = rank.of(name)
-        none = np.zeros(len(which), dtype=np.int64)
-        add(which, -1, None, operation, none, none)
+    part = rank.bytes(which, 2 + np.minimum(place, np.maximum(length - 1, 0)), length + 2)
+    add("Reduce_scatter", which, length + 4, -1, part, rank.blocks(which, sums, length + 2))
     return Acts(*map(np.concatenate, zip(*parts, strict=True)))

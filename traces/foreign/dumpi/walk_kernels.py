@@ -13,9 +13,10 @@ from hopmap.compilation import njit, subroutine
 FINE, CUT, UNKNOWN, TOO_MANY = 0, 1, 2, 3
 STATUS_MASK, CPU, WALL, THREAD, COUNTERS = 3, 4, 8, 64, 128
 FUNCTION, BEGIN, BEHIND, FIRST, OF_THREAD, WITH_STATUS, COLUMNS = 0, 1, 2, 3, 4, 5, 6
-_Q, _I, _H, _B = ord("q"), ord("i"), ord("h"), ord("b")
-_AI, _AH, _AB, _S = ord("A"), ord("H"), ord("B"), ord("S")
-_C, _D, _E, _R, _IF, _END = ord("C"), ord("D"), ord("E"), ord("R"), ord("?"), ord(")")
+_C, _D, _E, _R, _S = ord("C"), ord("D"), ord("E"), ord("R"), ord("S")
+_IF, _END, _Z = ord("?"), ord(")"), ord("Z")  # small letters are numbers
+_WIDTH = np.zeros(256, dtype=np.int64)  # bytes of a number, and of those in an array
+_WIDTH[list(b"qihbAHB")] = 8, 4, 2, 1, 4, 2, 1
 
 
 @subroutine
@@ -106,16 +107,8 @@ def walk(
                 continue
             if skipping:
                 continue
-            width = 0
-            if letter == _I:
-                width = 4
-            elif letter == _H:
-                width = 2
-            elif letter == _B:
-                width = 1
-            elif letter == _Q:
-                width = 8
-            if width:
+            width = _WIDTH[letter]
+            if letter > _Z:
                 if at + width > size:
                     return CUT, start, count, used
                 value = _get(data, at, width)
@@ -172,7 +165,6 @@ def walk(
                         if at > size:
                             return CUT, start, count, used
                 continue
-            width = 4 if letter == _AI else 2 if letter == _AH else 1
             if length * width > size - at:
                 return CUT, start, count, used
             for _ in range(length):

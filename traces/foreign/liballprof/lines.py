@@ -19,7 +19,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.foreign.text import Fields, read_fields
-from hopmap.traces.trace import Collective, TraceError
+from hopmap.traces.trace import TraceError
 
 ADDRESS, NUMBER, TYPE, COMMUNICATOR, COUNTS = "a", "n", "t", "c", "v"
 WIDTHS = {ADDRESS: 1, NUMBER: 1, TYPE: 3, COMMUNICATOR: 3}
@@ -77,16 +77,6 @@ SIGNATURES: Mapping[str, tuple[tuple[str, str], ...]] = {
     for name, text in _TEXTS.items()
 }
 """Names and kinds of arguments of the functions that say something of messages."""
-
-OPERATIONS: Mapping[str, Collective] = {
-    **{f"MPI_{each.name.capitalize()}": each for each in Collective if each < 17},
-    **dict.fromkeys(
-        ("MPI_Comm_dup", "MPI_Comm_split", "MPI_Comm_create", "MPI_Cart_create", "MPI_Cart_sub"),
-        Collective.CREATE_HANDLE,
-    ),
-    "MPI_Graph_create": Collective.CREATE_HANDLE,
-}
-"""What functions that are collective on the communicator that they name do."""
 
 
 def place(function: str, argument: str, members: int = 0) -> int | None:

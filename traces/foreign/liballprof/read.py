@@ -23,12 +23,12 @@ import numpy as np
 from hopmap.arrays import Ints
 from hopmap.traces.foreign.messages import Listed, Part, settled
 from hopmap.traces.foreign.recognition import Recording
-from hopmap.traces.foreign.trace_builder import Acts, Calls, Groups, acts, trace_of
+from hopmap.traces.foreign.trace_builder import COLLECTIVES, Acts, Calls, Groups, acts, trace_of
 from hopmap.traces.matching import ANY, Messages
 from hopmap.traces.trace import Collective, Kind, PairCounts, Trace, TraceError
 
 from .communicators import SELF, Key, Resolved, communicators_of, is_of_mpich, numbers_of
-from .lines import OPERATIONS, SIGNATURES, Lines, Rank, calls_of, is_liballprof, read_rank, times
+from .lines import SIGNATURES, Lines, Rank, calls_of, is_liballprof, read_rank, times
 
 _SENDS = ("Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend")
 _PART = {
@@ -102,10 +102,14 @@ def collectives_of(
     pairs: list[tuple[Any, ...]] = []
     for number, rank in enumerate(ranks):
         vectors = []
-        for function, operation in OPERATIONS.items():
-            lines = Lines(rank, function) if function in SIGNATURES else None
-            if lines is None or not len(lines.calls):
+        for name, operation in COLLECTIVES.items():
+            function = f"MPI_{name.capitalize()}"
+            call = calls_of(rank, function) + offsets[number]
+            if name in ("init", "init_thread", "finalize"):
+                parts.append(acts(call, Kind.COLLECTIVE_END, comm=0, operation=int(operation)))
+            if not len(call) or function not in SIGNATURES:
                 continue
+            lines = Lines(rank, function)
             comm = numbers_of(lines, found.number[number])
             members = groups[number].size[comm]
             if lines.members.any():
@@ -113,7 +117,7 @@ def collectives_of(
             rooted = any(name == "root" for name, _ in SIGNATURES[function])
             parts.append(
                 groups[number].collectives(
-                    *(lines.calls + offsets[number], operation, comm),
+                    *(call, operation, comm),
                     *_bytes(lines, operation, groups[number].place[comm]),
                     root=lines.get("root") if rooted else None,
                     wrong=lines.wrong,
@@ -127,12 +131,6 @@ def collectives_of(
             (np.full(len(row), number), np.full(len(row), turn), np.arange(len(row)), row)
             for turn, row in enumerate(vectors)
         ]
-        handles = [f for f in ("MPI_Init", "MPI_Init_thread", "MPI_Finalize") if f in rank.names]
-        for function in handles:
-            call = calls_of(rank, function) + offsets[number]
-            ends = function == "MPI_Finalize"
-            operation = Collective.DESTROY_HANDLE if ends else Collective.CREATE_HANDLE
-            parts.append(acts(call, Kind.COLLECTIVE_END, comm=0, operation=int(operation)))
     counts = None
     wide = any("MPI_Alltoallw" in rank.names for rank in ranks)  # whose turns are counted, too
     if pairs and not wide:

@@ -14,7 +14,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints, equals_before
 from hopmap.traces.foreign.text import Fields, read_whole
-from hopmap.traces.foreign.trace_builder import Acts, Calls, acts, collective_bytes
+from hopmap.traces.foreign.trace_builder import COLLECTIVES, Acts, Calls, acts, collective_bytes
 from hopmap.traces.trace import Collective, Kind, TraceError, mpi_name
 
 FIRST_CALL, LAST_CALL = 50000001, 50000005  # types of events
@@ -221,16 +221,6 @@ def calls_of(
     return calls, tuple(names), begin, int((~closed).sum())
 
 
-_HANDLES = {
-    **dict.fromkeys(("init", "init_thread", "comm_dup"), Collective.CREATE_HANDLE),
-    **dict.fromkeys(
-        ("comm_split", "comm_create", "cart_create", "cart_sub"), Collective.CREATE_HANDLE
-    ),
-    "finalize": Collective.DESTROY_HANDLE,
-}
-_COLLECTIVES = {each.name.lower(): each for each in Collective if each < 17} | _HANDLES
-
-
 def collectives_of(
     calls: Calls,
     call: Ints,
@@ -246,9 +236,9 @@ def collectives_of(
     Returned are also how many have a root that is not told, and how many do not block.
     """
     words = [mpi_name(name) for name in names]
-    immediate = [word.startswith("i") and word[1:] in _COLLECTIVES for word in words]
+    immediate = [word.startswith("i") and word[1:] in COLLECTIVES for word in words]
     base = [word[at_once:] for word, at_once in zip(words, immediate, strict=True)]
-    operation = np.array([int(_COLLECTIVES.get(word, -1)) for word in base], dtype=np.int64)
+    operation = np.array([int(COLLECTIVES.get(word, -1)) for word in base], dtype=np.int64)
     found = operation[calls.region[call]] >= 0
     call, event = call[found], event[found]
     sort = operation[calls.region[call]]
