@@ -112,11 +112,6 @@ _ROOTS = {"MPI_Gatherv": (0, 4), "MPI_Scatterv": (0, 5), "MPI_Comm_spawn": (0, 1
 }
 
 
-def is_dumpi(start: bytes) -> bool:
-    """Whether a file that begins like this is of one rank."""
-    return start.startswith(MARK)
-
-
 class Rank(NamedTuple):
     """Calls of one file, `COLUMNS` each, and their arguments."""
 
@@ -191,7 +186,7 @@ def read_rank(file: Path) -> Rank:
 
     content = read_whole(file, _PER_BYTE)
     size = len(content)
-    if not is_dumpi(content):
+    if not content.startswith(MARK):
         raise TraceError(f"{file}: not a file of DUMPI: expected its mark at the begin")
     mark = int.from_bytes(MARK, "big")
     index = np.frombuffer(content[len(content) % 8 :], ">u8")[-8:][::-1].astype(np.uint64)

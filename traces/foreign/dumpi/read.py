@@ -20,14 +20,9 @@ from hopmap.traces.matching import ANY, Messages
 from hopmap.traces.trace import Trace, TraceError
 
 from .communicators import WORLD, made_by, members_of, numbers_of
-from .rank import NAMES, Rank, is_dumpi, read_rank, times
+from .rank import MARK, NAMES, Rank, read_rank, times
 
 _META = re.compile(rb"^(hostname|numprocs|username|startime|fileprefix|version)=", re.MULTILINE)
-
-
-def is_meta(start: bytes) -> bool:
-    """Whether a file that begins like this names the files of a run."""
-    return len(start) < 1 << 14 and {b"numprocs", b"fileprefix"} <= set(_META.findall(start))
 
 
 def files_of_meta(meta: Path) -> tuple[Path, ...]:
@@ -64,7 +59,8 @@ class DumpiSource(Recording):
     @staticmethod
     def matches(_: Path, start: bytes) -> bool:
         """Whether a file that begins like this is of one rank, or names the files of all."""
-        return is_dumpi(start) or is_meta(start)
+        is_meta = len(start) < 1 << 14 and {b"numprocs", b"fileprefix"} <= set(_META.findall(start))
+        return start.startswith(MARK) or is_meta
 
     @staticmethod
     def is_index(file: Path) -> bool:

@@ -99,15 +99,6 @@ def widths(function: str) -> tuple[int, int]:
     return sum(WIDTHS.get(kind, 1) for kind in kinds), counts
 
 
-_LINE = re.compile(rb"MPI_[A-Za-z_]+:(-|\d+(\.\d+)?):")
-
-
-def is_liballprof(start: bytes) -> bool:
-    """Whether a file that begins like this is one."""
-    lines = [line for line in start.splitlines()[:50] if line and not line.startswith(b"#")]
-    return bool(lines) and _LINE.match(lines[0]) is not None
-
-
 class Rank(NamedTuple):
     """What one file holds."""
 

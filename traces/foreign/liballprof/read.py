@@ -28,7 +28,7 @@ from hopmap.traces.matching import ANY, Messages
 from hopmap.traces.trace import Collective, Kind, PairCounts, Trace, TraceError
 
 from .communicators import SELF, Key, Resolved, communicators_of, is_of_mpich, numbers_of
-from .lines import SIGNATURES, Lines, Rank, calls_of, is_liballprof, read_rank, times
+from .lines import SIGNATURES, Lines, Rank, calls_of, read_rank, times
 
 _SENDS = ("Send", "Bsend", "Ssend", "Rsend", "Isend", "Ibsend", "Issend", "Irsend")
 _PART = {
@@ -164,6 +164,7 @@ def _bytes(lines: Lines, operation: Collective, own: Ints) -> tuple[Ints, Ints]:
             return lines.sizes("count", "type"), none
 
 
+_LINE = re.compile(rb"MPI_[A-Za-z_]+:(-|\d+(\.\d+)?):")
 _IMMEDIATE = (
     r"MPI_I(barrier|bcast|reduce|allreduce|allgather|gather|scatter|alltoall|scan|exscan)\w*"
 )
@@ -178,7 +179,8 @@ class LiballprofSource(Recording):
     @staticmethod
     def matches(_: Path, start: bytes) -> bool:
         """Whether a file that begins like this is of a rank."""
-        return is_liballprof(start)
+        lines = [line for line in start.splitlines()[:50] if line and not line.startswith(b"#")]
+        return bool(lines) and _LINE.match(lines[0]) is not None
 
     def calls(self) -> Trace:
         """Read the files of all ranks, in order."""
