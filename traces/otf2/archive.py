@@ -204,15 +204,18 @@ class Archive:
 
 def reading_in_shares(
     path: str | os.PathLike[str],
-    read: Callable[[Path, tuple[int, int], Line | None], T],
+    read: Callable[..., T | None],
     progress: Progress | None,
     workers: int | None = 1,
+    *,
+    one_sided: str = "",
 ) -> list[T]:
     """Return what `read` makes of each share of an archive, guarded against all libotf2 may do.
 
     `read` takes the anchor file, (number of the share, shares), and the line of a guarded process.
-    There are as many `workers`, that is processes; when left out, one for each `_PER_WORKER` bytes
-    of the archive, as far as there are processors.
+    If it returns None, there are windows: it is called again with `windows`, the callbacks that are
+    called `one_sided`. There are as many `workers`, that is processes; when left out, one for each
+    `_PER_WORKER` bytes of the archive, as far as there are processors.
 
     libotf2 checks much and not all: there are damaged archives on which it loops, or takes any
     amount of memory. The limits are far beyond what any sound archive of that size needs.
@@ -232,7 +235,7 @@ def reading_in_shares(
     works = [partial(read, anchor, (share, shares)) for share in range(shares)]
     with alone():  # no other thread is inside libotf2 when the process forks
         try:
-            return guarded_all(works, limits, progress)
+            found = guarded_all(works, limits, progress)
         except Death as death:
             raise TraceError(
                 f"{death.at or anchor}: reading it {death}: the archive is damaged"
@@ -244,6 +247,12 @@ def reading_in_shares(
                 f"{anchor}: reading it takes more memory than an archive of {size} bytes can need: "
                 "it is damaged"
             ) from None
+    if found[0] is None:
+        from . import one_sided_kernels  # compiled here, since the child must not
+
+        again = partial(read, windows=getattr(one_sided_kernels, one_sided)())
+        return reading_in_shares(path, again, progress, workers)
+    return [each for each in found if each is not None]
 
 
 def _processors() -> int:

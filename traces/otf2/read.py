@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,34 +79,22 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
     from . import read_kernels as kernels  # compiled on first use, then cached on disk
 
     kernels.program_callbacks(), kernels.counting_callbacks()
-    (trace,) = reading_in_shares(path, _read_trace, progress)
-    if trace is None:  # it has windows: compiled here, as the child must not
-        from . import one_sided_kernels
-
-        one_sided_kernels.program_callbacks()
-        read = partial(_read_trace, windows=True)
-        (trace,) = reading_in_shares(path, read, progress)
-        assert trace is not None
+    (trace,) = reading_in_shares(path, _read_trace, progress, one_sided="program_callbacks")
     companion = companion_of(find_archive(path))
     return replace(trace, counts=read_pair_counts(companion)) if companion.is_file() else trace
 
 
 def _read_trace(
-    anchor: Path, _: tuple[int, int], line: Line | None, *, windows: bool = False
+    anchor: Path, _: tuple[int, int], line: Line | None, *, windows: dict[str, int] | None = None
 ) -> Trace | None:
-    """Read a trace; None if it has windows and nobody said so."""
+    """Read a trace; None if it has windows and there are no callbacks for them."""
     from . import read_kernels as kernels
     from .state_kernels import STATE
 
     with opened(anchor, line) as archive:
         definitions = archive.definitions
-        callbacks = kernels.program_callbacks()
-        if len(definitions.windows.reference):
-            if not windows:
-                return None
-            from . import one_sided_kernels
-
-            callbacks = callbacks | one_sided_kernels.program_callbacks()
+        if len(definitions.windows.reference) and windows is None:
+            return None
         events = sum(loc.events for loc in archive.locations if archive.rank(loc) >= 0)
         require_memory(
             BYTES_PER_EVENT * events,
@@ -123,7 +110,7 @@ def _read_trace(
 
         offsets = [0]
         spans = _SpanColumns(events, state, definitions)
-        table, counting = archive.table(callbacks), 0
+        table, counting = archive.table(kernels.program_callbacks() | (windows or {})), 0
         for rank, locations in archive.by_share(0, 1):
             if rank < 0:
                 counting = counting or archive.table(kernels.counting_callbacks())

@@ -9,7 +9,6 @@ added up in the order of the ranks, in whole numbers: the sums are the same howe
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +25,8 @@ from hopmap.traces.traffic import Traffic
 from .archive import opened, reading_in_shares
 from .library import UNDEFINED_UINT64
 
-_ONE_SIDED = ("put_messages", "put_bytes", "got_messages", "got_bytes")  # totals of a rank
+# Totals of a rank with each other one: messages sent, one-sided operations
+_OF_PEERS = ("messages", "bytes", "put_messages", "put_bytes", "got_messages", "got_bytes")
 
 Pairs = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # src, dst, messages, bytes
 
@@ -51,6 +51,7 @@ class _Share(NamedTuple):
     ticks: tuple[int, int] | None
     events: int
     foreign: int
+    windows: bool
 
 
 def read_traffic(
@@ -80,47 +81,36 @@ def read_summary(
     if workers is not None and workers < 1:
         raise TraceError(f"workers {workers}: expected at least 1")
     kernels.time_callbacks(), kernels.total_callbacks()
-    shares = reading_in_shares(path, _read_share, progress, workers)
-    windows = shares[0] is None
-    if windows:  # compiled here, as the children must not
-        from . import one_sided_kernels
-
-        one_sided_kernels.total_callbacks()
-        read = partial(_read_share, windows=True)
-        shares = reading_in_shares(path, read, progress, workers)
-    return _summary([share for share in shares if share is not None], windows)
+    return _summary(
+        reading_in_shares(path, _read_share, progress, workers, one_sided="total_callbacks")
+    )
 
 
 def _read_share(
-    anchor: Path, share: tuple[int, int], line: Line | None, *, windows: bool = False
+    anchor: Path,
+    share: tuple[int, int],
+    line: Line | None,
+    *,
+    windows: dict[str, int] | None = None,
 ) -> _Share | None:
-    """Read one of so many shares; None if there are windows and nobody said so."""
+    """Read one of so many shares; None if there are windows and there are no callbacks for them."""
     from . import read_kernels as kernels
     from .state_kernels import OPERATIONS, STATE
 
     with opened(anchor, line) as archive:
         definitions = archive.definitions
-        callbacks: dict[str, int] = {}
-        if len(definitions.windows.reference):
-            if not windows:
-                return None
-            from . import one_sided_kernels
-
-            callbacks = one_sided_kernels.total_callbacks()
+        if len(definitions.windows.reference) and windows is None:
+            return None
         state = archive.state(STATE)
         partners = definitions.partners
         calls = np.zeros((2, len(partners.reference) + 1, OPERATIONS), dtype=np.int64)
-        messages = np.zeros(definitions.ranks, dtype=np.int64)
-        bytes_ = np.zeros(definitions.ranks, dtype=np.int64)
-        state["calls"], state["messages"] = calls.ctypes.data, messages.ctypes.data
-        state["bytes"] = bytes_.ctypes.data
-        one_sided = np.zeros((4, definitions.ranks), dtype=np.int64)
-        for name, totals_of in zip(_ONE_SIDED, one_sided, strict=True):
-            state[name] = totals_of.ctypes.data
         counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
-        state["counts"] = counts.ctypes.data
-        times = archive.table(kernels.time_callbacks() | callbacks)
-        totals = archive.table(kernels.total_callbacks() | callbacks)
+        state["calls"], state["counts"] = calls.ctypes.data, counts.ctypes.data
+        of_peers = np.zeros((len(_OF_PEERS), definitions.ranks), dtype=np.int64)
+        for name, of_each in zip(_OF_PEERS, of_peers, strict=True):
+            state[name] = of_each.ctypes.data
+        times = archive.table(kernels.time_callbacks() | (windows or {}))
+        totals = archive.table(kernels.total_callbacks() | (windows or {}))
         nothing = archive.table({})
         ticks: list[tuple[int, int]] = []
         sent: list[Pairs] = []
@@ -141,11 +131,11 @@ def _read_share(
                 archive.read(location, state, (ends, times), (between, totals), (rest, times))
                 if location.events:
                     ticks.append((int(state["first"]), int(state["latest"])))
-            talks = np.flatnonzero(messages)
-            sent.append((np.full(len(talks), rank), talks, messages[talks], bytes_[talks]))
-            messages[:] = bytes_[:] = 0
-            moved += _moved(rank, one_sided)
-            one_sided[:] = 0
+            sent.append(_pairs(rank, *of_peers[:2]))
+            moved.append(_pairs(rank, *of_peers[2:4]))
+            receiver, sender, messages, size = _pairs(rank, *of_peers[4:])
+            moved.append((sender, receiver, messages, size))
+            of_peers[:] = 0
         members = [
             len(definitions.communicators[index]) if index >= 0 else 0 for index in partners.number
         ]
@@ -162,28 +152,25 @@ def _read_share(
             ticks=(min(t[0] for t in ticks), max(t[1] for t in ticks)) if ticks else None,
             events=archive.done,
             foreign=foreign,
+            windows=windows is not None,
         )
 
 
-def _moved(rank: int, one_sided: Ints) -> list[Pairs]:
-    """Senders, receivers, messages and bytes of what a rank put and got."""
-    put, put_bytes, got, got_bytes = one_sided
-    to, of = np.flatnonzero(put), np.flatnonzero(got)
-    return [
-        (np.full(len(to), rank), to, put[to], put_bytes[to]),
-        (of, np.full(len(of), rank), got[of], got_bytes[of]),
-    ]
+def _pairs(rank: int, messages: Ints, size: Ints) -> Pairs:
+    """Messages and bytes of a rank with each of those that it has some with."""
+    peers = np.flatnonzero(messages)
+    return np.full(len(peers), rank), peers, messages[peers], size[peers]
 
 
-def _summary(shares: list[_Share], windows: bool) -> Summary:
-    """Add the shares of an archive up, which has windows or not."""
+def _summary(shares: list[_Share]) -> Summary:
+    """Add the shares of an archive up."""
     from . import read_kernels as kernels
 
     one = shares[0]
     counts = np.sum([share.counts for share in shares], axis=0)
     counts[: len(kernels.PROGRAM)] = 0
     records = {}
-    if windows:
+    if one.windows:
         at = kernels.EVENTS.index(kernels.ONE_SIDED[0])
         told = counts[at : at + len(kernels.ONE_SIDED)]
         records = {k: int(n) for k, n in zip(kernels.ONE_SIDED, told, strict=True) if n}
