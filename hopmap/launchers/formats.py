@@ -31,7 +31,7 @@ GROUP = "hopmap.launchers"
 TABLE = {  # module beside this one, and the `Launcher` in it
     "openmpi": "hostfiles:OPENMPI",
     "slurm": "hostfiles:SLURM",
-    "cray": "cray:CRAY",
+    "cray": "reordering:CRAY",
     "intel": "hostfiles:INTEL",
     "fugaku": "coordinates:FUGAKU",
     "bluegene": "coordinates:BLUEGENE",

@@ -33,11 +33,6 @@ def write_hosts(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> lis
     return [hosts[node] for node in node_of]
 
 
-def write_machines(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:
-    """Return ``host:1`` for every rank."""
-    return [f"{hosts[node]}:1" for node in node_of]
-
-
 def read_hosts(file: LauncherFile) -> list[Place]:
     """Return line, rank and node of every place in the list."""
     places: list[Place] = []
@@ -111,7 +106,7 @@ INTEL = Launcher(
     "rank -> node: line r is the host of rank r",
     "mpirun -machinefile {file} -n {ranks} ./a.out   (MPICH: mpiexec -f {file} ...)",
     "Intel MPI Developer Reference, Global Hydra Options",
-    write_machines,
+    lambda node_of, _topology, hosts: [f"{hosts[node]}:1" for node in node_of],
     read_hosts,
     rf"(?=[A-Za-z]){NAME.pattern}:\d+$",
 )

@@ -360,4 +360,4 @@ def test_a_package_brings_a_launcher(monkeypatch):
 def test_a_table_of_names_counts_as_code_of_whoever_asks_it():
     """Runs are known by the code that does them, launchers and machines among it."""
     code = {path.name for path in sources_of(ROOT / "hopmap/launchers/formats.py", whole=True)}
-    assert {"cray.py", "reordering.py", "presets.toml"} <= code
+    assert {"hostfiles.py", "reordering.py", "presets.toml"} <= code
