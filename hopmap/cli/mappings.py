@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopmap.api.quantities import joules
-from hopmap.units import show_seconds
+from hopmap.units import joules, show_seconds
 
 from .console import INTERRUPTED, note, print_json, print_table, say, say_written, working
 from .options import (

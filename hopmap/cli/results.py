@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hopmap.plugins import load_named
-from hopmap.units import show_seconds
+from hopmap.units import change, show_seconds
 
 from .console import print_csv, print_json, print_table, say, working
 from .options import AsJson
@@ -112,7 +112,6 @@ def print_runs(runs: pd.DataFrame) -> None:
 
 def print_published(results: Path) -> None:
     """Print published totals of IeNPC, ours in the same way, and what the right routes make it."""
-    from hopmap.api.quantities import change
     from hopmap.scenarios.results.study import load_study
 
     compared = load_named("hopmap.scenarios", "studies.published:compared")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopmap.api.quantities import joules
-from hopmap.units import show_bytes, show_seconds
+from hopmap.units import joules, show_bytes, show_seconds
 
 from .console import (
     bound_label,

@@ -16,8 +16,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator
 
-from hopmap.api.quantities import compact, duration, time_unit
 from hopmap.arrays import Floats
+from hopmap.units import compact, duration, time_unit
 
 from .style import (
     BLUE,

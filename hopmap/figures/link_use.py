@@ -10,11 +10,11 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from hopmap.api.quantities import time_unit
 from hopmap.arrays import Floats
 from hopmap.simulator import LinkUse
 from hopmap.topologies import Topology
 from hopmap.traces.safety.atomic_files import replacing
+from hopmap.units import time_unit
 
 from .style import (
     CYCLE,

@@ -17,9 +17,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from hopmap.api.quantities import compact, data
 from hopmap.arrays import Floats, Ints
 from hopmap.topologies import Topology
+from hopmap.units import compact, data
 
 from .layout import (
     MARK,

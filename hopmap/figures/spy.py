@@ -8,9 +8,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from hopmap.api.quantities import compact
 from hopmap.traces import Traffic
-from hopmap.units import show_bytes
+from hopmap.units import compact, show_bytes
 
 from .style import (
     WIDTH,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hopmap.api.quantities import count, data
 from hopmap.arrays import Floats, Ints
 from hopmap.figures.bars import (
     SeedSpread,
@@ -30,6 +29,7 @@ from hopmap.scenarios.results.tables import StoreError
 from hopmap.simulator import HotLink, hot_links
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
+from hopmap.units import count, data
 
 from .summary import excess, measure
 from .tables import SECTIONS as OPTIONAL

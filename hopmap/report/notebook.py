@@ -7,11 +7,11 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hopmap.api.mapping import Placement
-from hopmap.api.quantities import count, data, duration
 from hopmap.figures.mapping import mapping_view
 from hopmap.figures.network import link_loads
 from hopmap.figures.style import svg_text
 from hopmap.simulator import Explanation, Metrics, Result
+from hopmap.units import count, data, duration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

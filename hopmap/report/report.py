@@ -14,7 +14,6 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from hopmap.api.provenance import format_keys
-from hopmap.api.quantities import count
 from hopmap.progress import Progress
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.ranking import once
@@ -31,6 +30,7 @@ from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.source_files import digest_of, sources_of
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
+from hopmap.units import count
 from hopmap.version import __version__
 
 from .summary import chosen_cases, export_commands, summary, write_cases

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from hopmap.api.quantities import MISSING, count, duration, percent
 from hopmap.arrays import Floats
 from hopmap.scenarios.results.ranking import networks
 from hopmap.scenarios.results.study import AS_FAST, Case, Study
 from hopmap.traces.safety.atomic_files import replacing
+from hopmap.units import MISSING, count, duration, percent
 
 from .tables import Cell, head_of
 

@@ -13,16 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hopmap.api.quantities import (
-    MISSING,
-    change,
-    count,
-    data,
-    duration,
-    joules,
-    percent,
-    runtime,
-)
 from hopmap.plugins import Table
 from hopmap.scenarios.results.ranking import (
     alike,
@@ -40,6 +30,7 @@ from hopmap.simulator.uncertainty import Standing, standings
 from hopmap.simulator.uncertainty import percent as regret
 from hopmap.topologies import LinkKind, Topology, topology_from_spec
 from hopmap.traces import Traffic
+from hopmap.units import MISSING, change, count, data, duration, joules, percent, runtime
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

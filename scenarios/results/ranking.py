@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hopmap.api.quantities import change, percent, runtime
 from hopmap.simulator.uncertainty import Interval, faster, least_repeats, ratio
 from hopmap.topologies import Mapping, Topology, topology_from_spec
-from hopmap.units import show_seconds
+from hopmap.units import change, percent, runtime, show_seconds
 
 from .store import load_results, read_plan
 from .study import DEFAULTS, Case, Entry

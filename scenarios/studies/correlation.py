@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from hopmap.api.quantities import MISSING
 from hopmap.arrays import Floats
 from hopmap.scenarios.results.study import Case
+from hopmap.units import MISSING
 
 LEAST = 4  # mappings that make an order worth comparing
 DIGITS = 9  # figures that agree to so many are the same

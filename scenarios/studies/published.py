@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from hopmap.api.quantities import MISSING, change, count
 from hopmap.report.tables import Cell, Section, whole
 from hopmap.scenarios.results.study import PARTS, Case, Entry, Study, number
 from hopmap.scenarios.results.tables import StoreError
+from hopmap.units import MISSING, change, count
 
 FILE = "published.csv"
 KEYS = ("trace", "topology", "mapper")

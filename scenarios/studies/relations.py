@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hopmap.api.quantities import MISSING, change, count, percent
 from hopmap.report.tables import Cell, Section, head_of
 from hopmap.scenarios.results.ranking import LITTLE
 from hopmap.scenarios.results.study import AS_FAST, Case, Study
+from hopmap.units import MISSING, change, count, percent
 
 from .correlation import METRICS, Relation, Tau, order_kept, relations, signed
 

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from hopmap.api.quantities import MISSING, compact, time_unit
 from hopmap.figures.bars import height_of_legend, legend_of_mappers, shared
 from hopmap.figures.style import (
     BLUE,
@@ -28,7 +27,7 @@ from hopmap.figures.style import (
     set_ticks,
     style,
 )
-from hopmap.units import show_bytes, show_seconds
+from hopmap.units import MISSING, compact, show_bytes, show_seconds, time_unit
 
 from .correlation import METRICS, OUTCOMES, Relation, Tau, signed
 

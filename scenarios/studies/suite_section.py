@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hopmap.api.quantities import MISSING, count, data, percent
 from hopmap.report.figures import SUM, WORST, case_grids
 from hopmap.report.tables import Cell, Section, head_of
 from hopmap.scenarios.results.study import Case, Study
 from hopmap.traces import Traffic
-from hopmap.units import parse_quantity
+from hopmap.units import MISSING, count, data, parse_quantity, percent
 
 from .correlation import LEAST, Tau, distinct, kendall_tau
 from .relations import median_tau

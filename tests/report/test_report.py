@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 import networkx as nx
 import pytest
 
-from hopmap.api.quantities import change, compact, count, data, duration, joules, runtime
 from hopmap.report import tables as report_tables
 from hopmap.report.report import write_report
 from hopmap.report.tables import best_table, link_rows, main_table
@@ -19,6 +18,7 @@ from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
+from hopmap.units import change, compact, count, data, duration, joules, runtime
 from support import about
 
 from .studies import grid_traffic, make_study, page_of
