@@ -22,9 +22,9 @@ from .api.machine import topology as topology
 from .api.mapping import Placement as Placement
 from .api.mapping import map_ranks as map_ranks
 from .api.outputs import Outputs as Outputs
-from .api.robust.choose import Choice as Choice
-from .api.robust.choose import Sampling as Sampling
-from .api.robust.choose import choose as choose
+from .api.robust.robust import Choice as Choice
+from .api.robust.robust import Sampling as Sampling
+from .api.robust.robust import robust as robust
 from .api.simulated_objective import Replayed as Replayed
 from .api.simulation import calibrate as calibrate
 from .api.simulation import evaluate as evaluate

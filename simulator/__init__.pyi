@@ -16,7 +16,7 @@ from .explain.explain import composition as composition
 from .explain.explain import explain as explain
 from .explain.makespan_bound import MakespanBound as MakespanBound
 from .explain.sensitivity import Doubling as Doubling
-from .explain.sensitivity import sensitivity as sensitivity
+from .explain.sensitivity import double_parameters as double_parameters
 from .export.simulated_trace import retimed as retimed
 from .export.simulated_trace import trace_of_program as trace_of_program
 from .link_use import LinkUse as LinkUse

@@ -53,8 +53,8 @@ def test_questions_answer_what_commands_print(tmp_path, placed):
     assert json.loads(json.dumps(hm.evaluate(MG, TORUS, placed).to_dict())) == metrics
     run = hm.simulate(MG, hm.Machine(TORUS, settings=settings), placed)
     assert run.makespan == command("simulate", *where, *words)["makespan"]
-    why = hm.explain(MG, hm.Machine(TORUS, settings=settings), placed, doubled=False)
-    said = command("explain", *where, *words, "--no-doubled")
+    why = hm.explain(MG, hm.Machine(TORUS, settings=settings), placed, sensitivity=False)
+    said = command("explain", *where, *words, "--no-sensitivity")
     assert json.loads(json.dumps(why.to_dict()))["critical_path"] == said["critical_path"]
 
 
@@ -163,7 +163,7 @@ def test_results_show_themselves(placed, what):
         "placement": lambda: placed,
         "metrics": lambda: hm.evaluate(MG, TORUS, placed),
         "result": lambda: hm.simulate(MG, TORUS, placed),
-        "explanation": lambda: hm.explain(MG, TORUS, placed, doubled=False),
+        "explanation": lambda: hm.explain(MG, TORUS, placed, sensitivity=False),
     }[what]()
     assert len(repr(value)) < 200
     assert "\n" not in repr(value)

@@ -16,7 +16,8 @@ import time
 
 import numpy as np
 
-from hopmap.api.robust.choose import choose, halving
+from hopmap import Machine, Sampling, Workload
+from hopmap.api.robust.robust import halving, robust
 from hopmap.simulator.uncertainty import least_regret, regrets, standings
 
 CASES = (
@@ -45,14 +46,11 @@ def main(models: int = 400) -> None:
     print(f"{'':<28}{'mappings':>9}{'replays':>9}{'least':>8}{'chosen':>8}{'more':>8}{'orders':>8}")
     for name, spec, steps in CASES:
         begin = time.process_time()
-        found = choose(
-            name,
-            spec,
+        found = robust(
+            Workload(name, steps=steps),
+            Machine(spec, {"compute.scale": 0}),
             MAPPERS,
-            draws=models,
-            replays=len(MAPPERS) * models,
-            steps=steps,
-            settings={"compute.scale": 0},
+            sampling=Sampling(models, len(MAPPERS) * models),
         )
         spent = time.process_time() - begin
         worst, tenth = regrets(found.times).max(axis=1), found.times.size // 10

@@ -1,7 +1,7 @@
 """One answer: how ranks should be placed, what that buys, and whether it is worth it.
 
-The order as launched stands beside what mappers find; the fastest of them by one replay each is
-replayed again with noise, seed by seed beside the order as launched.
+The default order is compared with what mappers find; the fastest of them by one replay each is
+replayed again with noise, seed by seed beside the default order.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Advice:
     ----------
     name : str
         Of the trace.
-    launched : Candidate
-        The order as launched: rank after rank on node after node.
+    baseline : Candidate
+        The default order: rank after rank on node after node.
     best : Candidate
-        The fastest of all by one replay; may be the order as launched.
-    tried : tuple of Candidate
-        All others, the fastest first.
+        The fastest of all by one replay; may be the default order.
+    candidates : tuple of Candidate
+        All other candidates, the fastest first.
     free : float
         Seconds of the run on a network that takes no time.
     engine : str
@@ -66,42 +66,42 @@ class Advice:
     """
 
     name: str
-    launched: Candidate
+    baseline: Candidate
     best: Candidate
-    tried: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]
     free: float
     engine: str = DEFAULT_ENGINE
 
     @property
     def network_share(self) -> float:
-        """Share of the run as launched that the network decides, and with it the mapping."""
-        makespan = self.launched.result.makespan
+        """Share of the run in default order that the network decides, and with it the mapping."""
+        makespan = self.baseline.result.makespan
         return max(0.0, 1 - self.free / makespan) if makespan > 0 else 0.0
 
     @property
     def gain(self) -> Interval:
-        """How much shorter the best is than the order as launched, 0.1 being 10 %; 95 %."""
-        if self.best is self.launched:
+        """How much shorter the best is than the default order, 0.1 being 10 %; 95 %."""
+        if self.best is self.baseline:
             return Interval(0.0, 0.0, 0.0)
-        of = ratio(_times(self.best), _times(self.launched))
+        of = ratio(_times(self.best), _times(self.baseline))
         return Interval(1 - of.median, 1 - of.high, 1 - of.low)
 
     @property
-    def saved(self) -> float:
-        """Seconds by which the best is shorter than the order as launched, without noise."""
-        return self.launched.result.makespan - self.best.result.makespan
+    def seconds_saved(self) -> float:
+        """Seconds by which the best is shorter than the default order, without noise."""
+        return self.baseline.result.makespan - self.best.result.makespan
 
     @property
-    def sure(self) -> bool:
+    def significant(self) -> bool:
         """Whether the best is faster beyond what noise explains."""
-        if self.best is self.launched:
+        if self.best is self.baseline:
             return False
-        return bool(faster([_times(self.best), _times(self.launched)])[0, 1])
+        return bool(faster([_times(self.best), _times(self.baseline)])[0, 1])
 
     @property
     def worth_it(self) -> bool:
         """Whether the best is surely faster, and by more than a hundredth."""
-        return self.sure and self.gain.median >= LITTLE
+        return self.significant and self.gain.median >= LITTLE
 
     @property
     def verdict(self) -> str:
@@ -111,7 +111,7 @@ class Advice:
             return (
                 f"worth it: {self.best.placement.mapper} makes the run {_percent(gain.median)} "
                 f"shorter ({_percent(gain.low)} to {_percent(gain.high)}), "
-                f"by {show_seconds(self.saved)}"
+                f"by {show_seconds(self.seconds_saved)}"
             )
         if share < LITTLE:
             rest = "more than 99.9 %" if 1 - share > 0.999 else _percent(1 - share)
@@ -119,33 +119,33 @@ class Advice:
                 f"placement does not matter here: {rest} of the run is computing and overhead, "
                 "whatever the network"
             )
-        if self.best is self.launched:
-            return "keep the order as launched: no mapper found a faster one"
-        if self.sure:
+        if self.best is self.baseline:
+            return "keep the default order: no mapper found a faster one"
+        if self.significant:
             return (
                 f"hardly worth it: {_percent(gain.median)} shorter by {self.best.placement.mapper}"
             )
         return (
-            f"keep the order as launched: that of {self.best.placement.mapper} cannot be told "
-            f"apart from it ({_percent(gain.low)} to {_percent(gain.high)} shorter)"
+            f"keep the default order: {self.best.placement.mapper} is not significantly faster "
+            f"({_percent(gain.low)} to {_percent(gain.high)} shorter)"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``advise --json`` prints."""
         return {
             "name": self.name,
-            "topology": self.launched.placement.topology.spec,
-            "ranks": len(self.launched.placement),
+            "topology": self.baseline.placement.topology.spec,
+            "ranks": len(self.baseline.placement),
             "verdict": self.verdict,
             "worth_it": self.worth_it,
             "network_share": self.network_share,
             "engine": self.engine,
             "gain": self.gain._asdict(),
-            "saved": self.saved,
-            "sure": self.sure,
-            "launched": _facts(self.launched),
+            "seconds_saved": self.seconds_saved,
+            "significant": self.significant,
+            "baseline": _facts(self.baseline),
             "best": _facts(self.best),
-            "tried": [_facts(each) for each in self.tried],
+            "candidates": [_facts(each) for each in self.candidates],
             "assumed": list(self.best.result.assumed),
         }
 
@@ -170,11 +170,11 @@ def advise(
     workload, machine
         See `simulate` and `map_ranks`.
     mappers : sequence of str
-        Pipelines to try besides the order as launched.
+        Pipelines to try besides the default order.
     seconds : float
         Time budget of all searches together.
     repeat : int
-        Replays with noise of the best and of the order as launched, 6 at least.
+        Replays with noise of the best and of the default order, 6 at least.
     engine : str, optional
         Of the replays. When left out "compiled", or "flow" for long messages of so many packets
         that dozens of replays would take long.
@@ -199,27 +199,27 @@ def advise(
         placement = Placement(workload, machine, node_of, traffic, room, mapper, took)
         engine = engine or _engine(placement)
         found.append(Candidate(placement, _replayed(placement, engine)))
-    launched = found[0]
-    tried = sorted(found, key=lambda each: each.result.makespan)  # of equals the first, launched
-    best = tried[0]
+    baseline = found[0]
+    ranked = sorted(found, key=lambda each: each.result.makespan)  # of equals the first, baseline
+    best = ranked[0]
     progress(len(pipelines) + 1, len(pipelines) + 3, "noise")
     assert engine is not None
-    noisy = {id(each): _with_noise(each, engine, repeat) for each in (launched, best)}
+    noisy = {id(each): _with_noise(each, engine, repeat) for each in (baseline, best)}
     progress(len(pipelines) + 2, len(pipelines) + 3, "free network")
-    others = tuple(each for each in tried if each is not best and each is not launched)
-    node_of = launched.placement.node_of
+    others = tuple(each for each in ranked if each is not best and each is not baseline)
+    node_of = baseline.placement.node_of
     free = free_makespan(program, machine.network, node_of, machine.parameters, engine)
-    return Advice(workload.name, noisy[id(launched)], noisy[id(best)], others, free, engine)
+    return Advice(workload.name, noisy[id(baseline)], noisy[id(best)], others, free, engine)
 
 
-def _engine(launched: Placement) -> str:
+def _engine(baseline: Placement) -> str:
     """Return the engine for dozens of replays."""
-    parameters = launched.machine.parameters  # which only packets know:
+    parameters = baseline.machine.parameters  # which only packets know:
     turns = parameters.nic != "fifo" or parameters.network_buffer
     if turns or parameters.network_routing != "deterministic":
         return DEFAULT_ENGINE
-    program, network = _program(launched), launched.machine.network
-    plan = prepared(program, network, launched.node_of, parameters, DEFAULT_ENGINE)
+    program, network = _program(baseline), baseline.machine.network
+    plan = prepared(program, network, baseline.node_of, parameters, DEFAULT_ENGINE)
     hops = packet_hops(plan)
     return "flow" if hops > max(MANY, LONG * plan.messages) else DEFAULT_ENGINE
 

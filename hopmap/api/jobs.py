@@ -125,7 +125,7 @@ def simulate_jobs(
     *,
     background: Sequence[Background] = (),
     engine: str = DEFAULT_ENGINE,
-    alone: bool = True,
+    baseline: bool = True,
     outputs: Outputs | None = None,
     progress: Progress | None = None,
 ) -> JobsRun:
@@ -138,8 +138,8 @@ def simulate_jobs(
     background : sequence of Background
         What others send meanwhile.
     engine, outputs : see `hopmap.simulate`
-    alone : bool
-        Whether to replay each job alone, too, for its slow-down.
+    baseline : bool
+        Whether to also replay each job alone, for its slow-down.
 
     Examples
     --------
@@ -173,8 +173,8 @@ def simulate_jobs(
     for each, sit in zip(background, loads, strict=True):  # said before jobs are replayed alone
         _traffic(each, len(sit), 0.0, parameters)
     took: list[float | None] = [None] * len(jobs)
-    steps = len(jobs) * alone + 1
-    for k in range(len(jobs) * alone):
+    steps = len(jobs) * baseline + 1
+    for k in range(len(jobs) * baseline):
         report(k, steps, f"{names[k]} alone")
         took[k] = replay(
             programs[k], network, nodes[k], parameters=parameters, engine=engine
@@ -376,7 +376,7 @@ def simulate_with_jobs(
         replace(job, mapping=others.node_of[begin:end], hosts=None, nodelist=None)
         for job, (begin, end) in zip(listed, bounds, strict=True)
     ]
-    run = simulate_jobs(jobs, machine, background=background, alone=False, engine=engine)
+    run = simulate_jobs(jobs, machine, background=background, baseline=False, engine=engine)
     own = {
         name: getattr(run.result, name)[: program.ranks]
         for name in ("finish", "compute", "communicate", "wait")

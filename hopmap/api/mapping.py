@@ -75,7 +75,7 @@ class Placement(Shown):
         The objective that was asked for, its value before and after.
     replays : int
         For an objective that takes them.
-    launched : ndarray(int64, shape=(ranks,)), optional
+    default : ndarray(int64, shape=(ranks,)), optional
         The default order: rank after rank on node after node.
     interrupted : bool
         Whether Ctrl-C ended the search.
@@ -93,7 +93,7 @@ class Placement(Shown):
     seconds: float = 0.0
     objective: tuple[str, float, float] | None = None
     replays: int = 0
-    launched: Mapping | None = None
+    default: Mapping | None = None
     interrupted: bool = False
     stopped: str | None = None
 
@@ -123,9 +123,9 @@ class Placement(Shown):
 
         return evaluate(self.traffic, self.topology, self.node_of)
 
-    def metrics_as_launched(self) -> Metrics | None:
+    def metrics_in_default_order(self) -> Metrics | None:
         """Measure the default order."""
-        return None if self.launched is None else replace(self, node_of=self.launched).metrics()
+        return None if self.default is None else replace(self, node_of=self.default).metrics()
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each rank: ``node``, and ``name`` where the network names its nodes."""
@@ -150,8 +150,8 @@ class Placement(Shown):
             "nodes": int((self.topology.slots > 0).sum()),
             **_figures(metrics),
         }
-        if (launched := self.metrics_as_launched()) is not None:
-            found["launched"] = _figures(launched)
+        if (baseline := self.metrics_in_default_order()) is not None:
+            found["baseline"] = _figures(baseline)
         if self.interrupted:
             found["interrupted"] = True
         if self.stopped is not None:
@@ -281,7 +281,7 @@ def map_ranks(
         seconds=took,
         objective=valued,
         replays=replays,
-        launched=place(traffic, room, DEFAULT_ORDER),
+        default=place(traffic, room, DEFAULT_ORDER),
         interrupted=interrupted,
         stopped=reasons[-1] if reasons else None,
     )

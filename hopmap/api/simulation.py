@@ -77,7 +77,7 @@ def simulate(
     mapping: MappingLike | None = None,
     *,
     engine: str = DEFAULT_ENGINE,
-    exact: bool = False,
+    extrapolate: bool = True,
     repeat: int = 0,
     outputs: Outputs | None = None,
     progress: Progress | None = None,
@@ -89,9 +89,9 @@ def simulate(
     workload, machine, mapping : see `hopmap.evaluate`
     engine : str
         See ``hopmap list engines``.
-    exact : bool
-        Whether to replay all steps of a long run that could be extrapolated from its first ones;
-        `Result.extrapolated` says what was, and how far it may be off.
+    extrapolate : bool
+        Whether a long run may end once its main loop has settled; `Result.extrapolated` says which
+        steps are extrapolated, and how far they may be off.
     repeat : int
         How often to replay with noise besides, for `Result.ensemble`: median and interval. Seeds
         count from "noise.seed"; levels are those that are set, or 1 % on computation, 10 % on
@@ -127,7 +127,7 @@ def simulate(
         parameters=parameters,
         engine=engine,
         record=outputs.record,
-        steady=None if exact else Steady(),
+        steady=Steady() if extrapolate else None,
         repeat=repeat,
         progress=progress,
     )
@@ -145,7 +145,7 @@ def explain(
     mapping: MappingLike | None = None,
     *,
     top: int = 5,
-    doubled: bool = True,
+    sensitivity: bool = True,
     progress: Progress | None = None,
 ) -> Explanation:
     """Say why a run takes as long as it does: critical path, bounds, bottlenecks, sensitivity.
@@ -155,7 +155,7 @@ def explain(
     workload, machine, mapping : see `simulate`
     top : int
         Servers and rank pairs to list.
-    doubled : bool
+    sensitivity : bool
         Whether to replay with each parameter doubled, too.
     """
     from hopmap.simulator import explain as explain_program
@@ -169,7 +169,7 @@ def explain(
         place.of_ranks(program.ranks),
         parameters=place.machine.parameters,
         top=top,
-        doubled=doubled,
+        sensitivity=sensitivity,
         progress=progress,
     )
 

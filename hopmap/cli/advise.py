@@ -1,4 +1,4 @@
-"""Commands that pick a mapping, advise and choose: the answer first, then figures and a file."""
+"""Commands that pick a mapping, advise and robust: the answer first, then figures and a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from hopmap.api.advice import Advice
-    from hopmap.api.robust.choose import Choice
+    from hopmap.api.robust.robust import Choice
 
 
 def advise(
@@ -59,7 +59,7 @@ def advise(
     from hopmap.api.advice import advise as advised
 
     options = options.checked(trace)
-    place = machine.machine(topology, balanced=options.spread)
+    place = machine.machine(topology, balanced=options.balanced)
     with working("advising") as progress:
         found = advised(
             replay.workload(trace),
@@ -82,15 +82,15 @@ def _show(found: Advice, fixed: bool) -> None:
     """
     from hopmap.simulator import DEFAULT_ENGINE
 
-    share = f"{100 * found.network_share:.1f} % of the run as launched is the network's"
+    share = f"{100 * found.network_share:.1f} % of the run in default order is the network's"
     say(f"{share} ({rests_on(found.best.result.assumed)})")
     say()
-    columns = [("as launched", found.launched)]
+    columns = [("default order", found.baseline)]
     rows: list[tuple[object, ...]] = []
-    if found.best is not found.launched:
+    if found.best is not found.baseline:
         columns.append((f"best: {found.best.placement.mapper}", found.best))
         gain = "{:.2f} % ({:.2f} to {:.2f} %)".format(*(100 * each for each in found.gain))
-        rows.append(("shorter by", None, show_seconds(found.saved)))
+        rows.append(("shorter by", None, show_seconds(found.seconds_saved)))
         rows.append(("  with noise, 95 %", None, gain))
     static = "" if fixed else " (deterministic routes)"
     sides = [each.placement.metrics().bytes for _, each in columns]
@@ -101,8 +101,8 @@ def _show(found: Advice, fixed: bool) -> None:
         (f"busiest link, bytes{static}", *(side.congestion.max for side in sides)),
     ]
     print_table(("", *(name for name, _ in columns)), rows)
-    for each in found.tried:
-        say(f"tried, too: {each.placement.mapper}, {show_seconds(each.result.makespan)}")
+    for each in found.candidates:
+        say(f"also tried: {each.placement.mapper}, {show_seconds(each.result.makespan)}")
     if found.engine != DEFAULT_ENGINE:
         say(f"replayed by engine {found.engine}; --engine {DEFAULT_ENGINE} replays packets")
     for line in map(str, found.best.result.left_out):
@@ -113,13 +113,13 @@ def _show(found: Advice, fixed: bool) -> None:
 class ModelOptions:
     """Models of the machine that mappings are compared under."""
 
-    draws: Annotated[int, typer.Option(min=1, help="Models to draw.")] = 100
-    replays: Annotated[
+    samples: Annotated[int, typer.Option(min=1, help="Models to draw.")] = 100
+    max_simulations: Annotated[
         int | None,
         typer.Option(
             min=2,
             help="How many at most; when left out, so many that the last two candidates have "
-            "every model. Candidates times draws replay everything.",
+            "every model. Candidates times samples replay everything.",
         ),
     ] = None
     ranges: Annotated[
@@ -132,7 +132,7 @@ class ModelOptions:
     ] = None
 
 
-def choose(
+def robust(
     trace: Trace,
     topology: Topology,
     replay: ReplayOptions,
@@ -153,18 +153,18 @@ def choose(
     engine: Engine = "compiled",
 ) -> None:
     """Choose the mapping that is never far behind the best, whatever the machine is."""
-    from hopmap.api.robust.choose import CANDIDATES, Sampling
-    from hopmap.api.robust.choose import choose as chosen
+    from hopmap.api.robust.robust import CANDIDATES, Sampling
+    from hopmap.api.robust.robust import robust as choose_robust
 
     options = options.checked(trace)
     # commas between candidates, not those within the parentheses of a mapper's options
     words = [word for each in candidates or [] for word in re.split(r",(?![^(]*\))", each)]
     with working("choosing") as progress:
-        found = chosen(
+        found = choose_robust(
             replay.workload(trace),
-            machine.machine(topology, balanced=options.spread),
+            machine.machine(topology, balanced=options.balanced),
             [word.strip() for word in words if word.strip()] or CANDIDATES,
-            sampling=Sampling(models.draws, models.replays, models.ranges),
+            sampling=Sampling(models.samples, models.max_simulations, models.ranges),
             seed=options.seed,
             seconds=options.seconds,
             engine=engine,

@@ -45,7 +45,7 @@ SEGMENTS = {
     "room": "waiting for room",
     "job_start": "before its job starts",
 }
-OF_JOBS = ("job", "jobs", "topology", "sets", "failures", "names", "top", "doubled")
+OF_JOBS = ("job", "jobs", "topology", "sets", "failures", "names", "top", "sensitivity")
 SHOWN_PAIRS = 3  # that fit a line
 
 
@@ -54,8 +54,8 @@ class ExplainOptions(ReplayOptions):
     """What is replayed, and how much is said of it."""
 
     top: Annotated[int, typer.Option(min=0, help="Servers to list.")] = 5
-    doubled: Annotated[
-        bool, typer.Option("--doubled/--no-doubled", help="Also double every parameter.")
+    sensitivity: Annotated[
+        bool, typer.Option("--sensitivity/--no-sensitivity", help="Also double every parameter.")
     ] = True
 
 
@@ -89,7 +89,7 @@ def explain(
         place = machine.machine(topology)
     with working("replaying") as progress:
         found = explained(
-            workload, place, at, top=replay.top, doubled=replay.doubled, progress=progress
+            workload, place, at, top=replay.top, sensitivity=replay.sensitivity, progress=progress
         )
     network = found.result.network
     assert network is not None
@@ -100,7 +100,7 @@ def explain(
     makespan = found.result.makespan
     rows = [("makespan", makespan)]
     for name, bound in found.bounds.items():
-        rows.append((f"  at least, {bound_label(name, bound)}", bound.seconds))
+        rows.append((f"  lower bound, {bound_label(name, bound)}", bound.seconds))
     say(found.verdict)
     say()
     print_table(
@@ -113,7 +113,7 @@ def explain(
     _print_path(makespan, found.path)
     _print_servers("most bytes / bandwidth", makespan, found.loaded)
     _print_servers("most queued", makespan, found.queued)
-    if replay.doubled:
+    if replay.sensitivity:
         _print_doublings(found.doublings)
     say_basis(found.result)
 

@@ -1,4 +1,4 @@
-"""Commands for other tools: export, and what advise and choose write for launchers; convert."""
+"""Commands for other tools: export, and what advise and robust write for launchers; convert."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hopmap.api.exports import Exported
     from hopmap.api.input_kinds import MappingLike
     from hopmap.api.mapping import Placement
-    from hopmap.api.robust.choose import Choice
+    from hopmap.api.robust.robust import Choice
 
 
 UnnamedTopology = Annotated[
@@ -124,7 +124,7 @@ class AnswerOptions:
     ] = None
     seed: Seed = 0
     seconds: Annotated[float, typer.Option(min=0, help="Time budget of all searches.")] = 10.0
-    spread: Balanced = False
+    balanced: Balanced = False
     as_json: AsJson = False
 
     def checked(self, trace: str) -> AnswerOptions:
@@ -172,7 +172,10 @@ def _say_exported(done: Exported) -> None:
     if done.files and done.command:
         say(f"use it:  {done.command}")
     if done.files and done.made_up:
-        say(f"nodes:   {done.made_up} are made up: --nodelist, --hosts or --names tells yours")
+        say(
+            f"nodes:   {done.made_up} are placeholders: give yours with --nodelist, --hosts or "
+            "--names"
+        )
 
 
 def convert(

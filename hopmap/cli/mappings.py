@@ -72,7 +72,7 @@ class SearchOptions:
     initial: Annotated[
         Path | None, typer.Option(help="Mapping file that the first mapper starts from.")
     ] = None
-    spread: Balanced = False
+    balanced: Balanced = False
     imbalance: Annotated[
         float | None,
         typer.Option(
@@ -81,7 +81,7 @@ class SearchOptions:
             "0.03 is 3 %.",
         ),
     ] = None
-    beside: Annotated[
+    with_job: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TRACE,MAPPING",
@@ -93,12 +93,12 @@ class SearchOptions:
 
     @property
     def co_running(self) -> tuple[Job, ...]:
-        """Jobs of ``--beside``."""
-        if not self.beside:
+        """Jobs of ``--with-job``."""
+        if not self.with_job:
             return ()
         from hopmap.api.job import job_of
 
-        return tuple(job_of(text) for text in self.beside)
+        return tuple(job_of(text) for text in self.with_job)
 
     def goal(self, machine: MachineOptions) -> Objective:
         """Return the objective; nothing that only replays use may be set without one of these."""
@@ -138,7 +138,7 @@ def map_(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Place ranks on nodes; beside the result stands the order as launched.
+    """Place ranks on nodes; beside the result stands the default order.
 
     Ctrl-C ends a search with the best mapping so far, which is written; exit code 130.
     """
@@ -152,7 +152,7 @@ def map_(
             traffic.workload(trace),
             machine.machine(
                 topology,
-                balanced=search.spread,
+                balanced=search.balanced,
                 imbalance=search.imbalance,
                 co_running=search.co_running,
             ),
@@ -185,17 +185,17 @@ def map_(
 
 
 def _print_placed(placed: Placement, began: str) -> None:
-    """Print what messages and bytes cross, and below each what they would as launched."""
+    """Print what messages and bytes cross, and below each what they would in default order."""
     network = placed.topology
     where = network.spec
     if (used := int((network.slots > 0).sum())) < network.nodes:
         where = f"{used} of the {network.nodes} nodes of {where}"
-    this, launched = placed.metrics(), placed.metrics_as_launched()
+    this, baseline = placed.metrics(), placed.metrics_in_default_order()
     rows: list[tuple[object, ...]] = []
     for name in ("messages", "bytes"):
         rows.append((name, *_figures(getattr(this, name))))
-        if launched is not None:
-            rows.append(("  as launched", *_figures(getattr(launched, name))))
+        if baseline is not None:
+            rows.append(("  default order", *_figures(getattr(baseline, name))))
     print_table(
         ("", "hops x amount", "mean hops", "longest", "busiest link"),
         rows,

@@ -167,7 +167,7 @@ TopologyOfMapping = Annotated[
 ]
 Balanced = Annotated[
     bool,
-    typer.Option("--spread", help="As many ranks on every node; else nodes may be filled up."),
+    typer.Option("--balanced", help="As many ranks on every node; else nodes may be filled up."),
 ]
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 SHOWN = 5  # pairs of jobs that share links
 OF_JOBS = (
-    *("job", "jobs", "background", "alone", "topology", "engine", "sets", "failures", "names"),
+    *("job", "jobs", "background", "baseline", "topology", "engine", "sets", "failures", "names"),
     *("otf2", "perfetto", "links", "bins"),
 )
 
@@ -55,14 +55,14 @@ class SimulationOptions(ReplayOptions):
     """How a workload is replayed, and how often."""
 
     engine: Engine = "compiled"
-    exact: Annotated[
+    extrapolation: Annotated[
         bool,
         typer.Option(
-            "--exact",
-            help="Replay all steps. Else runs of over 20 million packet-hops end once their main "
-            "loop has settled, and the other steps are extrapolated, with an error bound.",
+            "--extrapolation/--no-extrapolation",
+            help="End a run of over 20 million packet-hops once its main loop has settled, and "
+            "extrapolate the other steps with an error bound; or replay all steps.",
         ),
-    ] = False
+    ] = True
     repeat: Annotated[
         int,
         typer.Option(
@@ -149,9 +149,9 @@ class JobOptions(ListedJobs):
             "end), hosts=FILE, seed=N.",
         ),
     ] = None
-    alone: Annotated[
+    baseline: Annotated[
         bool,
-        typer.Option("--alone/--no-alone", help="Replay each job of several alone, too, or not."),
+        typer.Option("--baseline/--no-baseline", help="Also replay each job alone, or not."),
     ] = True
 
     @property
@@ -190,7 +190,7 @@ def simulate(
             place,
             mapping,
             engine=engine,
-            exact=replay.exact,
+            extrapolate=replay.extrapolation,
             repeat=replay.repeat,
             outputs=files,
             progress=progress,
@@ -261,7 +261,7 @@ def _bound_rows(bounds: Mapping[str, Bound], *, shared: bool) -> list[tuple[str,
     """Show the longest rank, and what needs longest besides where messages share servers."""
     other = next((name for name in bounds if name != "rank"), None) if shared else None
     return [
-        (f"at least, {bound_label(name, bound)}", show_seconds(bound.seconds))
+        (f"lower bound, {bound_label(name, bound)}", show_seconds(bound.seconds))
         for name, bound in bounds.items()
         if name in ("rank", other)
     ]
@@ -310,7 +310,7 @@ def simulate_several(
             place,
             background=[*loads, *map(background_of, options.background or ())],
             engine=engine,
-            alone=options.alone,
+            baseline=options.baseline,
             outputs=outputs,
             progress=progress,
         )

@@ -53,11 +53,11 @@ class SpreadOptions:
             rich_help_panel=SPREAD,
         ),
     ] = None
-    share: Annotated[
+    shard: Annotated[
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Only every N-th run of the array's list, from the I-th.",
+            help="Run only shard I of N of the array's list.",
             rich_help_panel=SPREAD,
         ),
     ] = None
@@ -97,7 +97,7 @@ def run(
         ),
     ] = None,
     failed: Annotated[
-        bool, typer.Option("--failed", help="Do again what has failed before, too.")
+        bool, typer.Option("--retry-failed", help="Do again what has failed before, too.")
     ] = False,
     dry_run: Annotated[
         bool,
@@ -117,7 +117,7 @@ def run(
 
     Several calls on one folder share the work.
 
-    Exit code 3: some runs have failed. Their errors are kept; --failed tries them again.
+    Exit code 3: some runs have failed. Their errors are kept; --retry-failed tries them again.
     """
     from hopmap.scenarios.results.store import known_auto_expanded, load_results, read_plan
     from hopmap.scenarios.results.study import collectives_dominate, left_out
@@ -125,13 +125,13 @@ def run(
     from hopmap.scenarios.sweep.prepare import new_traffic, possible, save_inputs
     from hopmap.scenarios.sweep.run import missing, run_scenario
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
-    from hopmap.scenarios.sweep.workers import Workers, share_of, write_slurm_array
+    from hopmap.scenarios.sweep.workers import Workers, shard_of, write_slurm_array
 
-    scheduler, share = spread.scheduler, spread.share
+    scheduler, shard = spread.scheduler, spread.shard
     if spread.tasks is not None and not spread.slurm_array:
         raise typer.BadParameter("--tasks requires --slurm-array")
-    if spread.slurm_array and (scheduler is not None or share is not None):
-        raise typer.BadParameter("--slurm-array excludes --scheduler and --share")
+    if spread.slurm_array and (scheduler is not None or shard is not None):
+        raise typer.BadParameter("--slurm-array is mutually exclusive with --scheduler and --shard")
     if scheduler is not None and workers > 1:
         raise typer.BadParameter("--workers and --scheduler are mutually exclusive")
     check_folder("--out", out)
@@ -153,7 +153,7 @@ def run(
         words = [str(path.absolute()), "--out", str(results.absolute())]
         for change in changes:  # a file's path means the same in another folder
             words += ["--set", change if "=" in change else str(Path(change).absolute())]
-        words += ["--failed"] if failed else []
+        words += ["--retry-failed"] if failed else []
         ids = [run.run_id for run in todo]
         script = write_slurm_array(results.absolute(), ids, words, spread.tasks, workers)
         if as_json:
@@ -162,7 +162,7 @@ def run(
             say(f"written: {script}")
             say(f"use it:  sbatch {shlex.quote(str(script))}   ({_runs(len(todo))})")
         return
-    only = None if share is None else share_of(results, share)
+    only = None if shard is None else shard_of(results, shard)
     try:
         with working("running") as progress:
             outcome = run_scenario(
@@ -262,7 +262,7 @@ def _print_missing(
         return
     say("\n".join([*map(str, todo), f"{_runs(len(todo))} missing in {results}"]))
     if left:
-        say(f"{left} more have failed before: --failed does them again")
+        say(f"{left} more have failed before: --retry-failed does them again")
 
 
 def _warn_of_failed(outcome: SweepOutcome, results: Path) -> None:
@@ -272,4 +272,7 @@ def _warn_of_failed(outcome: SweepOutcome, results: Path) -> None:
         ask = f'hopmap query {results} "FROM runs WHERE error IS NOT NULL"'
         warn(f"{len(outcome.failed) - SHOWN} more: {ask}")
     before = f", {outcome.left} of them before and not tried again" if outcome.left else ""
-    warn(f"{len(outcome.failed)} of {outcome.runs} runs have failed{before}: --failed tries again")
+    warn(
+        f"{len(outcome.failed)} of {outcome.runs} runs have failed{before}: --retry-failed repeats "
+        "them"
+    )

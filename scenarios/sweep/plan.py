@@ -229,6 +229,6 @@ def _replayed(replay: Replay, source: Source) -> dict[str, Any]:
         "steps": replay.steps if source.has_steps else None,
         "rounds": None if source.has_program else replay.rounds,
         "messages": replay.messages,
-        "exact": replay.exact,
+        "exact": not replay.extrapolate,
         "repeat": replay.repeat,
     }

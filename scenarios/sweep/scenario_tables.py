@@ -149,8 +149,8 @@ class Replay(Table):
     rounds: Annotated[StrictInt, Field(ge=1)] | None = None
     # Whether to keep when each message was sent and delivered, in the table "messages".
     messages: StrictBool = False
-    # Whether to replay all steps of long runs that could be extrapolated.
-    exact: StrictBool = False
+    # Whether long runs may end once their main loop has settled, the other steps extrapolated.
+    extrapolate: StrictBool = True
     # Replays with noise, with the same seeds for all, so that the report says which mappers differ;
     # once without noise when left out.
     repeat: Annotated[StrictInt, Field(ge=LEAST)] | None = None

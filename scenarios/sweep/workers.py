@@ -207,7 +207,7 @@ def write_slurm_array(
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task={workers}
 #SBATCH --output={_quoted(results / "slurm-%a.out")}
-exec {command} --share "$SLURM_ARRAY_TASK_ID/{count}"{each} --no-report
+exec {command} --shard "$SLURM_ARRAY_TASK_ID/{count}"{each} --no-report
 """
     with replacing(results / LIST) as partial:
         partial.write_text("".join(f"{run_id}\n" for run_id in run_ids))
@@ -218,16 +218,16 @@ exec {command} --share "$SLURM_ARRAY_TASK_ID/{count}"{each} --no-report
     return path
 
 
-def share_of(results: Path, share: str) -> list[str]:
-    """Return the runs of a share "I/N": every N-th of the list, from the I-th, counted from 0."""
-    first, slash, every = share.partition("/")
+def shard_of(results: Path, shard: str) -> list[str]:
+    """Return the runs of a shard "I/N": every N-th of the list, from the I-th, counted from 0."""
+    first, slash, every = shard.partition("/")
     if not (slash and first.isdecimal() and every.isdecimal() and int(first) < int(every)):
-        raise ScenarioError(f"--share {share}: expected I/N, I from 0 to N - 1, like 0/4")
+        raise ScenarioError(f"--shard {shard}: expected I/N, I from 0 to N - 1, like 0/4")
     try:
         run_ids = (results / LIST).read_text().split()
     except OSError:
         raise ScenarioError(
-            f"--share {share}: no {results / LIST}: expected the list of --slurm-array"
+            f"--shard {shard}: no {results / LIST}: expected the list of --slurm-array"
         ) from None
     return run_ids[int(first) :: int(every)]
 

@@ -25,7 +25,7 @@ from hopmap.units import show_seconds
 
 from .bounds import Bound, bounds_of
 from .critical_path import CriticalPath, Segment, critical_path
-from .sensitivity import Doubling, free_makespan, sensitivity
+from .sensitivity import Doubling, double_parameters, free_makespan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -219,8 +219,8 @@ class Explanation(Shown):
         Servers with most bytes / bandwidth, and those at which packets queued longest.
     doublings : list of Doubling
         The makespan with each parameter doubled; empty if it was not asked for.
-    free, launched : float
-        Seconds of the run on a network that takes no time, and of the order as launched: rank after
+    free, default : float
+        Seconds of the run on a network that takes no time, and of the default order: rank after
         rank on slot after slot.
     """
 
@@ -231,7 +231,7 @@ class Explanation(Shown):
     queued: list[Bottleneck]
     doublings: list[Doubling]
     free: float
-    launched: float
+    default: float
 
     @property
     def network_share(self) -> float:
@@ -249,17 +249,17 @@ class Explanation(Shown):
                 "computing and overhead, whatever the network"
             )
         most = show_seconds(makespan - self.free)
-        gain = self.launched - makespan
-        if abs(gain) < LITTLE * self.launched:
-            against = "the order as launched takes as long, to a per cent"
+        gain = self.default - makespan
+        if abs(gain) < LITTLE * self.default:
+            against = "the default order takes as long, within 1 %"
         else:
             against = (
-                f"{show_seconds(abs(gain))} ({100 * abs(gain) / self.launched:.1f} %) "
-                f"{'shorter' if gain > 0 else 'longer'} than the order as launched"
+                f"{show_seconds(abs(gain))} ({100 * abs(gain) / self.default:.1f} %) "
+                f"{'shorter' if gain > 0 else 'longer'} than the default order"
             )
         return (
-            f"the network decides {100 * share:.1f} % of the run, so that no mapping gains more "
-            f"than {most}; {against}"
+            f"{100 * share:.1f} % of the run depends on the network: no mapping can save more than "
+            f"{most}; {against}"
         )
 
     def __repr__(self) -> str:
@@ -279,7 +279,7 @@ class Explanation(Shown):
             "verdict": self.verdict,
             "network_share": self.network_share,
             "makespan_free": self.free,
-            "makespan_launched": self.launched,
+            "makespan_default_order": self.default,
             "bounds": {name: bound._asdict() for name, bound in self.bounds.items()},
             "critical_path": asdict(self.path),
             "loaded": [asdict(server) for server in self.loaded],
@@ -295,12 +295,12 @@ def explain(
     *,
     parameters: Parameters | None = None,
     top: int = 5,
-    doubled: bool = True,
+    sensitivity: bool = True,
     progress: Progress | None = None,
 ) -> Explanation:
     """Replay a program, with the compiled engine, and say why it takes as long as it does.
 
-    `top` servers and rank pairs are listed. If `doubled`, the program is replayed with each
+    `top` servers and rank pairs are listed. If `sensitivity`, the program is replayed with each
     parameter doubled; `progress` is called with the replays done and those to come in all.
     """
     parameters = parameters or Parameters()
@@ -327,7 +327,7 @@ def explain(
         program, topology, nodes, parameters=parameters, engine="compiled", record=kept
     )
     slots = np.repeat(np.arange(topology.nodes), topology.slots)[: program.ranks]
-    launched = (
+    default = (
         result
         if (slots == nodes).all()
         else simulate(program, topology, slots, parameters=parameters, engine="compiled")
@@ -344,9 +344,9 @@ def explain(
         path=composition(path, result, topology, top=top),
         loaded=loaded,
         queued=queued,
-        doublings=sensitivity(program, topology, nodes, parameters, progress=progress)
-        if doubled
+        doublings=double_parameters(program, topology, nodes, parameters, progress=progress)
+        if sensitivity
         else [],
         free=free_makespan(program, topology, nodes, parameters),
-        launched=launched.makespan,
+        default=default.makespan,
     )

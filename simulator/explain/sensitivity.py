@@ -40,7 +40,7 @@ class Doubling:
     change: float  # of the makespan, in relation to what it was: 0.5 is half as long again
 
 
-def sensitivity(
+def double_parameters(
     program: Program,
     topology: Topology,
     node_of: Mapping,

@@ -30,7 +30,7 @@ def test_partners_far_apart_are_brought_together():
     assert found.best.result.makespan == pytest.approx(direct.makespan, rel=1e-4)
     gain = found.gain
     assert 0 < gain.low <= gain.median <= gain.high < 1
-    ratio = found.best.result.makespan / found.launched.result.makespan
+    ratio = found.best.result.makespan / found.baseline.result.makespan
     assert gain.median == pytest.approx(1 - ratio, abs=0.05)
     assert found.verdict.startswith("worth it: auto makes the run ")
 
@@ -51,7 +51,7 @@ def test_the_share_of_the_network_is_what_a_network_without_time_saves():
     parameters = hm.Parameters()
     least = parameters.overhead_send + parameters.overhead_recv
     assert found.free == pytest.approx(least, rel=1e-6)
-    assert found.network_share == pytest.approx(1 - least / found.launched.result.makespan)
+    assert found.network_share == pytest.approx(1 - least / found.baseline.result.makespan)
 
 
 def test_the_share_is_that_of_the_order_as_launched(monkeypatch):
@@ -59,34 +59,34 @@ def test_the_share_is_that_of_the_order_as_launched(monkeypatch):
     monkeypatch.setattr(advice, "free_makespan", lambda *asked: seen.append(asked[2]) or 0.0)
     found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["auto(moves=100)"], repeat=6)
     assert [node_of.tolist() for node_of in seen] == [list(range(8))]
-    assert found.best is not found.launched
+    assert found.best is not found.baseline
 
 
 def test_neighbours_are_left_where_they_are():
     """Pairs side by side already have one link of their own."""
     good = hm.Traffic.from_pairs(8, [0, 1, 2, 3], [1, 0, 3, 2], [1] * 4, [10**6] * 4)
     found = hm.advise(good, hm.Machine("torus:8", settings=RING), ["auto", "random"])
-    assert found.best is found.launched
+    assert found.best is found.baseline
     assert found.gain == (0, 0, 0)
-    assert found.verdict == "keep the order as launched: no mapper found a faster one"
+    assert found.verdict == "keep the default order: no mapper found a faster one"
 
 
 def test_what_noise_hides_is_not_advised():
     """Half of the seeds say the one, half the other."""
     found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["auto"])
-    ensemble = found.launched.result.ensemble
+    ensemble = found.baseline.result.ensemble
     mixed = ensemble.makespans * np.tile([0.8, 1.1], 10)
     result = replace(found.best.result, ensemble=replace(ensemble, makespans=mixed))
     doubtful = replace(found, best=replace(found.best, result=result))
-    assert not doubtful.sure
+    assert not doubtful.significant
     assert not doubtful.worth_it
-    assert "cannot be told apart from it (-10.0 % to 20.0 % shorter)" in doubtful.verdict
+    assert "is not significantly faster (-10.0 % to 20.0 % shorter)" in doubtful.verdict
 
 
 def test_late_starts_that_outweigh_the_gain_are_not_worth_it():
     """Milliseconds of a run of seconds, the same seeds for both: sure, and hardly worth it."""
     found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING | {"noise.start": 1.0}), ["auto"])
-    assert found.sure
+    assert found.significant
     assert not found.worth_it
     assert found.verdict.startswith("hardly worth it: 0.")
 
@@ -95,7 +95,7 @@ def test_mappers_see_what_collectives_send():
     """IS sends next to nothing but in collectives."""
     found = hm.advise("is.S.4", "mesh:4", ["random"], repeat=6)
     messages = hm.open("is.S.4").traffic()
-    assert found.launched.placement.traffic.bytes.sum() > 100 * messages.bytes.sum()
+    assert found.baseline.placement.traffic.bytes.sum() > 100 * messages.bytes.sum()
 
 
 def test_the_command_says_the_verdict_first_and_writes_the_file(tmp_path):
@@ -104,11 +104,11 @@ def test_the_command_says_the_verdict_first_and_writes_the_file(tmp_path):
     said = hopmap("advise", *words, "--out", out, "--to", "slurm")
     first, second, *_ = said.splitlines()
     assert first.startswith("stencil:2x8,5pt,bytes=100000 on torus:4x4: ")
-    assert "of the run as launched is the network's (assumed: " in second
+    assert "of the run in default order is the network's (assumed: " in second
     assert f"SLURM_HOSTFILE={out} srun --ntasks=16 --distribution=arbitrary" in said
     facts = as_json("advise", *words)
     assert read_mapping(out, hm.topology("torus:4x4"), 16).tolist() == facts["best"]["node_of"]
-    assert facts["launched"]["node_of"] == np.arange(16).tolist()
+    assert facts["baseline"]["node_of"] == np.arange(16).tolist()
     assert facts["gain"]["low"] <= facts["gain"]["median"] <= facts["gain"]["high"]
 
 
@@ -149,7 +149,7 @@ def test_a_launcher_has_its_file_without_a_name_for_it(pairs, to, file):
     assert use.startswith("use it:  ")
     assert f"={file} " in use
     assert made_up == (
-        "nodes:   node0 to node7 are made up: --nodelist, --hosts or --names tells yours"
+        "nodes:   node0 to node7 are placeholders: give yours with --nodelist, --hosts or --names"
     )
     facts = as_json(*pairs, "--to", to, "--nodelist", "n[0-7]", "--out", "mine")
     assert (facts["out"], Path("mine").exists()) == ("mine", True)
@@ -177,10 +177,10 @@ def test_the_file_alone_goes_to_stdout(pairs):
 def test_the_gain_is_said_in_time_and_in_per_cent_with_its_interval(pairs):
     """Below what they are of, and where there is a gain only."""
     said, facts = hopmap(*pairs), as_json(*pairs)
-    launched, best = facts["launched"]["makespan"], facts["best"]["makespan"]
-    assert facts["saved"] == pytest.approx(launched - best)
+    launched, best = facts["baseline"]["makespan"], facts["best"]["makespan"]
+    assert facts["seconds_saved"] == pytest.approx(launched - best)
     shorter = next(line for line in said.splitlines() if line.startswith("shorter by"))
-    assert shorter.split() == ["shorter", "by", "-", *show_seconds(facts["saved"]).split()]
+    assert shorter.split() == ["shorter", "by", "-", *show_seconds(facts["seconds_saved"]).split()]
     median, low, high = (f"{100 * facts['gain'][end]:.2f}" for end in ("median", "low", "high"))
     assert "\n  with noise, 95 %  " in said
     assert f"- {median} % ({low} to {high} %)" in re.sub(" +", " ", said)

@@ -55,7 +55,7 @@ def all_agree(folder: Path, source: str, topology: str, rounds: int | None = Non
     measured = answer("evaluate", source, mapping, *on)
     replayed = answer("simulate", source, mapping, *on, *SET, *times)
     reference = answer("simulate", source, mapping, *on, *SET, *times, "--engine", "simpy")
-    why = answer("explain", source, mapping, *on, *SET, *times, "--no-doubled")
+    why = answer("explain", source, mapping, *on, *SET, *times, "--no-sensitivity")
     valued = answer(
         "map", source, *on, "-m", "descend(evaluations=1)", "--objective", "makespan", *SET, *times
     )

@@ -69,7 +69,7 @@ def test_policies_take_what_given_nodes_leave_in_order_of_the_jobs():
         Job("lu.S.4", mapping=[2, 3, 4, 5], steps=1),
         Job("lu.S.4", mapping="random nodes", steps=1, seed=1),
     ]
-    run = simulate_jobs(jobs, "mesh:16", alone=False)
+    run = simulate_jobs(jobs, "mesh:16", baseline=False)
     assert run.nodes[0].tolist() == [6, 7, 8, 9]
     assert run.nodes[1].tolist() == [2, 3, 4, 5]
     assert not set(run.nodes[2].tolist()) & set(range(2, 10))
@@ -86,7 +86,7 @@ def test_hosts_are_nodes_of_a_job_in_their_order(tmp_path):
     (tmp_path / "hosts").write_text("node5\nnode3\n", encoding="utf-8")
     listed = Job(message(), nodelist="node[0,2]")
     given = Job(message(), hosts=tmp_path / "hosts")
-    run = simulate_jobs([listed, given], "mesh:6", alone=False)
+    run = simulate_jobs([listed, given], "mesh:6", baseline=False)
     assert [nodes.tolist() for nodes in run.nodes] == [[0, 2], [5, 3]]
 
 
@@ -111,7 +111,7 @@ def test_background_sends_from_nodes_that_no_job_and_no_other_load_has():
         Background("uniform", 1e9, duration=1e-6),
     ]
     jobs = [Job(message(), mapping=[0, 2])]
-    run = simulate_jobs(jobs, "mesh:6", background=loads, alone=False)
+    run = simulate_jobs(jobs, "mesh:6", background=loads, baseline=False)
     assert [nodes.tolist() for nodes in run.nodes] == [[0, 2], [1, 3], [4, 5]]
 
 
@@ -301,7 +301,7 @@ def test_a_makespan_beside_others_is_that_of_the_replay_with_them():
     lu, machine = hm.Workload("lu.S.2", steps=1), hm.Machine(network, co_running=(other,))
     found = hm.map_ranks(lu, machine, "auto(evaluations=3)", objective="makespan")
     run = simulate_jobs(
-        [Job("lu.S.2", mapping=found.node_of, steps=1), other], network, alone=False
+        [Job("lu.S.2", mapping=found.node_of, steps=1), other], network, baseline=False
     )
     assert found.objective[2] == run.jobs[0].makespan
     alone = hm.simulate(hm.Workload("lu.S.2", steps=1), network, found.node_of).makespan
@@ -317,7 +317,7 @@ def test_an_objective_that_does_not_see_the_others_says_so():
 
 
 def test_map_takes_jobs_beside_as_words():
-    words = ("map", "lu.S.4", "-t", "torus:4x4", "--beside", "lu.S.8,contiguous", "--seed", 1)
+    words = ("map", "lu.S.4", "-t", "torus:4x4", "--with-job", "lu.S.8,contiguous", "--seed", 1)
     found = as_json(*words)
     assert min(found["node_of"]) >= 8
     assert found["nodes"] == 8
@@ -327,10 +327,10 @@ def test_map_takes_jobs_beside_as_words():
 def test_explanations_are_of_all_jobs(tmp_path):
     words = ("--job", "lu.S.4,contiguous", "--job", "lu.S.4,contiguous,start=5ms", "-t", "mesh:8")
     run = as_json("simulate", *words)
-    found = as_json("explain", *words, "--no-doubled")
+    found = as_json("explain", *words, "--no-sensitivity")
     assert found["makespan"] == run["makespan"]
     assert found["critical_path"]["seconds"]["job_start"] == 5e-3
-    assert "ranks 4 to 7: lu.S.4 #2" in hopmap("explain", *words, "--no-doubled")
+    assert "ranks 4 to 7: lu.S.4 #2" in hopmap("explain", *words, "--no-sensitivity")
     assert "expected --job lu.S.4,MAPPING" in failed("explain", "lu.S.4", *words)
     assert "expected TRACE and MAPPING" in failed("explain", "lu.S.4", "-t", "mesh:8")
     assert "--steps: a run of several jobs has none" in failed("explain", *words, "--steps", 2)

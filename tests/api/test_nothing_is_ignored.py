@@ -18,7 +18,7 @@ def test_jobs_beside_a_machine_are_counted_or_refused():
         lambda: hm.simulate(RING, SHARED, LAST),
         lambda: hm.explain(RING, SHARED, LAST),
         lambda: hm.advise(RING, SHARED, ["rcm"]),
-        lambda: hm.choose(RING, SHARED, ["rcm", "random"]),
+        lambda: hm.robust(RING, SHARED, ["rcm", "random"]),
         lambda: hm.simulate_jobs([hm.Job(RING, LAST)], SHARED),
         lambda: hm.sweep(RING, SHARED, "rcm", replay=False),
     ):

@@ -62,7 +62,7 @@ def test_a_mapping_file_is_read_once(passes, tmp_path):
     assert passes["func"] == 0
     for command in ("evaluate", "simulate", "explain"):
         passes.clear()
-        words = ("--no-doubled",) if command == "explain" else ()
+        words = ("--no-sensitivity",) if command == "explain" else ()
         hopmap(command, MG, tmp_path / "m.csv", *words)
         assert passes["func"] == 1, command
 

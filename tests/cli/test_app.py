@@ -22,7 +22,7 @@ def test_without_a_command_there_is_help():
 
 @pytest.mark.parametrize(
     ("command", "table"),
-    [("simulate", "[[jobs]]"), ("simulate", "[[background]]"), ("choose", "[ranges]")],
+    [("simulate", "[[jobs]]"), ("simulate", "[[background]]"), ("robust", "[ranges]")],
 )
 def test_help_shows_names_in_brackets(command, table):
     assert table in hopmap(command, "--help")
@@ -120,7 +120,7 @@ def test_a_sweep_of_which_runs_fail_exits_3_and_says_which(tmp_path):
     assert "lu.S.4 on mesh:4" in result.stdout
     which, how_many = result.stderr.splitlines()
     assert which.startswith("hopmap: lu.S.4 on fattree:4x4 by bokhari(jumps=side), seed 0: mapper")
-    assert how_many == "hopmap: 1 of 2 runs have failed: --failed tries again"
+    assert how_many == "hopmap: 1 of 2 runs have failed: --retry-failed repeats them"
 
 
 def interrupted_at(monkeypatch, runs):

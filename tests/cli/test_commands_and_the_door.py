@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
 @pytest.mark.usefixtures("folder")
 def test_twenty_commands_print_what_the_door_returns(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    lu, few = hm.Workload(LU, steps=2), hm.Sampling(draws=2, replays=4)
+    lu, few = hm.Workload(LU, steps=2), hm.Sampling(samples=2, max_simulations=4)
     slow, counted = hm.Machine(TORUS, LINK), hm.Workload("cg.S.16", collectives="expand")
     jobs = [hm.Job(LU, "lu.csv"), hm.Job("cg.S.4", "contiguous")]
     asked = "SELECT mapper, hop_bytes FROM runs ORDER BY ALL"
@@ -82,16 +82,27 @@ def test_twenty_commands_print_what_the_door_returns(folder, monkeypatch):
             lambda: hm.simulate_jobs(jobs, RING),
         ),
         (
-            ["explain", MG, "m.csv", "--no-doubled", *SET],
-            lambda: hm.explain(MG, slow, "m.csv", doubled=False),
+            ["explain", MG, "m.csv", "--no-sensitivity", *SET],
+            lambda: hm.explain(MG, slow, "m.csv", sensitivity=False),
         ),
         (
             ["advise", LU, "-t", RING, "-m", "rcm", "--repeat", "6"],
             lambda: hm.advise(LU, RING, ["rcm"], repeat=6),
         ),
         (
-            ["choose", LU, "-t", RING, "-c", "identity,rcm", "--draws", "2", "--replays", "4"],
-            lambda: hm.choose(LU, RING, ["identity", "rcm"], sampling=few),
+            [
+                "robust",
+                LU,
+                "-t",
+                RING,
+                "-c",
+                "identity,rcm",
+                "--samples",
+                "2",
+                "--max-simulations",
+                "4",
+            ],
+            lambda: hm.robust(LU, RING, ["identity", "rcm"], sampling=few),
         ),
         (["export", "m.csv", "--to", "slurm"], lambda: hm.export_mapping("m.csv", "slurm")),
         (

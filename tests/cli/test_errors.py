@@ -98,7 +98,7 @@ BAD = {
     f"{TIT} --mapping moved.csv": "moved.csv file:gone.graphml -t",
     "run frist": "frist first?",
     "run first --tasks 3": "--tasks --slurm-array",
-    "run first --slurm-array --share 0/4": "--slurm-array --share",
+    "run first --slurm-array --shard 0/4": "--slurm-array --shard",
     "run first --scheduler tcp://h:1 --workers 2": "--workers --scheduler",
     "list mapers": "mapers mappers",
     "generate dt --out new.npz": "dt lu tornado",

@@ -98,7 +98,7 @@ def test_a_mapping_that_is_taken_to_another_network_is_noted_once(mapping, tmp_p
         ["export", mapping, "--to", "csv", "--json"],
         ["evaluate", LU, mapping],
         ["simulate", LU, mapping, "--engine", "compiled"],
-        ["explain", LU, mapping, "--no-doubled"],
+        ["explain", LU, mapping, "--no-sensitivity"],
         bound,
         convert,
     ):

@@ -25,7 +25,7 @@ def test_map_prints_what_the_metrics_say(tmp_path):
         "nodes",
         "messages",
         "bytes",
-        "launched",
+        "baseline",
     }
     assert placed["mapper"] == "random | bokhari"
     assert sorted(placed["node_of"]) == [0, 1, 2, 3]
@@ -44,15 +44,15 @@ def test_map_shows_the_order_as_launched_below_the_result_and_json_has_the_same(
     lines = hopmap(*words).splitlines()
     assert " by auto, in " in lines[0]
     assert [line.split("  ")[0] for line in lines[3:7:2]] == ["messages", "bytes"]
-    assert all(line.startswith("  as launched") for line in lines[4:8:2])
+    assert all(line.startswith("  default order") for line in lines[4:8:2])
     placed, launched = as_json(*words), as_json(*words, "-m", "identity")
     for side in ("messages", "bytes"):
-        assert placed["launched"][side] == launched[side]
+        assert placed["baseline"][side] == launched[side]
         assert placed[side]["dilation"]["sum"] <= launched[side]["dilation"]["sum"]
     scattered = as_json(*words, "-m", "random", "--seed", 1)
     assert (
-        scattered["launched"]
-        == placed["launched"]
+        scattered["baseline"]
+        == placed["baseline"]
         != {s: scattered[s] for s in ("messages", "bytes")}
     )
     shown = lines[4].split()[2:]

@@ -56,7 +56,16 @@ def test_what_is_of_finite_buffers_is_said_to_do_nothing_where_there_are_none(co
 
 
 def test_an_explanation_says_so_too(mapping):
-    words = ("explain", LU, mapping, "-t", "mesh:2x2", "--no-doubled", "--set", "network.flit=64")
+    words = (
+        "explain",
+        LU,
+        mapping,
+        "-t",
+        "mesh:2x2",
+        "--no-sensitivity",
+        "--set",
+        "network.flit=64",
+    )
     (said,) = noted(*words)
     assert "network.flit: without effect where network.buffer is 0" in said
 
@@ -92,8 +101,8 @@ def test_one_replay_with_noise_has_no_lower_bounds_and_says_which_it_is(mapping)
     words = ("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0")
     text = hopmap(*words, "--set", "noise.overhead=0.5", "--set", "noise.seed=3")
     assert re.search(r"makespan \S+ \S+, one with noise, of seed 3 \(assumed: link", text)
-    assert "at least" not in text
-    assert "at least" in hopmap(*words, "--set", "noise.overhead=0.5", "--repeat", 6)
+    assert "lower bound" not in text
+    assert "lower bound" in hopmap(*words, "--set", "noise.overhead=0.5", "--repeat", 6)
 
 
 def test_what_is_assumed_stands_beside_the_makespan(mapping, tmp_path):
@@ -156,7 +165,7 @@ def test_long_runs_are_extrapolated_and_say_so_unless_exact_is_asked_for(monkeyp
     monkeypatch.setattr("hopmap.simulator.Steady", partial(Steady, hops=0))
     words = ("simulate", "lu.S.4", tmp_path / "m.csv", "-t", "mesh:2x2")
     hopmap("map", "lu.S.4", "-t", "mesh:2x2", "-m", "sweep", "--out", tmp_path / "m.csv")
-    whole, told = as_json(*words, "--exact"), as_json(*words)
+    whole, told = as_json(*words, "--no-extrapolation"), as_json(*words)
     assert whole["extrapolated"] is None
     assert told["extrapolated"].keys() == {"steps", "of", "period", "seconds", "error"}
     assert (told["extrapolated"]["steps"], told["extrapolated"]["of"]) == (10, 49)
@@ -165,7 +174,7 @@ def test_long_runs_are_extrapolated_and_say_so_unless_exact_is_asked_for(monkeyp
     assert (told["messages"], told["bytes"]) == (whole["messages"], whole["bytes"])
     row = r"steps 11 to 49 extrapolated\W+error at most [0-9.e-]+ %"
     assert re.search(row, hopmap(*words))
-    assert "steps" not in hopmap(*words, "--exact")
+    assert "steps" not in hopmap(*words, "--no-extrapolation")
     assert "steps 11 to 49 extrapolated" in repr(hm.simulate(*words[1:2], "mesh:2x2", words[2]))
     flow = hopmap(*words, "--engine", "flow")
     assert re.search(r"all steps replayed\W+engine flow writes loops out", flow)
@@ -190,15 +199,15 @@ def test_simulate_with_every_engine(mapping, engine):
 def test_simulate_prints_lower_bounds_beside_the_makespan(mapping):
     words = ("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0")
     slow = hopmap(*words, "--set", "link.bandwidth=1MB/s")
-    assert re.search(r"at least, link \d -> \d +\S+ m?s\nat least, rank", slow)
+    assert re.search(r"lower bound, link \d -> \d +\S+ m?s\nlower bound, rank", slow)
     flows = hopmap(*words, "--set", "link.bandwidth=1MB/s", "--engine", "flow")
-    assert re.search("at least, link.*", flows)[0] == re.search("at least, link.*", slow)[0]
+    assert re.search("lower bound, link.*", flows)[0] == re.search("lower bound, link.*", slow)[0]
     faster = hopmap(*words, "--engine", "flow", "--set", "flow.bandwidth_factor=2")
-    assert "at least, link" not in faster
+    assert "lower bound, link" not in faster
     # Without contention a link takes any number of messages at once.
     alone = hopmap(*words, "--engine", "analytic")
-    assert "at least, rank" in alone
-    assert "at least, link" not in alone
+    assert "lower bound, rank" in alone
+    assert "lower bound, link" not in alone
     # Only packets are served hop by hop.
     assert "packet hops served" in slow
     assert "packet hops" not in flows + alone
@@ -216,14 +225,14 @@ def test_explain_says_why(mapping):
     assert changes["link.bandwidth"] < 0 < changes["overhead.send"]
     assert next(iter(changes)) == "link.bandwidth"
     text = hopmap(*words)
-    for part in ("at least, no contention", "critical path", "queues", "most queued", "doubled"):
+    for part in ("lower bound, no contention", "critical path", "queues", "most queued", "doubled"):
         assert part in text
     assert re.search(r"link.bandwidth +1 MB/s .* -\d", text)
     assert text.endswith("\nlinks: 1 MB/s, 100 ns, bandwidth: set by the user; latency: assumed\n")
 
 
 def test_explain_without_servers_and_doubling(mapping):
-    words = ("explain", LU, mapping, "-t", "mesh:2x2", "--top", 0, "--no-doubled")
+    words = ("explain", LU, mapping, "-t", "mesh:2x2", "--top", 0, "--no-sensitivity")
     found = as_json(*words)
     assert found["doubled"] == found["loaded"] == found["critical_path"]["servers"] == []
     text = hopmap(*words)
@@ -234,7 +243,9 @@ def test_explain_without_servers_and_doubling(mapping):
 def test_explain_sends_traffic_in_rounds(mapping, tmp_path):
     traffic = tmp_path / "lu.npz"
     hopmap("matrix", LU, "--out", traffic)
-    found = as_json("explain", traffic, mapping, "-t", "mesh:2x2", "--rounds", 1, "--no-doubled")
+    found = as_json(
+        "explain", traffic, mapping, "-t", "mesh:2x2", "--rounds", 1, "--no-sensitivity"
+    )
     assert found["messages"] == 4520
     assert found["critical_path"]["seconds"]["compute"] == 0
 

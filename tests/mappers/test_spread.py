@@ -60,6 +60,6 @@ def test_a_start_that_is_not_spread_is_refused():
 def test_the_command_and_the_nodes_of_a_job(tmp_path):
     words = ("map", "lu.S.8", "-t", "mesh:2x2x2*4", "-m", "sweep")
     assert as_json(*words)["node_of"] == [0] * 4 + [1] * 4
-    assert as_json(*words, "--spread")["node_of"] == list(range(8))
-    job = ("--nodelist", "node[1,4-5]", "--spread")
+    assert as_json(*words, "--balanced")["node_of"] == list(range(8))
+    job = ("--nodelist", "node[1,4-5]", "--balanced")
     assert as_json(*words, *job)["node_of"] == [1, 1, 1, 4, 4, 4, 5, 5]

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.api.robust.choose import budget, halving, rounds_of
+from hopmap.api.robust.robust import budget, halving, rounds_of
 from hopmap.simulator.uncertainty import least_regret, standings
 
 SIZES = st.tuples(st.integers(1, 13), st.integers(1, 30))

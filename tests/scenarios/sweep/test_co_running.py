@@ -96,7 +96,10 @@ def test_what_others_send_at_a_rate_is_beside_every_run_too(file):
     ours = [Job(str(LU), mapping=np.array(row.node_of)), *jobs]
     with_it, without = (
         simulate_jobs(
-            *(ours, hm.Machine("mesh:11", settings)), background=loads, engine="simpy", alone=False
+            *(ours, hm.Machine("mesh:11", settings)),
+            background=loads,
+            engine="simpy",
+            baseline=False,
         )
         for loads in (background, [])
     )

@@ -20,7 +20,7 @@ from hopmap.scenarios.sweep.plan import code_of, plan
 from hopmap.scenarios.sweep.prepare import new_traffic, save_inputs
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
-from hopmap.scenarios.sweep.workers import LIST, share_of
+from hopmap.scenarios.sweep.workers import LIST, shard_of
 from hopmap.simulator import program_of_traffic, simulate
 from hopmap.topologies import mesh
 from hopmap.traces import Traffic, load_traffic, save_traffic
@@ -197,12 +197,12 @@ def test_stored_traffic_of_another_trace_is_not_measured(tmp_path):
         store.load_traffic(tmp_path, "a", "another")
 
 
-def test_a_share_of_runs_that_are_no_longer_planned_is_an_error(tmp_path):
+def test_a_shard_of_runs_that_are_no_longer_planned_is_an_error(tmp_path):
     file = write(tmp_path, "lu.S.4")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / LIST).write_text("0123456789abcdef\n")
     with pytest.raises(ScenarioError, match="1 of 1 runs of its list are not in the scenario"):
-        sweep(file, only=share_of(tmp_path / "out", "0/1"))
+        sweep(file, only=shard_of(tmp_path / "out", "0/1"))
 
 
 def test_published_numbers_that_are_dropped_are_gone(tmp_path):

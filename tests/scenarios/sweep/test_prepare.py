@@ -24,7 +24,11 @@ def test_versions_digests_defaults_and_every_run_are_in_it(tmp_path):
     assert lock["hopmap"] == version("hopmap")
     assert lock["packages"]["numpy"] == version("numpy")
     assert lock["traces"]["lu.S.4"]["digest"] == open_source(LU).digest()
-    assert lock["scenario"]["replay"] == {"engine": "analytic", "messages": False, "exact": False}
+    assert lock["scenario"]["replay"] == {
+        "engine": "analytic",
+        "messages": False,
+        "extrapolate": True,
+    }
     assert lock["traces"]["cg.S.4"].keys() == {"kind", "digest"}  # generated: nowhere on a disk
     runs = store.load_results(tmp_path / "out")
     assert list(lock["runs"]) == runs["run_id"].tolist()

@@ -222,5 +222,5 @@ def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed,
 def test_a_share_that_is_none_is_named(tmp_path):
     file = write(tmp_path)
     for asked in ("2/2", "a/2", "1", "-1/2", "0/0"):
-        said = failed("run", file, "--out", tmp_path, f"--share={asked}")
-        assert said.startswith(f"hopmap: --share {asked}: expected I/N")
+        said = failed("run", file, "--out", tmp_path, f"--shard={asked}")
+        assert said.startswith(f"hopmap: --shard {asked}: expected I/N")

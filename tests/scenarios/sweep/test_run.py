@@ -150,7 +150,7 @@ def test_long_runs_are_extrapolated_unless_the_scenario_says_exact(tmp_path, mon
     file = tmp_path / "study.toml"
     head = 'name = "a study"\ntraces = ["lu.S.4"]\ntopologies = ["mesh:2x2"]\n'
     rows = []
-    for name, exact in (("told", ""), ("whole", "[replay]\nexact = true\n")):
+    for name, exact in (("told", ""), ("whole", "[replay]\nextrapolate = false\n")):
         file.write_text(f'{head}mappers = ["sweep"]\n{exact}')
         assert not sweep(file, tmp_path / name).failed
         rows += store.load_results(tmp_path / name).to_dict("records")
@@ -210,7 +210,7 @@ def test_what_a_run_depends_on_changes_its_id(tmp_path):
     for more in (
         '[published]\nfile = "paper.csv"',
         "[replay]\nengine = false",
-        "[replay]\nexact = true",
+        "[replay]\nextrapolate = false",
         '[parameters]\n"link.bandwidth" = "1 GB/s"',
         "[parameters]\neager_limit = 1",
         "[replay]\nrepeat = 20",

@@ -16,10 +16,10 @@ from hopmap.simulator import (
     Parameters,
     bottlenecks,
     explain,
+    double_parameters,
     hot_links,
     lower,
     program_of,
-    sensitivity,
     simulate,
 )
 from hopmap.topologies import haec, mesh, torus
@@ -83,7 +83,7 @@ def test_what_is_not_doubled_would_change_nothing(run):
         ).makespan
 
     try:
-        found = {d.key: d for d in sensitivity(program, topology, node_of, parameters)}
+        found = {d.key: d for d in double_parameters(program, topology, node_of, parameters)}
     except DeadlockError:
         return
     once = makespan(topology, parameters)
@@ -118,7 +118,7 @@ def test_sensitivity_of_a_closed_form():
         ejection_bandwidth=1e300,
     )
     topology = mesh((2,)).with_links(bandwidth=2.0**30, latency=0.0)
-    first, second, *rest = sensitivity(program, topology, np.arange(2), parameters)
+    first, second, *rest = double_parameters(program, topology, np.arange(2), parameters)
     assert (first.key, first.value, first.unit) == ("compute.scale", 1.0, "1")
     assert (first.makespan, first.change) == (3.0, 0.5)
     assert (second.key, second.value, second.unit) == ("link.bandwidth", 2.0**30, "bytes/s")
@@ -141,14 +141,14 @@ def test_copying_and_adding_up_are_doubled_only_where_something_is(operation, do
     )
     program = lower(trace_of_calls([[call]] * 2))
     parameters = Parameters(collective_copy_per_byte=1e-9, collective_reduce_per_byte=1e-9)
-    found = sensitivity(program, mesh((2,)), np.arange(2), parameters)
+    found = double_parameters(program, mesh((2,)), np.arange(2), parameters)
     assert {d.key for d in found if d.key.startswith("collective.")} == doubled
 
 
 @pytest.mark.parametrize("engine", ["flow", "analytic"])
 def test_factors_of_flows_are_doubled_for_flows_only(engine):
     program = program_of("one", [[("send", 1, 1000)], [("recv", 0, 1000)]])
-    found = sensitivity(program, mesh((2,)), np.arange(2), Parameters(), engine=engine)
+    found = double_parameters(program, mesh((2,)), np.arange(2), Parameters(), engine=engine)
     assert any(doubling.key.startswith("flow.") for doubling in found) == (engine == "flow")
 
 
@@ -176,12 +176,12 @@ def test_an_explanation_holds_together(mg):
     assert said["critical_path"]["seconds"]["queue"] == found.path.seconds["queue"]
     assert said["doubled"][0]["key"] == found.doublings[0].key
     assert said["bounds"]["link"] == found.bounds["link"]._asdict()
-    assert not explain(mg, topology, node_of, doubled=False).doublings
+    assert not explain(mg, topology, node_of, sensitivity=False).doublings
 
 
 def test_gaps_are_no_part_of_the_bound_without_contention():
     program = program_of("gaps", [[("send", 1, 1001)] * 2, [("recv", 0, 1001)] * 2])
-    found = explain(program, mesh((2,)), [0, 1], parameters=Parameters(gap=1.0), doubled=False)
+    found = explain(program, mesh((2,)), [0, 1], parameters=Parameters(gap=1.0), sensitivity=False)
     assert found.bounds["no contention"].seconds < 1e-5
     assert found.bounds["end point"].seconds == 1.0 < found.result.makespan
 
@@ -198,17 +198,17 @@ def test_the_verdict_is_what_a_free_network_saves_and_what_the_order_as_launched
         switching="store_and_forward",
     )
     far, near = (
-        explain(program, topology, np.array(each), parameters=quiet, doubled=False)
+        explain(program, topology, np.array(each), parameters=quiet, sensitivity=False)
         for each in ([0, 1, 2], [0, 2, 1])
     )
-    assert near.launched == far.launched == far.result.makespan
+    assert near.default == far.default == far.result.makespan
     assert near.free == far.free
     assert near.network_share == pytest.approx(1 - near.free / near.result.makespan)
     assert near.result.makespan < far.result.makespan
-    assert "shorter than the order as launched" in near.verdict
-    assert "the order as launched takes as long, to a per cent" in far.verdict
+    assert "shorter than the default order" in near.verdict
+    assert "the default order takes as long, within 1 %" in far.verdict
     assert far.to_dict()["verdict"] == far.verdict
     lazy = program_of("lazy", [[("compute", 100.0), ("send", 1, 8)], [("recv", 0, 8)]])
-    slow = explain(lazy, topology, np.arange(2), parameters=quiet, doubled=False)
+    slow = explain(lazy, topology, np.arange(2), parameters=quiet, sensitivity=False)
     assert slow.network_share < 0.01
     assert slow.verdict.startswith("placement does not matter here: 100.0 % of the run is")

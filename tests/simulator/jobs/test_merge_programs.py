@@ -334,7 +334,7 @@ def test_noise_delays_a_start_and_does_not_stretch_it():
 def test_explanations_know_when_a_job_starts():
     network, nodes = plain("mesh:4"), [0, 2, 1, 3]
     both = merge_programs([message("a"), message("b")], starts=[0.0, 5e-3])
-    found = explain(both, network, nodes, parameters=PLAIN, doubled=False)
+    found = explain(both, network, nodes, parameters=PLAIN, sensitivity=False)
     seconds = found.path.seconds
     assert seconds["job_start"] == 5e-3
     assert sum(seconds.values()) == pytest.approx(found.result.makespan, rel=1e-12)

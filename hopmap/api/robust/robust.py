@@ -47,7 +47,7 @@ from .ranges import GivenRanges, Settings, draw_models, ranges_given
 Candidate: TypeAlias = "MappingLike"
 
 CANDIDATES = ("identity", "rcm", "recursive_bisection", "auto", "auto(objective=max_link_load)")
-SECONDS, DRAWS = 10.0, 100
+SECONDS, SAMPLES = 10.0, 100
 
 
 @dataclass(frozen=True)
@@ -56,23 +56,23 @@ class Sampling:
 
     Attributes
     ----------
-    draws : int
+    samples : int
         Models.
-    replays : int, optional
-        How many at most, one of each candidate at least. When left out, so many that the last two
-        candidates have every model; candidates times draws replay everything.
+    max_simulations : int, optional
+        Replays at most, one of each candidate at least. When left out, so many that the last two
+        candidates have every model; candidates times samples replay everything.
     ranges : path or mapping, optional
         A TOML file with a table [ranges], or its contents: ``{"network.buffer": [0, 1, 4],
         "link.*.bandwidth": {"factor": [0.5, 2]}}``; see `hopmap/api/robust/ranges.py`.
     """
 
-    draws: int = DRAWS
-    replays: int | None = None
+    samples: int = SAMPLES
+    max_simulations: int | None = None
     ranges: GivenRanges = None
 
     def __post_init__(self) -> None:
-        if self.draws < 1:
-            raise SettingError(f"draws {self.draws}: expected at least 1")
+        if self.samples < 1:
+            raise SettingError(f"samples {self.samples}: expected at least 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ class Choice:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what ``choose --json`` prints."""
+        """Return what ``robust --json`` prints."""
         behind = regrets(self.times)
         rows = [
             {
@@ -150,7 +150,7 @@ class Choice:
         }
 
 
-def choose(
+def robust(
     workload: WorkloadLike,
     machine: MachineLike,
     candidates: Sequence[Candidate] = CANDIDATES,
@@ -183,28 +183,30 @@ def choose(
 
     Examples
     --------
-    >>> few = Sampling(draws=8)
+    >>> few = Sampling(samples=8)
     >>> grid = "stencil:4x4,5pt,bytes=1e5"
-    >>> found = choose(grid, "torus:4x4", ["identity", "random"], sampling=few)
+    >>> found = robust(grid, "torus:4x4", ["identity", "random"], sampling=few)
     >>> found.best.mapper
     'identity'
     """
     sampling = sampling or Sampling()
-    draws, replays = sampling.draws, sampling.replays
+    samples, replays = sampling.samples, sampling.max_simulations
     check_engine(engine)
     asked = [_canonical(each) for each in candidates]
     if len(asked) < 2:
         raise SettingError(f"candidates: {len(asked)}: expected two or more to choose from")
     workload, machine = Workload.of(workload), Machine.of(machine)
-    machine.expect_alone("choose")
+    machine.expect_alone("robust")
     network, settings = machine.network, machine.settings
     workload.program(machine.parameters.algorithms)  # read before anything takes long
-    found = draw_models(ranges_given(sampling.ranges), network, settings, draws, seed)
+    found = draw_models(ranges_given(sampling.ranges), network, settings, samples, seed)
     placements = _placements(workload, machine, asked, seed, seconds, progress)
     if replays is None:
-        replays = budget(len(placements), draws)
+        replays = budget(len(placements), samples)
     if replays < len(placements):
-        raise SettingError(f"replays {replays}: expected {len(placements)}, one of each mapping")
+        raise SettingError(
+            f"max_simulations {replays}: expected {len(placements)}, one of each mapping"
+        )
     made, refused = 0, list[str]()
 
     def replay(candidate: int, model: int) -> float:
@@ -226,7 +228,7 @@ def choose(
             refused.append(f"{error}")
             return np.nan
 
-    times = halving(len(placements), draws, replay, replays)
+    times = halving(len(placements), samples, replay, replays)
     if np.isnan(times).all():
         raise ParameterError(f"ranges: no model can be replayed: {refused[0]}")
     return Choice(workload.name, placements, tuple(found), times, made, tuple(refused))

@@ -19,15 +19,15 @@ SET = {"network.virtual_channels": 2}
 
 
 def chosen(candidates=(APART, BESIDE), **options):
-    given = {"draws": 6, "ranges": RANGES} | options
+    given = {"samples": 6, "ranges": RANGES} | options
     machine = hm.Machine("torus:8", given.pop("settings", SET))
     seed = given.pop("seed", 0)
     sampling = hm.Sampling(**given)
-    return hm.choose(PAIRS, machine, candidates, sampling=sampling, seed=seed, engine="simpy")
+    return hm.robust(PAIRS, machine, candidates, sampling=sampling, seed=seed, engine="simpy")
 
 
 def test_every_time_is_that_of_a_replay_under_its_model():
-    found = chosen(replays=12)
+    found = chosen(max_simulations=12)
     assert found.replays == 12
     for place, mapping in enumerate((APART, BESIDE)):
         for number, model in enumerate(found.models):
@@ -40,7 +40,11 @@ def test_every_time_is_that_of_a_replay_under_its_model():
 
 
 def test_another_seed_draws_other_models_and_factors_are_of_what_is_set():
-    given = {"ranges": {"link.bandwidth": {"factor": [0.1, 10]}}, "replays": 12, "draws": 6}
+    given = {
+        "ranges": {"link.bandwidth": {"factor": [0.1, 10]}},
+        "max_simulations": 12,
+        "samples": 6,
+    }
     slow = SET | {"link.bandwidth": 1e8}
     one, other = (chosen(**given, settings=slow, seed=seed) for seed in (0, 1))
     assert one.models != other.models
@@ -54,8 +58,8 @@ def test_another_seed_draws_other_models_and_factors_are_of_what_is_set():
 
 
 def test_what_is_reported_is_what_the_times_say():
-    facts = chosen(("identity", "random", "random | kl"), replays=18).to_dict()
-    found = chosen(("identity", "random", "random | kl"), replays=18)
+    facts = chosen(("identity", "random", "random | kl"), max_simulations=18).to_dict()
+    found = chosen(("identity", "random", "random | kl"), max_simulations=18)
     behind = regrets(found.times)
     assert len(facts["candidates"]) == 3
     for place, row in zip(found.order, facts["candidates"], strict=True):
@@ -67,17 +71,17 @@ def test_what_is_reported_is_what_the_times_say():
 
 
 def test_equal_mappings_are_replayed_once():
-    found = chosen(("identity", "sweep", BESIDE), replays=12)
+    found = chosen(("identity", "sweep", BESIDE), max_simulations=12)
     assert [each.mapper for each in found.placements] == ["identity = sweep", "mapping 3"]
     assert found.replays == 12
 
 
 def test_algorithms_of_collectives_may_be_drawn():
-    found = hm.choose(
+    found = hm.robust(
         "is.S.4",
         "mesh:4",
         ["identity", "random"],
-        sampling=hm.Sampling(draws=2, ranges={"collective.alltoallv": ["linear", "pairwise"]}),
+        sampling=hm.Sampling(samples=2, ranges={"collective.alltoallv": ["linear", "pairwise"]}),
     )
     for number, model in enumerate(found.models):
         run = hm.simulate("is.S.4", hm.Machine("mesh:4", settings=model), range(4))
@@ -89,20 +93,20 @@ def test_models_that_cannot_be_replayed_are_left_out_and_said():
     """One virtual channel on a ring: packets could wait for each other."""
     around = [0, 3, 6, 1, 4, 7, 2, 5]
     ring = hm.Traffic.from_pairs(8, range(8), [*range(1, 8), 0], [1] * 8, [10**5] * 8)
-    models, given = {"draws": 6}, {"engine": "simpy"}
-    found = hm.choose(
+    models, given = {"samples": 6}, {"engine": "simpy"}
+    found = hm.robust(
         ring,
         "torus:8",
         [around, APART],
         **given,
-        sampling=hm.Sampling(ranges={"network.buffer": [0, 4]}, replays=12, **models),
+        sampling=hm.Sampling(ranges={"network.buffer": [0, 4]}, max_simulations=12, **models),
     )
     buffered = [bool(model["network.buffer"]) for model in found.models]
     assert (np.isnan(found.times).all(axis=0) == buffered).all()
     assert len(found.refused) == 3
     assert "network.virtual_channels 1: on torus:8 packets can wait" in found.refused[0]
     with pytest.raises(hm.HopmapError, match="no model can be replayed: network"):
-        hm.choose(
+        hm.robust(
             ring,
             "torus:8",
             [around, APART],
@@ -117,9 +121,9 @@ def test_the_command_says_the_sentence_first_and_writes_the_file(tmp_path):
     hm.write_mapping(mapping, hm.map_ranks("cg.S.8", "torus:2x4", "random"))
     ranges.write_text('[ranges]\n"link.bandwidth" = { factor = [0.5, 2] }\n', encoding="utf-8")
     words = ["cg.S.8", "-t", "torus:2x4", "-c", f"{mapping},auto(moves=50, seconds=1)"]
-    words += ["-c", "rcm", "--draws", "4", "--ranges", ranges, "--set", "compute.scale=0"]
-    said = hopmap("choose", *words, "--out", out, "--to", "slurm")
-    facts = as_json("choose", *words)
+    words += ["-c", "rcm", "--samples", "4", "--ranges", ranges, "--set", "compute.scale=0"]
+    said = hopmap("robust", *words, "--out", out, "--to", "slurm")
+    facts = as_json("robust", *words)
     assert said.splitlines()[0] == f"cg.S.8 on torus:2x4: {facts['verdict']}"
     assert "SLURM_HOSTFILE=" in said
     best = facts["candidates"][0]
@@ -138,10 +142,10 @@ def test_the_command_says_the_sentence_first_and_writes_the_file(tmp_path):
         (["-c", "rcm"], "candidates: 1: expected two or more"),
         (["-c", "rcm,bokhary"], "did you mean"),
         (["--ranges", "no.toml"], "no.toml: cannot be read"),
-        (["--replays", "2", "-c", "rcm,minmd,random"], "replays 2: expected 3"),
+        (["--max-simulations", "2", "-c", "rcm,minmd,random"], "max_simulations 2: expected 3"),
         (["--engine", "ns3"], "unknown engine"),
         (["--to", "slrum"], "did you mean slurm"),
     ],
 )
 def test_what_cannot_be_is_one_line(words, said):
-    assert said in failed("choose", "cg.S.4", "-t", "torus:2x2", "--draws", "2", *words)
+    assert said in failed("robust", "cg.S.4", "-t", "torus:2x2", "--samples", "2", *words)

@@ -1,4 +1,4 @@
-"""The command model: a large graph cut into as many blocks as there are places."""
+"""The command coarsen: a large graph cut into as many blocks as there are places."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Preset(StrEnum):
     STRONG = "strong"
 
 
-def model(
+def coarsen(
     graph: Trace,
     nodes: Annotated[
         str,

@@ -16,7 +16,7 @@ GRAPH = "stencil:24x24,5pt"
 def test_the_traffic_is_what_the_blocks_cut(tmp_path, way, most):
     out, blocks = tmp_path / "model.npz", tmp_path / "blocks.csv"
     words = ("--nodes", "2:2:3", "--by", way, "--out", out, "--blocks", blocks)
-    facts = as_json("model", GRAPH, *words)
+    facts = as_json("coarsen", GRAPH, *words)
     assert (facts["blocks"], facts["vertices"], facts["mean"]) == (12, 576, 48)
     assert facts["largest"] <= most
     block = read_mapping(blocks, topology_from_spec(f"tree:2:2:3*{facts['largest']}"), 576)
@@ -33,7 +33,7 @@ def test_the_traffic_is_what_the_blocks_cut(tmp_path, way, most):
 def test_a_block_is_a_node_to_start_from(tmp_path):
     """Consecutive blocks of a multisection fill a subsystem: hop-bytes of the identity."""
     out, blocks = tmp_path / "model.npz", tmp_path / "blocks.csv"
-    facts = as_json("model", GRAPH, "--nodes", "4:3", "--out", out, "--blocks", blocks)
+    facts = as_json("coarsen", GRAPH, "--nodes", "4:3", "--out", out, "--blocks", blocks)
     machine = topology_from_spec("tree:4:3")
     costs = as_json("evaluate", GRAPH, blocks, "-t", f"tree:4:3*{facts['largest']}")
     identity = objective_value(load_traffic(out), machine, np.arange(12), "hop_bytes")
@@ -42,10 +42,10 @@ def test_a_block_is_a_node_to_start_from(tmp_path):
 
 def test_slack_is_shared_by_the_levels_and_said_where_it_is_not_kept(tmp_path):
     out = tmp_path / "model.npz"
-    facts = as_json("model", GRAPH, "--nodes", "4:3", "--epsilon", "0.1", "--out", out)
+    facts = as_json("coarsen", GRAPH, "--nodes", "4:3", "--epsilon", "0.1", "--out", out)
     assert 48 < facts["largest"] <= 48 * 1.1**2
     words = ("--nodes", 300, "--by", "rb", "--out", out)
-    (said,) = noted("model", "stencil:64x64,5pt", *words)
+    (said,) = noted("coarsen", "stencil:64x64,5pt", *words)
     assert "of 300 blocks are above 1.03 times the mean: KaHIP does not keep to it" in said
 
 
@@ -57,7 +57,7 @@ def test_slack_is_shared_by_the_levels_and_said_where_it_is_not_kept(tmp_path):
     ],
 )
 def test_what_cannot_be_cut_is_refused(tmp_path, nodes, why):
-    words = ["model", GRAPH, "--nodes", nodes, "--out", str(tmp_path / "m.npz")]
+    words = ["coarsen", GRAPH, "--nodes", nodes, "--out", str(tmp_path / "m.npz")]
     result = invoke(words)
     assert result.exit_code == 2
     assert why in result.stderr
@@ -68,6 +68,6 @@ def test_the_same_seed_cuts_the_same(tmp_path):
     made = []
     for name in "ab":
         out = tmp_path / f"{name}.npz"
-        hopmap("model", GRAPH, "--nodes", 12, "--by", "rb", "--seed", 3, "--out", out)
+        hopmap("coarsen", GRAPH, "--nodes", 12, "--by", "rb", "--seed", 3, "--out", out)
         made.append(load_traffic(out))
     assert made[0].same_as(made[1])
