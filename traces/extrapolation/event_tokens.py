@@ -14,7 +14,7 @@ and there are about log2 of the longest period of them for each level of nesting
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,6 +131,14 @@ class Words(NamedTuple):
     level: Ints  # (calls,): regions that are open then
 
 
+def column_of(trace: Trace, name: str) -> Ints:
+    """Return a column of the records by event, -1 at brackets."""
+    column = np.full(trace.events, -1, dtype=np.int64)
+    recorded = trace.kind > Kind.LEAVE
+    column[recorded] = getattr(trace.records, name)[trace.ref[recorded]]
+    return column
+
+
 class Requests(NamedTuple):
     """What belongs to the same request."""
 
@@ -188,17 +196,9 @@ def words_of(trace: Trace, requests: Requests) -> Words:
     def any_of(events: Bools) -> Bools:
         return np.bincount(of[events], minlength=calls) > 0
 
-    row = np.where(bracket, 0, trace.ref)
-    records = trace.records
-
-    def column(values: NDArray[Any]) -> Ints:
-        if not len(values):
-            return np.full(len(row), -1)
-        return np.where(bracket, np.int64(-1), values[row])
-
-    operation, comm = column(records.operation), column(records.comm)
+    operation, comm = column_of(trace, "operation"), column_of(trace, "comm")
     single = requests.stray | np.isin(trace.kind, _SINGLE)
-    single |= (trace.kind == Kind.PROBE) & (column(records.request) >= 0)
+    single |= (trace.kind == Kind.PROBE) & (column_of(trace, "request") >= 0)
     polls = np.append(trace.roles == Role.POLL, False)
     single |= polls[np.where(bracket, trace.ref, -1)]
     ended = np.isin(trace.kind, _COLLECTIVE)
@@ -213,7 +213,7 @@ def words_of(trace: Trace, requests: Requests) -> Words:
     partner = requests.partner
     steps = np.where(partner >= 0, partner - np.arange(trace.events), 0)
     hashes = mixed(np.where(bracket, trace.ref, -1)) + mixed(trace.kind)
-    carried = (column(each) for each in (records.peer, records.tag, records.size, records.received))
+    carried = (column_of(trace, name) for name in ("peer", "tag", "size", "received"))
     for values in (comm, operation, *carried, steps):
         hashes = mixed(hashes.view(np.int64)) + mixed(values)
     # A call is the hashes of its events, each with its place in the call.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Bools, Floats, Ints
+from hopmap.arrays import Floats, Ints
 from hopmap.traces.folded import Folded
 from hopmap.traces.trace import (
     ENDS,
@@ -24,6 +24,8 @@ from hopmap.traces.trace import (
     TraceError,
     is_call,
 )
+
+from .event_tokens import column_of, requests_of
 
 LOOP, LOOP_END = 254, 255  # kinds beside those of `Kind`
 NUMBERS = ("tag", "size", "received", "request", "times")
@@ -65,18 +67,10 @@ def steps_of(program: Trace | Folded, vocabulary: dict[Word, int]) -> Steps:
                 f"{trace.name}: {what} depend on timing: expected a program without them"
             )
     brackets = trace.kind <= Kind.LEAVE
-    records = np.where(brackets, 0, trace.ref)
-
-    def column(name: str) -> Ints:
-        values = getattr(trace.records, name)
-        if not len(values):
-            return np.full(trace.events, -1, dtype=np.int64)
-        return np.where(brackets, -1, values[records]).astype(np.int64)
-
-    comm = column("comm")
+    comm = column_of(trace, "comm")
     _check_communicators(trace, comm)
     region = np.where(brackets, trace.ref, -1)
-    operation = np.where(brackets, NO_OPERATION, column("operation"))
+    operation = np.where(brackets, NO_OPERATION, column_of(trace, "operation"))
     rows = np.stack([trace.kind.astype(np.int64), region, operation, comm], axis=1)
     different, word = np.unique(rows, axis=0, return_inverse=True)
     known = [
@@ -87,8 +81,8 @@ def steps_of(program: Trace | Folded, vocabulary: dict[Word, int]) -> Steps:
     ]
     numbers = np.stack(
         [
-            *(column(name) for name in ("tag", "size", "received")),
-            _counted_back(trace, column("request")),
+            *(column_of(trace, name) for name in ("tag", "size", "received")),
+            _counted_back(trace),
             np.full(trace.events, -1),
         ],
         axis=1,
@@ -101,7 +95,7 @@ def steps_of(program: Trace | Folded, vocabulary: dict[Word, int]) -> Steps:
     gap[first] = trace.time[first] - (trace.time.min() if trace.events else 0.0)
     steps = Steps(
         *(trace.name, trace.ranks, trace.offsets),
-        *(np.array(known, dtype=np.int64)[word.ravel()], column("peer"), numbers),
+        *(np.array(known, dtype=np.int64)[word.ravel()], column_of(trace, "peer"), numbers),
         np.where(outside, gap, 0.0),
     )
     return _with_loops(steps, program, vocabulary) if isinstance(program, Folded) else steps
@@ -119,20 +113,13 @@ def _check_communicators(trace: Trace, comm: Ints) -> None:
             )
 
 
-def _counted_back(trace: Trace, request: Ints) -> Ints:
+def _counted_back(trace: Trace) -> Ints:
     """How many requests were posted since the one that a step names, that one included."""
-    posts: Bools = np.isin(trace.kind, POSTS)
-    named = posts | np.isin(trace.kind, ENDS)
-    number: Ints = np.cumsum(posts)
-    events = np.flatnonzero(named)
-    rank = trace.rank_of_event()[events]
-    order = np.lexsort((events, request[events], rank))
-    posted: Ints = np.where(posts[events][order], number[events][order], 0)
-    # Within a rank and a number, a post comes before what names it.
-    latest: Ints = np.maximum.accumulate(np.where(posts[events][order], np.arange(len(order)), 0))
+    number = np.cumsum(np.isin(trace.kind, POSTS))
+    begun = requests_of(trace).partner
     back: Ints = np.full(trace.events, -1, dtype=np.int64)
-    ends = ~posts[events][order]
-    back[events[order][ends]] = (number[events][order] - posted[latest] + 1)[ends]
+    ends = np.isin(trace.kind, ENDS) & (begun >= 0)
+    back[ends] = number[ends] - number[begun[ends]] + 1
     return back
 
 
