@@ -90,9 +90,7 @@ for _call, _kinds in _EVENTS.items():
     _GRID[_call, : len(_kinds)] = _kinds
 _BEGINS = _GRID[:, 0] == Kind.ENTER
 _OPERATION = np.full(len(Call), NO_OPERATION, dtype=np.uint8)
-_OPERATION[Call.INIT] = Collective.CREATE_HANDLE
-_OPERATION[Call.COMM_SPLIT] = Collective.CREATE_HANDLE
-_OPERATION[Call.COMM_DUP] = Collective.CREATE_HANDLE
+_OPERATION[[Call.INIT, Call.COMM_SPLIT, Call.COMM_DUP]] = Collective.CREATE_HANDLE
 _OPERATION[Call.FINALIZE] = Collective.DESTROY_HANDLE
 for _name in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE", "ALLTOALL", "ALLTOALLV"):
     _OPERATION[Call[_name]] = Collective[_name]

@@ -15,7 +15,7 @@ offsets of the archive have been applied): each is a `TraceError` that names fil
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -101,9 +101,8 @@ def _read_trace(
             f"{archive.name}: the whole program of {events:,} events",
             "its traffic alone takes little",
         )
-        columns = _Columns.with_room_for(events)
         state = archive.state(STATE)
-        columns.enter_into(state)
+        columns = _Columns(events, state)
         counts = np.zeros(len(kernels.EVENTS), dtype=np.int64)
         open_regions = np.zeros(len(definitions.regions), dtype=np.int64)
         state["counts"], state["open"] = counts.ctypes.data, open_regions.ctypes.data
@@ -157,7 +156,7 @@ def _read_trace(
             resolution=float(definitions.resolution),
             ignored=_named(counts, archive, offsets[-1], kernels.EVENTS),
             roles=definitions.roles,
-            spans=spans.all(),
+            spans=joined(spans.parts),
             windows=tuple(
                 int(definitions.partners.number[row]) if row >= 0 else -1
                 for row in definitions.windows.communicator
@@ -217,32 +216,21 @@ class _SpanColumns:
         ranks = np.full(count, rank, dtype=np.int32)
         self.parts.append(Spans(ranks, times[:, 0].copy(), times[:, 1].copy(), kinds))
 
-    def all(self) -> Spans:
-        return joined(self.parts)
 
-
-@dataclass
 class _Columns:
-    """The columns of a trace under construction."""
+    """The columns of a trace under construction, whose places are told to the callbacks.
 
-    kind: NDArray[np.uint8]
-    time: Floats
-    ref: Ints32
-    records: Records
+    They have room for the worst case; memory that stays untouched costs nothing.
+    """
 
-    @classmethod
-    def with_room_for(cls, events: int) -> _Columns:
-        """Allocate for the worst case; memory that stays untouched costs nothing."""
+    def __init__(self, events: int, state: NDArray[Any]) -> None:
         rows = events + 1  # one more for the event that should not be there
-        return cls(
-            np.empty(rows, dtype=np.uint8),
-            np.empty(rows, dtype=np.float64),
-            np.empty(rows, dtype=np.int32),
-            Records(**{name: np.empty(rows, dtype=kind) for name, kind in RECORD_TYPES.items()}),
+        self.kind = np.empty(rows, dtype=np.uint8)
+        self.time = np.empty(rows, dtype=np.float64)
+        self.ref = np.empty(rows, dtype=np.int32)
+        self.records = Records(
+            **{name: np.empty(rows, dtype=kind) for name, kind in RECORD_TYPES.items()}
         )
-
-    def enter_into(self, state: NDArray[Any]) -> None:
-        """Tell the callbacks where the columns are."""
         for name in ("kind", "time", "ref"):
             state[name] = getattr(self, name).ctypes.data
         for name, column in self.records._asdict().items():
