@@ -244,14 +244,14 @@ class FoldedSource(Source):
         if isinstance(calls, Folded):
             return calls
         folded = fold(calls, keep=False)
-        summary = f"{self.name}: {calls.events:,} events: "
-        if not len(folded.times):
-            _warn(summary + "nothing repeats that can be folded")
-        else:
-            _warn(
-                f"{summary}{folded.trace.events:,} of them listed, the others as iterations of "
-                "loops, each of which computes as long as the average one"
+        what = "nothing repeats that can be folded"
+        if len(folded.times):
+            what = (
+                f"{folded.trace.events:,} of them listed, the others as iterations of loops, each "
+                "of which computes as long as the average one"
             )
+        text = f"{self.name}: {calls.events:,} events: {what}"
+        warnings.warn(text, HopmapWarning, stacklevel=2)
         return folded
 
 
@@ -264,7 +264,3 @@ def open_folded(words: str, folder: Path | None) -> FoldedSource:
     if not program.has_calls:
         raise TraceError(f"{text}: {program.name} has no calls: expected a trace")
     return FoldedSource(text, program)
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, HopmapWarning, stacklevel=3)

@@ -25,7 +25,7 @@ TOOLS = {
 }
 """Classes of sources, by the tool that wrote them."""
 
-_NUMBER = re.compile(r"\d+")
+_NUMBERED = re.compile(r"(|.*\D)\d+(\D*)", re.DOTALL)  # around the last number of a name
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,8 @@ def _tool_of(file: Path) -> type[Recording] | None:
 
 def _short(path: Path) -> str:
     """Name without suffix and without the number of the rank, which is the last."""
-    numbers = list(_NUMBER.finditer(path.stem))
-    if not numbers:
-        return path.stem
-    name = path.stem[: numbers[-1].start()] + path.stem[numbers[-1].end() :]
-    return name.strip("-_.") or path.stem
+    match = _NUMBERED.fullmatch(path.stem)
+    return "".join(match.groups() if match else "").strip("-_.") or path.stem
 
 
 def _files(tool: type[Recording], file: Path) -> tuple[Path, ...]:
@@ -145,10 +142,10 @@ def _files(tool: type[Recording], file: Path) -> tuple[Path, ...]:
 
 def _of_ranks(file: Path, tool: type[Recording]) -> tuple[Path, ...]:
     """Files beside one that differ from it in the last number of their names."""
-    numbers = list(_NUMBER.finditer(file.name))
-    if not numbers:
+    match = _NUMBERED.fullmatch(file.name)
+    if match is None:
         return (file,)
-    head, tail = file.name[: numbers[-1].start()], file.name[numbers[-1].end() :]
+    head, tail = match.groups()
     pattern = re.compile(re.escape(head) + r"(\d+)" + re.escape(tail))
     found: dict[int, Path] = {}
     for other in sorted(file.parent.iterdir()):

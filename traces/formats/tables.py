@@ -164,14 +164,12 @@ def read_dense(file: Path) -> Traffic:
                 f"{partner}: {len(second)} ranks: expected {len(matrix)} as in {file.name}"
             )
         messages, volume = (matrix, second) if as_messages else (second, matrix)
-        src, dst = np.nonzero((messages != 0) | (volume != 0))
-        return Traffic.from_pairs(
-            len(matrix), src, dst, messages[src, dst], volume[src, dst], name=str(file)
-        )
-    src, dst = np.nonzero(matrix)
-    weight = matrix[src, dst]
-    messages = weight if as_messages else np.ones_like(weight)
-    return Traffic.from_pairs(len(matrix), src, dst, messages, weight, name=str(file))
+    else:
+        messages, volume = (matrix if as_messages else matrix != 0), matrix
+    src, dst = np.nonzero((messages != 0) | (volume != 0))
+    return Traffic.from_pairs(
+        len(matrix), src, dst, messages[src, dst], volume[src, dst], name=str(file)
+    )
 
 
 def _square(file: Path) -> Floats:

@@ -223,8 +223,8 @@ def _split(name: str) -> tuple[Benchmark[Any], str, int]:
     benchmark = match[1].lower()
     if benchmark not in BENCHMARKS:
         raise TraceError(
-            f"benchmark {name!r}: no generator for {benchmark!r}: expected one of "
-            f"{', '.join(BENCHMARKS)}"
+            f"{name}: {match[1]} cannot be generated: expected one of "
+            f"{', '.join(BENCHMARKS)}, or a recorded trace"
         )
     if len(match[3]) > 9 or int(match[3]) > MOST_RANKS:
         raise TraceError(f"benchmark {name!r}: {match[3]} ranks: expected at most {MOST_RANKS}")
@@ -259,12 +259,6 @@ class NasSource(Source):
 
 def open_benchmark(text: str, _: Path | None) -> NasSource:
     """Return the source that a benchmark's name is."""
-    benchmark, ranks = text.split(".")[::2]
-    if benchmark.lower() not in BENCHMARKS:
-        raise TraceError(
-            f"{text}: {benchmark} cannot be generated: expected one of "
-            f"{', '.join(BENCHMARKS)}, or a recorded trace"
-        )
-    found, nas_class, number = _split(text)
-    found.problem(nas_class, number, None)
-    return NasSource(f"{benchmark.lower()}.{nas_class}.{ranks}")
+    found, nas_class, ranks = _split(text)
+    found.problem(nas_class, ranks, None)
+    return NasSource(f"{found.name}.{nas_class}.{text.rpartition('.')[2]}")

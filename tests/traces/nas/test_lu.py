@@ -124,7 +124,7 @@ def test_the_compute_model_spends_the_benchmarks_operations_at_the_rate():
         ("lu.Q.4", "class 'Q': expected one of S, W, A, B, C, D, E"),
         ("lu.S.64", "1 points a rank: expected at least 3"),
         ("lu.S.0", "at least 1"),
-        ("dt.S.4", "no generator for 'dt'"),
+        ("dt.S.4", "dt.S.4: dt cannot be generated: expected one of"),
         ("lu.S", "name.class.ranks"),
     ],
 )
