@@ -31,40 +31,12 @@ from .schedules import (
     one_after_another,
     schedule,
 )
-from .selection import OPENMPI, called, enough, select, size_of, suited
+from .selection import LIKE, OPENMPI, called, enough, select, size_of, suited
 from .volumes import volume
 
-_GATHER = {
-    "binomial": "gathers:binomial_gather",
-    "linear": "gathers:linear_gather",
-    "linear_sync": "gathers:linear_sync_gather",
-}
-_SCATTER = {
-    "binomial": "gathers:binomial_scatter",
-    "linear": "gathers:linear_scatter",
-    "linear_nb": "gathers:linear_nb_scatter",
-}
-_ALLGATHER = {
-    "bruck": "exchanges:bruck",
-    "recursive_doubling": "exchanges:doubling_allgather",
-    "neighbour_exchange": "exchanges:neighbour_exchange",
-    "ring": "exchanges:ring",
-    "sparbit": "exchanges:sparbit",
-}
-_ALLTOALL = {
-    "pairwise": "exchanges:pairwise",
-    "linear": "exchanges:linear_exchange",
-    "linear_sync": "exchanges:linear_sync_exchange",
-    "bruck": "exchanges:bruck_alltoall",
-    "bruck_by_blocks": "exchanges:bruck_alltoall_by_blocks",
-}
-_REDUCE_SCATTER = {
-    "pairwise": "reductions:pairwise_reduce_scatter",
-    "recursive_halving": "reductions:halving_reduce_scatter",
-    "butterfly": "reductions:butterfly_reduce_scatter",
-    "ring": "reductions:ring_reduce_scatter",
-}
-_OWN: Mapping[str, Mapping[str, str]] = {
+# By operation, as Open MPI has them; behind these Bine trees, measured on Fugaku and elsewhere, see
+# `measured/`.
+_PLACES: Mapping[str, Mapping[str, str]] = {
     "barrier": {
         "dissemination": "reductions:dissemination",
         "recursive_doubling": "reductions:doubling_barrier",
@@ -82,71 +54,6 @@ _OWN: Mapping[str, Mapping[str, str]] = {
         "pipeline": "broadcasts:pipeline_bcast",
         "scatter_allgather": "broadcasts:scatter_allgather",
         "scatter_allgather_ring": "broadcasts:scatter_allgather_ring",
-    },
-    "gather": _GATHER,
-    "gatherv": _GATHER,
-    "scatter": _SCATTER,
-    "scatterv": _SCATTER,
-    "allgather": _ALLGATHER | {"gather_bcast": "algorithms:gather_then_bcast"},
-    "allgatherv": _ALLGATHER | {"gather_bcast": "algorithms:gatherv_then_bcast"},
-    "alltoall": _ALLTOALL,
-    "alltoallv": _ALLTOALL,
-    "alltoallw": _ALLTOALL,
-    "allreduce": {
-        "recursive_doubling": "reductions:recursive_doubling",
-        "rabenseifner": "reductions:rabenseifner_allreduce",
-        "ring": "reductions:ring_allreduce",
-        "segmented_ring": "reductions:segmented_ring_allreduce",
-        "reduce_bcast": "algorithms:reduce_then_bcast",
-        "linear": "reductions:linear_allreduce",
-        "allgather_reduce": "algorithms:allgather_then_reduce",
-    },
-    "reduce": {
-        "binomial": "broadcasts:binomial_reduce",
-        "linear": "broadcasts:linear_reduce",
-        "binary": "broadcasts:binary_reduce",
-        "in_order_binary": "broadcasts:in_order_binary_reduce",
-        "chain": "broadcasts:chain_reduce",
-        "pipeline": "broadcasts:pipeline_reduce",
-        "rabenseifner": "reductions:rabenseifner_reduce",
-    },
-    "reduce_scatter": _REDUCE_SCATTER | {"reduce_scatter": "algorithms:reduce_then_scatterv"},
-    "reduce_scatter_block": _REDUCE_SCATTER | {"reduce_scatter": "algorithms:reduce_then_scatter"},
-    "scan": {
-        "recursive_doubling": "reductions:doubling_scan",
-        "linear": "reductions:linear_scan",
-    },
-    "exscan": {
-        "recursive_doubling": "reductions:doubling_exscan",
-        "linear": "reductions:linear_exscan",
-    },
-}
-# Measured on Fugaku and elsewhere, see `measured/`.
-_BINE_GATHER = {
-    "bine": "bine.blocks:bine_gather",
-    "bine_increasing": "bine.blocks:bine_gather_increasing",
-    "bine_ranges": "bine.blocks:bine_gather_ranges",
-}
-_BINE_SCATTER = {
-    "bine": "bine.blocks:bine_scatter",
-    "bine_decreasing": "bine.blocks:bine_scatter_decreasing",
-    "bine_ranges": "bine.blocks:bine_scatter_ranges",
-}
-_BINE_ALLGATHER = {
-    "bine": "bine.exchanges:bine_allgather",
-    "bine_sending": "bine.exchanges:bine_allgather_sending",
-    "bine_blocks": "bine.exchanges:bine_allgather_blocks",
-    "bine_ranges": "bine.exchanges:bine_allgather_ranges",
-    "bine_joined": "bine.blocks:bine_allgather_joined",
-    "bine_any_even": "bine.blocks:bine_allgather_any_even",
-}
-_BINE_REDUCE_SCATTER = {
-    "bine": "bine.exchanges:bine_reduce_scatter",
-    "bine_sending": "bine.blocks:bine_reduce_scatter_sending",
-    "bine_any_even": "bine.blocks:bine_reduce_scatter_any_even",
-}
-_BINE: Mapping[str, Mapping[str, str]] = {
-    "bcast": {
         "bine": "bine.trees:bine_bcast",
         "bine_increasing": "bine.trees:bine_bcast_increasing",
         "bine_blocking": "bine.trees:bine_bcast_blocking",
@@ -156,16 +63,52 @@ _BINE: Mapping[str, Mapping[str, str]] = {
         "bine_scatter_allgather_once": "bine.blocks:bine_scatter_allgather_once",
         "bine_scatter_allgather_blocking": "bine.blocks:bine_scatter_allgather_blocking",
     },
-    "gather": _BINE_GATHER,
-    "gatherv": _BINE_GATHER,
-    "scatter": _BINE_SCATTER,
-    "scatterv": _BINE_SCATTER,
-    "allgather": _BINE_ALLGATHER,
-    "allgatherv": _BINE_ALLGATHER,
-    "alltoall": {"bine": "bine.exchanges:bine_alltoall"},
-    "alltoallv": {"bine": "bine.exchanges:bine_alltoall"},
-    "alltoallw": {"bine": "bine.exchanges:bine_alltoall"},
+    "gather": {
+        "binomial": "gathers:binomial_gather",
+        "linear": "gathers:linear_gather",
+        "linear_sync": "gathers:linear_sync_gather",
+        "bine": "bine.blocks:bine_gather",
+        "bine_increasing": "bine.blocks:bine_gather_increasing",
+        "bine_ranges": "bine.blocks:bine_gather_ranges",
+    },
+    "scatter": {
+        "binomial": "gathers:binomial_scatter",
+        "linear": "gathers:linear_scatter",
+        "linear_nb": "gathers:linear_nb_scatter",
+        "bine": "bine.blocks:bine_scatter",
+        "bine_decreasing": "bine.blocks:bine_scatter_decreasing",
+        "bine_ranges": "bine.blocks:bine_scatter_ranges",
+    },
+    "allgather": {
+        "bruck": "exchanges:bruck",
+        "recursive_doubling": "exchanges:doubling_allgather",
+        "neighbour_exchange": "exchanges:neighbour_exchange",
+        "ring": "exchanges:ring",
+        "sparbit": "exchanges:sparbit",
+        "gather_bcast": "algorithms:gather_then_bcast",
+        "bine": "bine.exchanges:bine_allgather",
+        "bine_sending": "bine.exchanges:bine_allgather_sending",
+        "bine_blocks": "bine.exchanges:bine_allgather_blocks",
+        "bine_ranges": "bine.exchanges:bine_allgather_ranges",
+        "bine_joined": "bine.blocks:bine_allgather_joined",
+        "bine_any_even": "bine.blocks:bine_allgather_any_even",
+    },
+    "alltoall": {
+        "pairwise": "exchanges:pairwise",
+        "linear": "exchanges:linear_exchange",
+        "linear_sync": "exchanges:linear_sync_exchange",
+        "bruck": "exchanges:bruck_alltoall",
+        "bruck_by_blocks": "exchanges:bruck_alltoall_by_blocks",
+        "bine": "bine.exchanges:bine_alltoall",
+    },
     "allreduce": {
+        "recursive_doubling": "reductions:recursive_doubling",
+        "rabenseifner": "reductions:rabenseifner_allreduce",
+        "ring": "reductions:ring_allreduce",
+        "segmented_ring": "reductions:segmented_ring_allreduce",
+        "reduce_bcast": "algorithms:reduce_then_bcast",
+        "linear": "reductions:linear_allreduce",
+        "allgather_reduce": "algorithms:allgather_then_reduce",
         "bine": "bine.exchanges:bine_allreduce",
         "bine_folded": "bine.exchanges:bine_allreduce_folded",
         "bine_halving": "bine.exchanges:bine_halving_allreduce",
@@ -175,19 +118,48 @@ _BINE: Mapping[str, Mapping[str, str]] = {
         "torus_halving": "bine.exchanges:torus_halving_allreduce",
     },
     "reduce": {
+        "binomial": "broadcasts:binomial_reduce",
+        "linear": "broadcasts:linear_reduce",
+        "binary": "broadcasts:binary_reduce",
+        "in_order_binary": "broadcasts:in_order_binary_reduce",
+        "chain": "broadcasts:chain_reduce",
+        "pipeline": "broadcasts:pipeline_reduce",
+        "rabenseifner": "reductions:rabenseifner_reduce",
         "bine": "bine.trees:bine_reduce",
         "bine_reduce_scatter_gather": "bine.blocks:bine_reduce_then_gather",
         "bine_whole": "bine.blocks:bine_reduce_whole",
         "bine_reduce_scatter_gather_copied": "bine.blocks:bine_reduce_scatter_gather_copied",
     },
-    "reduce_scatter": _BINE_REDUCE_SCATTER,
-    "reduce_scatter_block": _BINE_REDUCE_SCATTER,
+    "reduce_scatter": {
+        "pairwise": "reductions:pairwise_reduce_scatter",
+        "recursive_halving": "reductions:halving_reduce_scatter",
+        "butterfly": "reductions:butterfly_reduce_scatter",
+        "ring": "reductions:ring_reduce_scatter",
+        "reduce_scatter": "algorithms:reduce_then_scatterv",
+        "bine": "bine.exchanges:bine_reduce_scatter",
+        "bine_sending": "bine.blocks:bine_reduce_scatter_sending",
+        "bine_any_even": "bine.blocks:bine_reduce_scatter_any_even",
+    },
+    "scan": {
+        "recursive_doubling": "reductions:doubling_scan",
+        "linear": "reductions:linear_scan",
+    },
+    "exscan": {
+        "recursive_doubling": "reductions:doubling_exscan",
+        "linear": "reductions:linear_exscan",
+    },
+}
+# Where an operation that is like another one nests others than that.
+_INSTEAD: Mapping[str, Mapping[str, str]] = {
+    "allgatherv": {"gather_bcast": "algorithms:gatherv_then_bcast"},
+    "reduce_scatter_block": {"reduce_scatter": "algorithms:reduce_then_scatter"},
 }
 
 
 ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
-    operation: Table(__package__, {**places, **_BINE.get(operation, {})})
-    for operation, places in _OWN.items()
+    operation: Table(__package__, {**places, **_INSTEAD.get(operation, {})})
+    for plain, places in _PLACES.items()
+    for operation in (plain, *(name for name in LIKE if LIKE[name] == plain))
 }
 
 

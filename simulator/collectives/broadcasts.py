@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Ints
+from hopmap.arrays import Ints, equals_before
 
 from .exchanges import ring
 from .schedules import (
@@ -62,9 +62,7 @@ def tree_of(parent: Ints, order: Ints, root: int = 0) -> Tree:
     child = np.delete(np.arange(members), root)
     child = child[np.lexsort((order[child], parent[child], depth[child]))]
     above = parent[child]
-    first = np.flatnonzero(np.diff(above, prepend=-1))
-    place = np.arange(len(child)) - np.repeat(first, np.diff(first, append=len(child)))
-    return Tree(child, above, place, depth, np.bincount(above, minlength=members))
+    return Tree(child, above, equals_before(above), depth, np.bincount(above, minlength=members))
 
 
 def rooted(tree: Tree, root: int) -> Tree:

@@ -22,6 +22,8 @@ import numpy as np
 from hopmap.arrays import Bools, Ints
 from hopmap.errors import HopmapError
 
+from .selection import LIKE
+
 Done = tuple[int | Ints, Ints, Ints]  # step or steps, members and bytes
 
 
@@ -226,7 +228,7 @@ Allocation = Callable[[Call], Buffers]
 
 def buffers_of(operation: str, algorithm: str, call: Call) -> Buffers:
     """List what members allocate in a call by an algorithm, both keys of `ALGORITHMS`."""
-    allocation = ALLOCATED.get(operation, {}).get(algorithm)
+    allocation = ALLOCATED.get(LIKE.get(operation, operation), {}).get(algorithm)
     return NO_BUFFERS if allocation is None or call.given.puts else allocation(call)
 
 
@@ -308,44 +310,25 @@ def _passed_on(call: Call) -> Buffers:
     return Buffers(inner, received[inner])
 
 
-_GATHER: Mapping[str, Allocation] = {
-    "binomial": _inner_wholes,
-    "bine": _of_others,
-    "bine_increasing": _of_others,
-    "bine_ranges": _of_others,
-}
-_SCATTER: Mapping[str, Allocation] = {
-    "binomial": _passed_on,
-    "bine": _passed_on,
-    "bine_decreasing": _passed_on,
-    "bine_ranges": _passed_on,
-}
-_ALLGATHER: Mapping[str, Allocation] = {"bruck": _behind}
-_ALLTOALL: Mapping[str, Allocation] = {
-    "bruck": _wholes(1),
-    "bruck_by_blocks": _wholes(2),  # one, and two halves
-    "bine": _wholes(1),
-}
-_REDUCE_SCATTER: Mapping[str, Allocation] = {
-    "recursive_halving": _wholes(2),
-    "butterfly": _wholes(2),
-    "ring": _wholes(1),
-    "pairwise": _largest_message(1),
-    "bine": _wholes(2),
-    "bine_sending": _wholes(2),
-    "bine_any_even": _wholes(2),
-    "reduce_scatter": _of_root,
-}
 ALLOCATED: Mapping[str, Mapping[str, Allocation]] = {
-    "gather": _GATHER,
-    "gatherv": _GATHER,
-    "scatter": _SCATTER,
-    "scatterv": _SCATTER,
-    "allgather": _ALLGATHER,
-    "allgatherv": _ALLGATHER,
-    "alltoall": _ALLTOALL,
-    "alltoallv": _ALLTOALL,
-    "alltoallw": _ALLTOALL,
+    "gather": {
+        "binomial": _inner_wholes,
+        "bine": _of_others,
+        "bine_increasing": _of_others,
+        "bine_ranges": _of_others,
+    },
+    "scatter": {
+        "binomial": _passed_on,
+        "bine": _passed_on,
+        "bine_decreasing": _passed_on,
+        "bine_ranges": _passed_on,
+    },
+    "allgather": {"bruck": _behind},
+    "alltoall": {
+        "bruck": _wholes(1),
+        "bruck_by_blocks": _wholes(2),  # one, and two halves
+        "bine": _wholes(1),
+    },
     "allreduce": {
         "recursive_doubling": _wholes(1),
         "rabenseifner": _wholes(1),
@@ -371,8 +354,16 @@ ALLOCATED: Mapping[str, Mapping[str, Allocation]] = {
         "bine_reduce_scatter_gather": _own_and_others,
         "bine_reduce_scatter_gather_copied": _own_and_others,
     },
-    "reduce_scatter": _REDUCE_SCATTER,
-    "reduce_scatter_block": _REDUCE_SCATTER,
+    "reduce_scatter": {
+        "recursive_halving": _wholes(2),
+        "butterfly": _wholes(2),
+        "ring": _wholes(1),
+        "pairwise": _largest_message(1),
+        "bine": _wholes(2),
+        "bine_sending": _wholes(2),
+        "bine_any_even": _wholes(2),
+        "reduce_scatter": _of_root,
+    },
     "scan": {"recursive_doubling": _wholes(2)},
     "exscan": {"recursive_doubling": _wholes(2)},
 }

@@ -27,6 +27,15 @@ from hopmap.arrays import Ints
 
 OPENMPI = "openmpi"  # the word for this choice, among the names of algorithms
 ELEMENT = 8  # bytes
+# Operations that have the algorithms of another, on blocks of sizes of their own or of one size.
+LIKE = {
+    "gatherv": "gather",
+    "scatterv": "scatter",
+    "allgatherv": "allgather",
+    "alltoallv": "alltoall",
+    "alltoallw": "alltoall",
+    "reduce_scatter_block": "reduce_scatter",
+}
 # Where there is less than an element for each member.
 _FEW: Mapping[tuple[str, str], str] = {
     ("bcast", "scatter_allgather"): "linear",
@@ -36,10 +45,7 @@ _FEW: Mapping[tuple[str, str], str] = {
 }
 # Where there is another number of members: Open MPI's functions call each other.
 _EVEN_ONLY = {"neighbour_exchange": "ring"}
-_POWERS_ONLY = {
-    ("allgather", "recursive_doubling"): "bruck",
-    ("allgatherv", "recursive_doubling"): "bruck",
-}
+_POWERS_ONLY = {("allgather", "recursive_doubling"): "bruck"}
 # What is not Open MPI's and for all multiples of a number; a ring else.
 _MULTIPLES = {"bine_folded": 1, "bine_halving_in_turns": 1, "bine_any_even": 2}
 # What is not Open MPI's, and for powers of two alone: by algorithm, else by operation.
@@ -57,17 +63,11 @@ _FOR_BINE = {
     "bcast": "binomial",
     "reduce": "binomial",
     "gather": "binomial",
-    "gatherv": "binomial",
     "scatter": "binomial",
-    "scatterv": "binomial",
     "allgather": "bruck",
-    "allgatherv": "bruck",
     "alltoall": "bruck",
-    "alltoallv": "bruck",
-    "alltoallw": "bruck",
     "allreduce": "recursive_doubling",
     "reduce_scatter": "recursive_halving",
-    "reduce_scatter_block": "recursive_halving",
 }
 
 
@@ -309,7 +309,7 @@ def called(operation: str, algorithm: str, members: int) -> str:
     if members > 1 and members % 2 and algorithm in _EVEN_ONLY:
         return _EVEN_ONLY[algorithm]
     if members & (members - 1):
-        return _POWERS_ONLY.get((operation, algorithm), algorithm)
+        return _POWERS_ONLY.get((LIKE.get(operation, operation), algorithm), algorithm)
     return algorithm
 
 
@@ -319,7 +319,8 @@ def suited(operation: str, algorithm: str, members: int) -> str:
         return algorithm
     if algorithm in _MULTIPLES:
         return algorithm if members % _MULTIPLES[algorithm] == 0 else "ring"
-    instead = _FOR_BINE[operation] if algorithm.startswith("bine") else algorithm
+    bine = algorithm.startswith("bine")
+    instead = _FOR_BINE[LIKE.get(operation, operation)] if bine else algorithm
     instead = _INSTEAD.get((operation, algorithm), instead)
     return called(operation, instead, members)
 
