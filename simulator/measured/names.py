@@ -34,56 +34,6 @@ class Known(NamedTuple):
     prepares: bool = False  # whether ranks look partners and buffers up first, as before puts
 
 
-FUJITSU: Mapping[str, Mapping[str, str]] = {
-    "allgather": {
-        "bruck": "bruck",
-        "neighbor": "neighbour_exchange",
-        "recursive-doubling": "recursive_doubling",
-        "ring": "ring",
-    },
-    "allreduce": {
-        "basic_linear": "linear",
-        "recursive_doubling": "recursive_doubling",
-        "ring": "ring",
-        "segmented_ring": "segmented_ring(segment=1048576)",
-    },
-    "alltoall": {
-        "linear": "linear",
-        "linear-sync": "linear_sync",
-        "modified-bruck": "bruck",
-        "pairwise": "pairwise",
-    },
-    "bcast": {
-        "binary-tree": "binary(segment=0)",
-        "binomial": "binomial(segment=0)",
-        "chain": "chain(fanout=4, segment=0)",
-        "pipeline": "pipeline(segment=0)",
-        "split-binary-tree": "split_binary(segment=0)",
-    },
-    "gather": {"basic-linear": "linear", "binomial": "binomial", "linear-sync": "linear_sync"},
-    "reduce": {
-        "binary": "binary",
-        "binomial": "binomial",
-        "chain": "chain(fanout=4, segment=0)",
-        "in-order-binary": "in_order_binary(segment=65536)",
-        "linear": "linear",
-        "pipeline": "pipeline(segment=0)",
-    },
-    "reduce_scatter": {"recursive-halving": "recursive_halving", "ring": "ring"},
-    "scatter": {"basic-linear": "linear", "binomial": "binomial"},
-}
-# Segments that were asked for of reductions by these trees, by the largest buffer that has them
-# (coll_select_reduce_algorithm_segmentsize in HLC-Lab/bine_trees_fugaku, bench/run_reduce.sh, which
-# has those of the other segmented ones, too; bench/run_fugaku.sh that of the segmented ring).
-SEGMENTED = ("binary", "binomial")
-SEGMENTS = ((24577, 0), (49152, 1024), (393_216, 4096), (6_291_456, 16384), (inf, 65536))
-
-
-# Operations of which buffers are kept: these take what their bytes take at 512 MiB, too. The runs
-# gave Fujitsu MPI a pool of 1,539 MiB (coll_tuned_prealloc_size); its users are not published.
-POOLED = ("gather", "reduce_scatter", "scatter")
-
-
 OPEN_MPI: Mapping[str, Mapping[str, str]] = {
     "allgather": {
         "bruck": "bruck",
@@ -129,6 +79,43 @@ OPEN_MPI: Mapping[str, Mapping[str, str]] = {
     "reduce_scatter": {"recursive_halving": "recursive_halving", "ring": "ring"},
     "scatter": {"binomial": "binomial", "linear": "linear", "linear_nb": "linear_nb"},
 }
+# What is behind default-, with _ for every hyphen.
+FUJITSU: Mapping[str, Mapping[str, str]] = {
+    "allgather": OPEN_MPI["allgather"],
+    "allreduce": {
+        "basic_linear": "linear",
+        "recursive_doubling": "recursive_doubling",
+        "ring": "ring",
+        "segmented_ring": "segmented_ring(segment=1048576)",
+    },
+    "alltoall": OPEN_MPI["alltoall"],
+    "bcast": {
+        "binary_tree": "binary(segment=0)",
+        "binomial": "binomial(segment=0)",
+        "chain": "chain(fanout=4, segment=0)",
+        "pipeline": "pipeline(segment=0)",
+        "split_binary_tree": "split_binary(segment=0)",
+    },
+    "gather": {"basic_linear": "linear", "binomial": "binomial", "linear_sync": "linear_sync"},
+    "reduce": {
+        "binary": "binary",
+        "binomial": "binomial",
+        "chain": "chain(fanout=4, segment=0)",
+        "in_order_binary": "in_order_binary(segment=65536)",
+        "linear": "linear",
+        "pipeline": "pipeline(segment=0)",
+    },
+    "reduce_scatter": OPEN_MPI["reduce_scatter"],
+    "scatter": {"basic_linear": "linear", "binomial": "binomial"},
+}
+# Segments that were asked for of reductions by these trees, by the largest buffer that has them
+# (coll_select_reduce_algorithm_segmentsize in HLC-Lab/bine_trees_fugaku, bench/run_reduce.sh, which
+# has those of the other segmented ones, too; bench/run_fugaku.sh that of the segmented ring).
+SEGMENTED = ("binary", "binomial")
+SEGMENTS = ((24577, 0), (49152, 1024), (393_216, 4096), (6_291_456, 16384), (inf, 65536))
+# Operations of which buffers are kept: these take what their bytes take at 512 MiB, too. The runs
+# gave Fujitsu MPI a pool of 1,539 MiB (coll_tuned_prealloc_size); its users are not published.
+POOLED = ("gather", "reduce_scatter", "scatter")
 # Of the authors' own library for clusters, HLC-Lab/pico (libbine), and of Cray's MPICH those that
 # are MPICH's; static and remap differ in where the numbers of blocks are from. Not here: MPICH's
 # recursive doubling of reduce_scatter; bine_bdw_remap_segmented without a size, which has been one
@@ -267,7 +254,7 @@ def known(collective: str, algorithm: str, dims: str = "", size: int = 0) -> Kno
 
 def _forced(collective: str, name: str, size: int) -> str | None:
     """Find an algorithm of Fujitsu MPI as the measurements forced it, with its segments."""
-    found = FUJITSU.get(collective, {}).get(name)
+    found = FUJITSU.get(collective, {}).get(name.replace("-", "_"))
     if collective == "reduce" and found in SEGMENTED:
         segment = next(segment for most, segment in SEGMENTS if size <= most)
         return f"{found}(segment={segment})"
