@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from hopmap.simulator.programs.program import Program
     from hopmap.topologies import Topology
 
+BYTES_PER_ROW = 100  # in memory: the program without loops, its sizes, tags and computation
+
 
 class Placed(NamedTuple):
     """Where ranks run, for a simulator that has a network."""
@@ -53,18 +55,31 @@ EXPORTS: Mapping[str, Export] = {
 }
 
 
-def warn_of_modes(program: Program) -> None:
-    """Warn of sends in another mode than standard, which formats of other simulators lack."""
+def written_out(program: Program, what: str) -> Program:
+    """Return a program without its loops, as formats of other simulators have it.
+
+    Warn of sends in another mode than standard, which they lack. Messages call it `what`.
+    """
+    from hopmap.simulator.programs.unrolling import without_loops
+    from hopmap.traces import require_memory
+
     mode = program.mode[program.sends()]
     puts = mode >= PUT
     counted = {
         "buffered, synchronous or ready sends": int(((mode > 0) & ~puts).sum()),
         "puts, and answers of memory,": int(puts.sum()),
     }
-    for what, sends in counted.items():
+    for kind, sends in counted.items():
         if sends:
-            said = f"{program.name}: {sends} {what} are written as standard"
+            said = f"{program.name}: {sends} {kind} are written as standard"
             warnings.warn(said, HopmapWarning, stacklevel=3)
+    operations = int(program.iterations().sum())
+    require_memory(
+        BYTES_PER_ROW * operations,
+        f"{program.name}: {what} of {operations:,} operations",
+        "take fewer steps or ranks",
+    )
+    return without_loops(program)
 
 
 def message_sizes(program: Program) -> Ints:

@@ -27,14 +27,11 @@ import numpy as np
 from hopmap.arrays import Ints
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.programs.unrolling import without_loops
-from hopmap.traces import require_memory
 from hopmap.traces.safety.atomic_files import replacing
 
-from . import Placed, message_sizes, warn_of_modes
+from . import Placed, message_sizes, written_out
 
 NANOSECOND = 1e-9
-BYTES_PER_ROW = 100  # in memory: the program without loops, sizes, tags
 
 
 def may_write(_out: Path) -> bool:
@@ -51,14 +48,7 @@ def write(out: Path, program: Program, parameters: Parameters, _placed: Placed |
 
 def write_goal(path: str | Path, program: Program) -> None:
     """Write a program as one GOAL file, which appears whole."""
-    warn_of_modes(program)
-    operations = int(program.iterations().sum())
-    require_memory(
-        BYTES_PER_ROW * operations,
-        f"{program.name}: a schedule of {operations:,} operations",
-        "take fewer steps or ranks",
-    )
-    program = without_loops(program)
+    program = written_out(program, "a schedule")
     # One number for each tag of a communicator or collective.
     pairs = np.stack((program.context, program.tag))
     tags = np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)

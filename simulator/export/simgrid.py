@@ -30,17 +30,15 @@ from hopmap.arrays import Floats, Ints, equals_before
 from hopmap.errors import choice
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.programs.unrolling import without_loops
 from hopmap.simulator.run_plan import paths, speeds
 from hopmap.topologies import Topology, TopologyError
-from hopmap.traces import TraceError, require_memory
+from hopmap.traces import TraceError
 from hopmap.traces.safety.atomic_files import replacing_folder
 
-from . import Placed, message_sizes, warn_of_modes
+from . import Placed, message_sizes, written_out
 
 INDEX, PLATFORM, HOSTS = "traces.txt", "platform.xml", "hosts.txt"
 FLOPS = 1e9  # of a host, in one second
-BYTES_PER_ROW = 100  # in memory: the program without loops, its flops, tags and sizes
 
 WORDS = {int(op): op.name.lower() for op in (Op.SEND, Op.ISEND, Op.RECV, Op.IRECV)}
 ZONES = {
@@ -81,7 +79,7 @@ def write(out: Path, program: Program, parameters: Parameters, placed: Placed | 
 
 def _fill(folder: Path, program: Program) -> None:
     """Write a program into a folder that is there; computation of 0 s is left out."""
-    warn_of_modes(program)
+    program = written_out(program, "a trace")
     if program.tasks > program.ranks:
         task = int(np.flatnonzero(np.diff(program.rank_of) == 0)[0]) + 1
         rank, what = int(program.rank_of[task]), "begins a non-blocking collective"
@@ -91,13 +89,6 @@ def _fill(folder: Path, program: Program) -> None:
             f"{program.name}: rank {rank} {what}: expected a trace without them, which is all that "
             f"a time-independent trace can say"
         )
-    operations = int(program.iterations().sum())
-    require_memory(
-        BYTES_PER_ROW * operations,
-        f"{program.name}: a trace of {operations:,} operations",
-        "take fewer steps or ranks",
-    )
-    program = without_loops(program)
     names = [f"rank{rank}.tit" for rank in range(program.ranks)]
     (folder / INDEX).write_text("".join(f"{name}\n" for name in names), encoding="ascii")
     flops = program.compute * FLOPS

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hopmap.arrays import Bools, Floats, Ints
+from hopmap.arrays import Floats, Ints
 from hopmap.simulator.programs.mpi_calls import calls_of
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.result import Result, recorded
@@ -79,27 +79,33 @@ def retimed(trace: Trace, program: Program, result: Result) -> Trace:
     time[missing] = begin[place[missing]]
     leaves = inside & closing & (trace.kind == Kind.LEAVE)
     time[leaves] = end[place[leaves]]
-    _between(trace, calls.start, of_event, inside, place, begin, end, finish, time)
-    for rank, (low, high) in enumerate(zip(trace.offsets[:-1], trace.offsets[1:], strict=True)):
-        if high > low:
-            time[high - 1] = finish[rank]
-            np.maximum.accumulate(time[low:high], out=time[low:high])
+    passed = _passed(trace, calls.start, of_event)
+    bounds = zip(trace.offsets[:-1].tolist(), trace.offsets[1:].tolist(), strict=True)
+    for rank, (low, high) in enumerate(bounds):
+        if low == high:
+            continue
+        # Events outside the calls that have operations.
+        clock = np.cumsum(passed[low:high])
+        known = np.flatnonzero(inside[low:high])
+        which = place[low + known]
+        opens = known[np.flatnonzero(np.diff(which, prepend=-1))]
+        which = place[low + opens]
+        # At a call the clock stands still, while time goes on from its begin to its end.
+        clocks = np.concatenate(([0.0], clock[opens], clock[-1:]))
+        leave = np.concatenate(([0.0], end[which]))
+        arrive = np.append(begin[which], finish[rank])
+        free = np.flatnonzero(~inside[low:high])
+        gap = np.searchsorted(opens, free)
+        length = clocks[gap + 1] - clocks[gap]
+        share = (clock[free] - clocks[gap]) / np.where(length > 0, length, 1.0)
+        time[low + free] = np.minimum(leave[gap] + share * (arrive[gap] - leave[gap]), arrive[gap])
+        time[high - 1] = finish[rank]
+        np.maximum.accumulate(time[low:high], out=time[low:high])
     return replace(trace, time=time, resolution=RESOLUTION, ignored={}, spans=NO_SPANS)
 
 
-def _between(
-    trace: Trace,
-    start: Floats,
-    of_event: Ints,
-    inside: Bools,
-    place: Ints,
-    begin: Floats,
-    end: Floats,
-    finish: Floats,
-    time: Floats,
-) -> None:
-    """Fill in the times of events outside the calls that have operations."""
-    # Seconds of computation before each event: what passes within a call is none.
+def _passed(trace: Trace, start: Floats, of_event: Ints) -> Floats:
+    """Seconds of computation before each event: what passes within a call is none."""
     passed = np.diff(trace.time, prepend=0.0)
     some = np.diff(trace.offsets) > 0
     low = trace.offsets[:-1][some]
@@ -108,27 +114,7 @@ def _between(
     within[1:] = (of_event[1:] == of_event[:-1]) & (of_event[1:] >= 0)
     within[low] = False
     passed[within] = 0.0
-    for rank, (first, behind) in enumerate(
-        zip(trace.offsets[:-1].tolist(), trace.offsets[1:].tolist(), strict=True)
-    ):
-        if first == behind:
-            continue
-        clock = np.cumsum(passed[first:behind])
-        known = np.flatnonzero(inside[first:behind])
-        which = place[first + known]
-        opens = known[np.flatnonzero(np.diff(which, prepend=-1))]
-        which = place[first + opens]
-        # At a call the clock stands still, while time goes on from its begin to its end.
-        clocks = np.concatenate(([0.0], clock[opens], clock[-1:]))
-        leave = np.concatenate(([0.0], end[which]))
-        arrive = np.append(begin[which], finish[rank])
-        free = np.flatnonzero(~inside[first:behind])
-        gap = np.searchsorted(opens, free)
-        length = clocks[gap + 1] - clocks[gap]
-        share = (clock[free] - clocks[gap]) / np.where(length > 0, length, 1.0)
-        time[first + free] = np.minimum(
-            leave[gap] + share * (arrive[gap] - leave[gap]), arrive[gap]
-        )
+    return passed
 
 
 def trace_of_program(program: Program, result: Result) -> Trace:
