@@ -27,7 +27,7 @@ from zlib import crc32
 
 import numpy as np
 
-from hopmap.arrays import Bools, Floats, Ints, Ints32
+from hopmap.arrays import Bools, Floats, Ints, Ints32, equals_before
 
 from .topology import LinkKind, Topology, TopologyError
 
@@ -170,11 +170,7 @@ def _cables(topology: Topology) -> Ints:
     ends = np.stack((topology.link_from, topology.link_to)).astype(np.int64)
     low, high = ends.min(axis=0), ends.max(axis=0)
     back = ends[0] > ends[1]
-    order = np.lexsort((np.arange(topology.links), back, high, low))
-    same = np.diff(np.stack((low, high, back))[:, order], axis=1, prepend=-1).any(axis=0)
-    first = np.maximum.accumulate(np.where(same, np.arange(len(order)), 0))
-    turn = np.empty(topology.links, dtype=np.int64)
-    turn[order] = np.arange(len(order)) - first
+    turn = equals_before(ends[0] * topology.vertices + ends[1])
     keys, cable = np.unique(np.stack((low, high, turn)), axis=1, return_inverse=True)
     found = np.full((keys.shape[1], 2), -1, dtype=np.int64)
     found[cable.ravel(), back.astype(np.int64)] = np.arange(topology.links)

@@ -8,7 +8,6 @@ is a job on the hosts of such a list.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -16,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from .readers.files import file_and_name
-from .readers.hosts import expand, nodes_of, read_hosts
+from .readers.hosts import expand, expect_distinct, nodes_of, read_hosts
 from .topology import Topology, TopologyError
 
 Build = Callable[[str], Topology]
@@ -50,9 +49,7 @@ def named(names: str, machine: str, build: Build) -> Topology:
             f"names {names[:60]}: {len(called)} of them: expected one for each of the "
             f"{network.nodes} nodes of {network.spec}"
         )
-    twice, times = Counter(called).most_common(1)[0]
-    if times > 1:
-        raise TopologyError(f"names {names[:60]}: {twice} twice: expected once")
+    expect_distinct(called, f"names {names[:60]}")
     return replace(network, spec=f"names:{names}@{network.spec}", names=tuple(called))
 
 

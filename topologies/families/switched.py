@@ -100,23 +100,16 @@ def fat_tree(
         if level < len(m):
             levels[level, :3] = m[level], w[level], p[level]
             levels[level, 7] = link + ups[level]
-            low, high = np.arange(count), np.arange(counts[level + 1])
-            above = (
-                (low // copies // m[level])[:, None] * (copies * w[level])
-                + (low % copies)[:, None]
-                + np.arange(w[level]) * copies
-            )
-            below = (
-                (high // (copies * w[level]) * m[level])[:, None] * copies
-                + (high % copies)[:, None]
-                + np.arange(m[level]) * copies
-            )
-            up = (np.repeat(low, w[level]), above.ravel() + count)
-            down = (np.repeat(high + count, m[level]), below.ravel())
-            for start, end in (up, down):
-                ends.append(
-                    (np.repeat(start, p[level]) + vertex, np.repeat(end, p[level]) + vertex)
-                )
+            above = vertex + count
+            for first, number, own, then, others in (
+                (vertex, count, m[level], above, w[level]),
+                (above, counts[level + 1], w[level], vertex, m[level]),
+            ):
+                begin = np.arange(number)
+                same = begin // (copies * own) * copies * others + begin % copies
+                end = same[:, None] + np.arange(others) * copies
+                both = (first + np.repeat(begin, others), then + end.ravel())
+                ends.append((np.repeat(both[0], p[level]), np.repeat(both[1], p[level])))
             vertex += count
             link += 2 * ups[level]
     link_from, link_to = (np.concatenate(part).astype(np.int32) for part in zip(*ends, strict=True))
@@ -177,26 +170,16 @@ def dragonfly(
     group, port = (x.ravel() for x in np.indices((groups, used)))
     step = port % max(groups - 1, 1)
     peer = (group - step - 1) % groups * routers + (port - 2 * step + groups - 2) // max(ports, 1)
-    link_from = np.concatenate(
-        (
-            node,
-            nodes + node // hosts,
-            nodes + np.repeat(router, routers - 1),
-            nodes + group * routers + port // max(ports, 1),
-        )
-    )
-    link_to = np.concatenate(
-        (
-            nodes + node // hosts,
-            node,
-            nodes + (router[:, None] // routers * routers + other).ravel(),
-            nodes + peer,
-        )
-    ).astype(np.int32)
+    switch = nodes + node // hosts
+    beside = nodes + np.repeat(router, routers - 1)
+    lands_beside = nodes + (router[:, None] // routers * routers + other).ravel()
+    leaves_by = nodes + group * routers + port // max(ports, 1)
+    link_from = np.concatenate((node, switch, beside, leaves_by)).astype(np.int32)
+    link_to = np.concatenate((switch, node, lands_beside, nodes + peer)).astype(np.int32)
     return Topology(
         spec=spec + times(slots),
         slots=np.full(nodes, slots, dtype=np.int64),
-        link_from=link_from.astype(np.int32),
+        link_from=link_from,
         link_to=link_to,
         link_kind=np.repeat(
             np.arange(3, dtype=np.uint8), (2 * nodes, switches * (routers - 1), groups * used)
@@ -220,16 +203,8 @@ def cluster(slots: Sequence[int]) -> Topology:
         f"{count}{times(size)}"
         for count, size in zip(lengths.tolist(), sizes[runs].tolist(), strict=True)
     ]
-    return Topology(
-        spec="cluster:" + "+".join(parts),
-        slots=sizes,
-        link_from=tree.link_from,
-        link_to=tree.link_to,
-        link_kind=tree.link_kind,
-        kinds=(DEFAULT_LINK,),
-        router=tree.router,
-        switches=1,
-    )
+    spec = "cluster:" + "+".join(parts)
+    return replace(tree, spec=spec, slots=sizes, kinds=(DEFAULT_LINK,))
 
 
 def _check(spec: str, nodes: int, links: int, slots: int) -> None:

@@ -215,19 +215,7 @@ def renumbered(block: Topology, first: Ints) -> Topology:
     assert isinstance(router, BoxRouter)
     slots = block.slots.copy()
     slots[len(first) :] = 0
-    link_to = number[block.link_to]
-    return replace(
-        block,
-        slots=slots,
-        link_from=number[block.link_from],
-        link_to=link_to,
-        router=FoldedRouter(
-            GRID,
-            router.dims,
-            router.wraps,
-            router.coords[node_at],
-            router.ports[node_at],
-            link_to,
-            router.parity,
-        ),
-    )
+    link_from, link_to = number[block.link_from], number[block.link_to]
+    of_node = {name: getattr(router, name)[node_at] for name in ("coords", "ports")}
+    folded = FoldedRouter(*router._replace(**of_node, link_to=link_to))
+    return replace(block, slots=slots, link_from=link_from, link_to=link_to, router=folded)

@@ -12,6 +12,7 @@ scontrol(1), "show hostnames", and its src/common/hostlist.c for what is legal.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
@@ -178,6 +179,13 @@ def _numbers(ranges: str, text: str) -> list[str]:
             )
         numbers += [str(n).zfill(len(low)) for n in range(int(low), int(high) + 1)]
     return numbers
+
+
+def expect_distinct(names: Sequence[str], where: str) -> None:
+    """Raise `TopologyError` for a host that is listed twice."""
+    twice, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise TopologyError(f"{where}: node {twice} twice: expected once")
 
 
 def compress(names: Sequence[str]) -> list[str]:

@@ -20,7 +20,6 @@ prints, src/plugins/topology/torus3d.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -32,7 +31,7 @@ from hopmap.topologies.families.grid import torus
 from hopmap.topologies.families.switched import fat_tree
 from hopmap.topologies.topology import Topology, TopologyError
 
-from .hosts import LIMIT, expand
+from .hosts import LIMIT, expand, expect_distinct
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -404,10 +403,3 @@ def ring(part: Part, spec: str) -> Topology:
     names = hosts_of(part.nodes, part.where)
     expect_distinct(names, part.where)
     return replace(torus([len(names)]), spec=spec, names=tuple(names))
-
-
-def expect_distinct(names: Sequence[str], where: str) -> None:
-    """Raise `TopologyError` for a host that is listed twice."""
-    twice, times = Counter(names).most_common(1)[0]
-    if times > 1:
-        raise TopologyError(f"{where}: node {twice} twice: expected once")
