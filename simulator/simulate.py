@@ -126,21 +126,15 @@ def expect_known(parameters: Parameters, engine: str) -> None:
     """Raise `ParameterError` where an engine has nothing that parameters are of."""
     if ENGINES[engine].packets:
         return
-    if parameters.nic != "fifo":
-        raise ParameterError(
-            f"nic {parameters.nic}: engine {engine} has no packets that could take turns: "
-            f"expected fifo"
-        )
-    if parameters.network_buffer:
-        raise ParameterError(
-            f"network.buffer {parameters.network_buffer}: engine {engine} has no packets that wait "
-            f"for room: expected 0"
-        )
-    if parameters.network_routing != DETERMINISTIC:
-        raise ParameterError(
-            f"network.routing {parameters.network_routing}: engine {engine} has no packets that "
-            f"find their way: expected {DETERMINISTIC}"
-        )
+    for key, value, what, known in (
+        ("nic", parameters.nic, "could take turns", "fifo"),
+        ("network.buffer", parameters.network_buffer, "wait for room", 0),
+        ("network.routing", parameters.network_routing, "find their way", DETERMINISTIC),
+    ):
+        if value != known:
+            raise ParameterError(
+                f"{key} {value}: engine {engine} has no packets that {what}: expected {known}"
+            )
 
 
 def prepared(
@@ -189,10 +183,8 @@ def _watch(
     if not ENGINES[engine].packets:
         return None, f"engine {engine} writes loops out"
     if plan.routes is not None:
-        return (
-            None,
-            f"with network.routing {plan.parameters.network_routing} no two steps are alike",
-        )
+        routing = plan.parameters.network_routing
+        return None, f"with network.routing {routing} no two steps are alike"
     loop = main_loop(plan)
     if loop is None:
         return None, "it has no loop that all ranks go through together"

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Bools, Floats, Ints
+from hopmap.arrays import Bools, Floats, Ints, equals_before
 from hopmap.traces import Kind, Role, Span, Spans, Trace, TraceError, mpi_name
 from hopmap.traces.omissions import LeftOut, of_records, rank_seconds, timed
 from hopmap.traces.trace import FRUITLESS, NO_SPANS, joined
@@ -193,10 +193,8 @@ def _of_files(trace: Trace, calls: Calls, files: Ints) -> Floats:
     comm = trace.records.comm[trace.ref[ends]].astype(np.int64)
     rank = np.searchsorted(trace.offsets, ends, side="right") - 1
     # The k-th such call of each member of a communicator is one.
-    order = np.lexsort((ends, rank, comm))
-    ends, key = ends[order], (comm * trace.ranks + rank)[order]
-    turn = np.arange(len(key)) - np.searchsorted(key, key)
-    _, which = np.unique(np.stack((comm[order], turn)), axis=1, return_inverse=True)
+    turn = equals_before(comm * trace.ranks + rank)
+    _, which = np.unique(np.stack((comm, turn)), axis=1, return_inverse=True)
     call = np.searchsorted(files, calls.of_event[ends])
     shortest = np.full(len(ends), np.inf)
     np.minimum.at(shortest, which.ravel(), seconds[call])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,15 +263,8 @@ def template_of(schedule: Schedule) -> Template:
 def program_of_call(chosen: Chosen, members: int) -> Program:
     """Give every rank its part of one collective call, and nothing else, as `lower` would."""
     template = template_of(chosen.schedule)
-    columns: dict[str, NDArray[Any] | int] = {
-        "kind": template.kind,
-        "peer": template.peer,
-        "tag": 0,
-        "context": 1,
-        "size": template.size,
-        "target": template.target,
-        "mode": template.mode,
-    }
+    names = ("kind", "peer", "size", "target", "mode")
+    columns = {"tag": 0, "context": 1} | {name: getattr(template, name) for name in names}
     return with_finishes(
         f"{chosen.operation} by {chosen.algorithm}",
         members,

@@ -58,9 +58,8 @@ def program_of_traffic(
         )
     # A pair's j-th of m messages is in round j * rounds // m, its j-th of b bytes' parts likewise.
     pair = np.repeat(np.arange(traffic.pairs), traffic.messages)
-    nth = np.arange(len(pair)) - np.repeat(
-        np.cumsum(traffic.messages) - traffic.messages, traffic.messages
-    )
+    before = np.cumsum(traffic.messages) - traffic.messages
+    nth = np.arange(len(pair)) - np.repeat(before, traffic.messages)
     turn = nth * rounds // traffic.messages[pair]
     mean, more = np.divmod(traffic.bytes, traffic.messages)
     size = mean[pair] + (nth < more[pair])
