@@ -27,20 +27,6 @@ from .state import State
 
 # Events before Python may look at Ctrl-C and the progress: about a tenth of a second.
 SHARE = 1 << 19
-# By whether buffers are finite, and whether routes are chosen on the way.
-PACKETS = {
-    (False, False): tables.PACKET,
-    (False, True): tables.ROUTED_PACKET,
-    (True, False): tables.HELD_PACKET,
-    (True, True): tables.HELD_PACKET,
-}
-# By whether they stand in queues, and whether packets may pass one another.
-MESSAGES = {
-    (False, False): tables.MESSAGE,
-    (False, True): tables.COUNTED_MESSAGE,
-    (True, False): tables.QUEUED,
-    (True, True): tables.COUNTED_QUEUED,
-}
 SPARE = 1 << 8  # slots for messages in flight, to begin with
 
 
@@ -200,8 +186,10 @@ def _state(plan: RunPlan, record: Record) -> State:
         ranks=np.zeros(program.ranks, dtype=task_state.RANK),
         servers=servers,
         channels=channels,
-        packets=np.zeros(program.tasks, dtype=PACKETS[limited, routed]),
-        messages=np.zeros(program.tasks, dtype=MESSAGES[limited or turns, limited or routed]),
+        packets=np.zeros(program.tasks, dtype=tables.packet_type(limited, routed)),
+        messages=np.zeros(
+            program.tasks, dtype=tables.message_type(limited or turns, limited or routed)
+        ),
         heap=heap,
         factors=plan.noise.factors.view(task_state.FACTOR),
         paths=paths.view(tables.STOP),

@@ -99,11 +99,9 @@ _PACKET: Columns = [
     ("cargo", np.int8),
     ("leads", np.bool_),  # the message's next packet follows this one; of a credit, it is an event
 ]
-PACKET = np.dtype(_PACKET, align=True)
 # Where routes are chosen on the way, `at` is the place, and besides: the target, the node to go to
 # first or -1, and whether that is decided.
 _ROUTED: Columns = [("target", np.int32), ("via", np.int32), ("decided", np.bool_)]
-ROUTED_PACKET = np.dtype([*_PACKET, *_ROUTED], align=True)
 # Among finite buffers, besides: the one that it is in or comes to, or that a credit is for;
 # when it came there, and the packet behind it; when it entered the network, and its key. Where
 # routes are chosen, the link that it asks for, or whether any of a minimal way will do; virtual
@@ -120,7 +118,6 @@ _HELD: Columns = [
     ("own", np.int32),
     ("any", np.bool_),
 ]
-HELD_PACKET = np.dtype([*_PACKET, *_ROUTED, *_HELD], align=True)
 _MESSAGE: Columns = [
     ("number", np.int64),
     ("row", np.int64),  # of the send
@@ -136,15 +133,11 @@ _MESSAGE: Columns = [
     ("there", np.bool_),  # it or its request has arrived
     ("completion", np.uint8),  # of its send, see `model.completion`
 ]
-MESSAGE = np.dtype(_MESSAGE, align=True)
 # Where packets may pass one another, besides, how many of its packets are under way.
 _COUNTED: Columns = [("under_way", np.int64)]
-COUNTED_MESSAGE = np.dtype([*_MESSAGE, *_COUNTED], align=True)
-# Where queues take turns: when it was handed to the network, and who stands behind it.
+# Where queues take turns, and in a node's queue among finite buffers: when it was handed to the
+# network, and who stands behind it.
 _QUEUED: Columns = [("handed", np.float64), ("next", np.int32)]
-QUEUED = np.dtype([*_MESSAGE, *_QUEUED], align=True)
-# Likewise in a node's queue, among finite buffers.
-COUNTED_QUEUED = np.dtype([*_MESSAGE, *_QUEUED, *_COUNTED], align=True)
 STOP = np.dtype([("server", np.int32)])
 WATCHED = np.dtype([("yes", np.bool_)])
 LATEST = np.dtype([("message", np.int64), ("end", np.float64)])
@@ -166,6 +159,18 @@ HOP = np.dtype(
 USE = np.dtype([("busy", np.float64)])
 
 
+def packet_type(held: bool, routed: bool) -> np.dtype[np.void]:
+    """Return the type of packets: whether buffers are finite, and routes chosen on the way."""
+    more = [*_ROUTED, *_HELD] if held else _ROUTED if routed else []
+    return np.dtype([*_PACKET, *more], align=True)
+
+
+def message_type(queued: bool, counted: bool) -> np.dtype[np.void]:
+    """Return the type of messages: whether they stand in queues, and packets may overtake."""
+    more = _QUEUED * queued + _COUNTED * counted
+    return np.dtype([*_MESSAGE, *more], align=True)
+
+
 class State(NamedTuple):
     """All that a run is: a table of each kind, none of them empty.
 
@@ -178,8 +183,7 @@ class State(NamedTuple):
     ranks: Any
     servers: Any
     channels: Any
-    # packets, messages: PACKET, MESSAGE: one row per slot, of the type that the run's parameters
-    # ask for
+    # packets, messages: one row per slot, see `packet_type` and `message_type`
     packets: Any
     messages: Any
     # as long as these are, and for every rail one event more, or for every link that has buffers. A
