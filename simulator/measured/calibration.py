@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -45,15 +44,6 @@ UNEXPLAINED = 0.25  # residual (of logarithms) beyond which a row is not explain
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """What is fitted."""
-
-    keys: tuple[str, ...]  # parameters
-    start: Floats  # values to begin with, above 0
-    times: Callable[[Mapping[str, float]], Floats]  # ``(values) -> seconds`` of all calls
-
-
-@dataclass(frozen=True, eq=False)
 class Fit:
     """Parameters, and how far they are from what was measured."""
 
@@ -69,21 +59,28 @@ class Fit:
 
 
 def fit(
-    model: Model, measured: Floats, algorithm: Ints, size: Ints, *, roughly: bool = False
+    start: Mapping[str, float],
+    times: Callable[[Mapping[str, float]], Floats],
+    measured: Floats,
+    algorithm: Ints,
+    size: Ints,
+    *,
+    roughly: bool = False,
 ) -> Fit:
-    """Fit parameters to measured times, in seconds.
+    """Fit parameters, from values above 0 on, to measured times in seconds.
 
-    `algorithm` and `size` are the group of each call, to leave out together. Huber's rule is enough
-    for a rough fit.
+    `times` are those of all calls by values of the parameters; `algorithm` and `size` are the group
+    of each call, to leave out together. Huber's rule is enough for a rough fit.
     """
-    at, target = np.log(model.start), np.log(measured)
+    keys = tuple(start)
+    at, target = np.log(np.array(list(start.values()))), np.log(measured)
     count = 0
 
     def residual(x: Floats) -> Floats:
         nonlocal count
         count += 1
-        values = dict(zip(model.keys, np.exp(x).tolist(), strict=True))
-        return np.asarray(np.log(model.times(values)) - target)
+        values = dict(zip(keys, np.exp(x).tolist(), strict=True))
+        return np.asarray(np.log(times(values)) - target)
 
     error = residual(at)
     slopes = _slopes(residual, at, error)
@@ -101,10 +98,9 @@ def fit(
                 break
             if gained > 0:
                 slopes = _slopes(residual, at, error)
-    values = np.exp(at)
     return Fit(
-        parameters=dict(zip(model.keys, values.tolist(), strict=True)),
-        interval=_intervals(model.keys, at, slopes, error, algorithm),
+        parameters=dict(zip(keys, np.exp(at).tolist(), strict=True)),
+        interval=_intervals(keys, at, slopes, error, algorithm),
         predicted=np.exp(error + target),
         left_out=np.exp(_others(slopes, error, algorithm) + target),
         left_out_size=np.exp(_others(slopes, error, size) + target),
@@ -291,7 +287,7 @@ def fit_collectives(
     )
     table = measured.part(chosen)
     _expect_enough(measured, len(table), "by algorithms that are known", keys)
-    start = np.array([_start(key, settings, networks[0]) for key in keys])
+    start = {key: _start(key, settings, networks[0]) for key in keys}
     runs = 0
 
     def times(values: Mapping[str, float]) -> Floats:
@@ -306,16 +302,15 @@ def fit_collectives(
         return predict(calls, *zip(*made, strict=True), progress=shown).time
 
     calls = table
-    first = times(dict(zip(keys, start.tolist(), strict=True)))
+    first = times(start)
     there = np.isfinite(first)
     _expect_enough(measured, int(there.sum()), "that can be simulated", keys)
     sample = _sample(table, there)
     calls = fitted = table.part(sample)
     if usual:  # leave out what these calls do not tell
-        begin = dict(zip(keys, start.tolist(), strict=True))
-        doubled = (times({**begin, key: 2 * begin[key]}) for key in keys)
-        told = [bool((each != first[sample]).any()) for each in doubled]
-        keys, start = tuple(compress(keys, told)), start[told]
+        doubled = {key: times({**start, key: 2 * start[key]}) for key in keys}
+        told = [key for key, each in doubled.items() if (each != first[sample]).any()]
+        start = {key: start[key] for key in told}
     algorithms = [f"{c} {a}" for c, a in zip(fitted.collective, fitted.algorithm, strict=True)]
     groups = (
         np.unique(algorithms, return_inverse=True)[1],
@@ -323,12 +318,12 @@ def fit_collectives(
     )
     given = dict(normalised(tuple(settings.items())))
     if "eager_limit" not in given:
-        nearly = fit(Model(keys, start, times), fitted.time, *groups, roughly=True).parameters
+        nearly = fit(start, times, fitted.time, *groups, roughly=True).parameters
         given["eager_limit"] = min(
             LIMITS, key=lambda limit: loss_of(times({**nearly, "eager_limit": limit}), fitted.time)
         )
-        settings, start = given, np.array(list(nearly.values()))
-    found = fit(Model(keys, start, times), fitted.time, *groups)
+        settings, start = given, dict(nearly)
+    found = fit(start, times, fitted.time, *groups)
     calls = table
     predicted = times(found.parameters)
     return CollectiveFit(table, predicted, fitted, found, {**given, **found.parameters})

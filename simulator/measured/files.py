@@ -82,13 +82,6 @@ def is_measured(path: str | Path) -> bool:
 def read_measured(paths: Sequence[str | Path]) -> Measured:
     """Read files of measured collectives."""
     rows = [(place, row) for place, path in enumerate(paths) for row in _rows(path)]
-    return _measured(rows, tuple(map(str, paths)))
-
-
-Row = tuple[str, str, int, float, int, int, bool, bool]
-
-
-def _measured(rows: Sequence[tuple[int, Row]], files: tuple[str, ...]) -> Measured:
     collective, algorithm, size, time, nodes, tasks, on_gpu, changed = (
         zip(*(row for _, row in rows), strict=True) if rows else ((),) * 8
     )
@@ -102,8 +95,11 @@ def _measured(rows: Sequence[tuple[int, Row]], files: tuple[str, ...]) -> Measur
         on_gpu=np.array(on_gpu, dtype=np.bool_),
         changed=np.array(changed, dtype=np.bool_),
         file=np.array([place for place, _ in rows], dtype=np.int64),
-        files=files,
+        files=tuple(map(str, paths)),
     )
+
+
+Row = tuple[str, str, int, float, int, int, bool, bool]
 
 
 def _rows(path: str | Path) -> list[Row]:
