@@ -216,15 +216,9 @@ class Result(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return what ``simulate --json`` prints."""
         kinds = () if self.network is None else self.network.kinds
+        counts = ("ranks", "messages", "bytes", "events", "wall_seconds", "compile_seconds")
         return {
-            "engine": self.engine,
-            "makespan": self.makespan,
-            "ranks": self.ranks,
-            "messages": self.messages,
-            "bytes": self.bytes,
-            "events": self.events,
-            "wall_seconds": self.wall_seconds,
-            "compile_seconds": self.compile_seconds,
+            **{name: getattr(self, name) for name in ("engine", "makespan", *counts)},
             "links": {
                 "max_busy": float(self.link_busy.max(initial=0.0)),
                 "max_messages": int(self.link_messages.max(initial=0)),

@@ -234,7 +234,9 @@ def _result(
             size=program.size[rows],
             **outcome.messages._asdict(),
         )
+    of_ranks = ("finish", "compute", "communicate", "wait")
     return Result(
+        **{name: getattr(outcome, name) for name in (*of_ranks, "events", "controls")},
         topology=network.spec,
         network=network,
         program=program,
@@ -242,12 +244,6 @@ def _result(
         makespan=makespan,
         messages=ready.messages,
         bytes=ready.bytes,
-        events=outcome.events,
-        controls=outcome.controls,
-        finish=outcome.finish,
-        compute=outcome.compute,
-        communicate=outcome.communicate,
-        wait=outcome.wait,
         link_messages=links.messages,
         link_bytes=links.bytes,
         link_busy=links.busy,

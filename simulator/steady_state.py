@@ -195,9 +195,8 @@ class Steady:
     """When the steps of a run may be extrapolated."""
 
     tolerance: float = 2e-3  # largest error bound, relative to the makespan
-    hops: int = (
-        20_000_000  # runs of fewer packet-hops are replayed whole: they take a second or two
-    )
+    # runs of fewer packet-hops are replayed whole: they take a second or two
+    hops: int = 20_000_000
 
 
 class LoopWatch:

@@ -364,14 +364,13 @@ def _replayed(ready: RunPlan, result: Result) -> Replayed:
     joins = np.where(kind == Op.START, program.target[operations.row], -1)
     begun_by = np.full(program.tasks, -1, dtype=np.int64)
     begun_by[joins[kind == Op.START]] = entries[kind == Op.START]
-    names = ("sent", "requested", "granted", "departed", "delivered")
-    times_of_messages = {name: getattr(times, name) for name in names}
+    of_operations = ("begin", "ready", "woken", "end", "task", "awaited", "message")
+    of_messages = ("sent", "requested", "granted", "departed", "delivered")
     return Replayed(
         kind=kind,
-        **{name: getattr(operations, name) for name in ("begin", "ready", "woken", "end")},
-        **{name: getattr(operations, name) for name in ("task", "awaited", "message")},
+        **{name: getattr(operations, name) for name in of_operations},
         joins=joins,
-        **times_of_messages,
+        **{name: getattr(times, name) for name in of_messages},
         acknowledged=(program.mode[operations.row[sends]] == SendMode.SYNCHRONOUS)
         & (times.size < ready.parameters.eager_limit),
         send=send,

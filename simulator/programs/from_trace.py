@@ -163,9 +163,7 @@ def _beside_rows(
     of_collectives = np.zeros(trace.ranks + len(others) + 1, dtype=np.int64)
     of_collectives[np.arange(len(others)) + others + 1] = number[: len(others)]
     of_memory = number[len(others) + len(rank) :]
-    renumbered = (
-        _renumbered(rows, of) for rows, of in zip(made, (of_memory, of_collectives), strict=True)
-    )
+    renumbered = _renumbered(made[0], of_memory), _renumbered(made[1], of_collectives)
     begun = number[len(others) : len(others) + len(rank)]
     rows = rows_of(
         np.concatenate((calls.first[which], calls.last[which])),
@@ -173,7 +171,7 @@ def _beside_rows(
         np.repeat([Op.START, Op.WAIT], len(which)),
         target=np.concatenate((begun, np.arange(len(which)))),
     )
-    return rows, tuple(renumbered), background  # type: ignore[return-value]
+    return rows, renumbered, background
 
 
 def _renumbered(rows: Rows, number: Ints) -> Rows:
