@@ -6,7 +6,7 @@ An import that fails says which extra brings what is missing.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
@@ -88,6 +88,12 @@ def choice(key: str, value: object, known: Iterable[str]) -> str:
     words = list(known)
     near = did_you_mean(str(value), words)
     return f"{key} {value!r}{near}: expected one of {', '.join(words)}"
+
+
+def expect_one_of(error: type[Exception], key: str, value: object, known: Collection[str]) -> None:
+    """Raise an error that says so, see `choice`, for a value that is none of those known."""
+    if value not in known:
+        raise error(choice(key, value, known))
 
 
 def debugging() -> bool:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hopmap.arrays import Ints
-from hopmap.errors import choice
+from hopmap.errors import choice, expect_one_of
 from hopmap.topologies import (
     Mapping,
     MappingError,
@@ -87,8 +87,7 @@ assert set(OBJECTIVES) == set(get_args(ObjectiveName))
 
 def objective_named(name: str) -> Objective:
     """Return the objective, or raise `MappingError` with the names that exist."""
-    if name not in OBJECTIVES:
-        raise MappingError(choice("objective", name, OBJECTIVES))
+    expect_one_of(MappingError, "objective", name, OBJECTIVES)
     return OBJECTIVES[name]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.errors import choice
+from hopmap.errors import expect_one_of
 from hopmap.progress import Progress
 from hopmap.simulator.parameters.energy import energy_of
 from hopmap.simulator.parameters.keys import DETERMINISTIC, ParameterError
@@ -146,8 +146,7 @@ def prepared(
     record: Record = NOTHING,
 ) -> RunPlan:
     """Check what a run is to be of, see `simulate`, and return its plan."""
-    if engine not in ENGINES:
-        raise ParameterError(choice("unknown engine", engine, ENGINES))
+    expect_one_of(ParameterError, "unknown engine", engine, ENGINES)
     if record.bins < 0:
         raise ParameterError(f"record: {record.bins} bins: expected at least 0")
     if record.bins and not ENGINES[engine].packets:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hopmap.errors import HopmapError, choice
+from hopmap.errors import HopmapError, expect_one_of
 from hopmap.launchers import formats, mapping_files
 from hopmap.launchers.coordinates import maplib_text
 from hopmap.launchers.formats import NODES
@@ -234,8 +234,7 @@ def convert(
 
     out = Path(out)
     workload = Workload.of(workload)
-    if to not in EXPORTS:
-        raise ExportError(choice("unknown simulator", to, EXPORTS))
+    expect_one_of(ExportError, "unknown simulator", to, EXPORTS)
     export = EXPORTS[to]
     if not export.network and mapping is not None:
         raise ExportError(f"--mapping and --to {to} are mutually exclusive: it has no network")

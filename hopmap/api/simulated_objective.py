@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hopmap.errors import choice
+from hopmap.errors import expect_one_of
 from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
 from hopmap.topologies import Mapping, MappingError
 
@@ -41,10 +41,8 @@ class Replayed:
     engine: str = DEFAULT_ENGINE
 
     def __post_init__(self) -> None:
-        if self.quantity not in SIMULATED:
-            raise ParameterError(choice("unknown objective", self.quantity, SIMULATED))
-        if self.engine not in ENGINES:
-            raise ParameterError(choice("unknown engine", self.engine, ENGINES))
+        expect_one_of(ParameterError, "unknown objective", self.quantity, SIMULATED)
+        expect_one_of(ParameterError, "unknown engine", self.engine, ENGINES)
 
 
 class Others(NamedTuple):

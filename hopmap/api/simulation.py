@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hopmap.errors import choice
+from hopmap.errors import expect_one_of
 from hopmap.progress import Progress
 from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
 
@@ -207,5 +207,4 @@ def calibrate(pingpong: str | Path | PingPong, *, hops: int = 1, round_trip: boo
 
 def check_engine(engine: str) -> None:
     """Raise `ParameterError` for an engine that there is not."""
-    if engine not in ENGINES:
-        raise ParameterError(choice("unknown engine", engine, ENGINES))
+    expect_one_of(ParameterError, "unknown engine", engine, ENGINES)

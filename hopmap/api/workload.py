@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from hopmap.errors import HopmapWarning, choice
+from hopmap.errors import HopmapWarning, expect_one_of
 from hopmap.simulator import ParameterError, Parameters
 from hopmap.traces import TraceError, Traffic
 from hopmap.traces.sources import Source, open_source
@@ -104,10 +104,8 @@ class Workload:
         check_kind(TRACE, source)
         read = open_source(source) if isinstance(source, str | Path) else source
         object.__setattr__(self, "_read", read)
-        if self.collectives not in COLLECTIVES:
-            raise ParameterError(choice("unknown collectives", self.collectives, COLLECTIVES))
-        if self.rma not in RMA:
-            raise ParameterError(choice("unknown rma", self.rma, RMA))
+        expect_one_of(ParameterError, "unknown collectives", self.collectives, COLLECTIVES)
+        expect_one_of(ParameterError, "unknown rma", self.rma, RMA)
         has_steps = isinstance(read, Source) and read.has_steps
         if self.steps is not None and not has_steps:
             raise ParameterError(f"steps {self.steps}: {self.name} is no benchmark like lu.C.64")

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from hopmap.errors import choice
+from hopmap.errors import expect_one_of
 from hopmap.topologies import topology_from_spec
 from hopmap.traces.patterns.stencils import parse_bytes, star
 
@@ -169,8 +169,7 @@ def suite_cases(text: str) -> list[SuiteCase]:
     ('stencil:15x15,star,bytes=1000', 'cluster:17*9+9*8')
     """
     name, comma, rest = text.partition(",")
-    if name not in SUITES:
-        raise ValueError(choice("suite", name, SUITES))
+    expect_one_of(ValueError, "suite", name, SUITES)
     key, _, value = rest.partition("=")
     if comma and key != "bytes":
         raise ValueError(f"suite {text!r}: expected {name} or {name},bytes=1000:1000000")

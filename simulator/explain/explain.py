@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hopmap.arrays import Bools, Ints
-from hopmap.errors import choice
+from hopmap.errors import expect_one_of
 from hopmap.notebook import Shown
 from hopmap.progress import Progress
 from hopmap.simulator.operations import Record
@@ -73,8 +73,7 @@ def bottlenecks(
     )
     seconds = load / speeds(topology, parameters)[0]
     measures = {"bytes": seconds, "queued": queued}
-    if by not in measures:
-        raise ParameterError(choice("unknown order of bottlenecks", by, measures))
+    expect_one_of(ParameterError, "unknown order of bottlenecks", by, measures)
     measure = measures[by]
     order = np.argsort(-measure, kind="stable")[:top]
     return [

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from hopmap.arrays import Floats, Ints, equals_before
-from hopmap.errors import choice
+from hopmap.errors import expect_one_of
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.simulator.run_plan import paths, speeds
@@ -171,8 +171,7 @@ def platform_xml(
     ``limiter_link`` is crossed anew at every hop. `names` are of the hosts of zone "routes", in
     order of the nodes; node0, node1, ... when left out.
     """
-    if zone not in ZONES:
-        raise TopologyError(choice("unknown zone", zone, ZONES))
+    expect_one_of(TopologyError, "unknown zone", zone, ZONES)
     if zone == "torus":
         return _torus(topology, parameters)
     return _routes(topology, parameters, names or [f"node{n}" for n in range(topology.nodes)])

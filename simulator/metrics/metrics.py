@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hopmap.arrays import Ints, Ints32
-from hopmap.errors import HopmapError, choice
+from hopmap.errors import HopmapError, expect_one_of
 from hopmap.notebook import Shown
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Traffic, exact_sum, largest_product, summed
@@ -214,8 +214,7 @@ def evaluate(
 
     Time is linear in the hops of all pairs, memory in pairs + links.
     """
-    if convention not in CONVENTIONS:
-        raise MetricsError(choice("convention", convention, CONVENTIONS))
+    expect_one_of(MetricsError, "convention", convention, CONVENTIONS)
     mapping = check_mapping(node_of, topology, traffic.ranks)
     if convention == "maplib":
         from .maplib import maplib_measure

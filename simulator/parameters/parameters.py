@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from hopmap.errors import choice
+from hopmap.errors import expect_one_of
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
 from hopmap.simulator.collectives.selection import OPENMPI
 
@@ -203,8 +203,7 @@ class Parameters:
         if self.nic_rails > 1 and self.network_buffer:
             raise ParameterError(f"nic.rails {self.nic_rails}: expected 1 with network.buffer")
         for operation, algorithm in self.algorithms.items():
-            if operation not in ALGORITHMS:
-                raise ParameterError(choice("unknown collective", operation, ALGORITHMS))
+            expect_one_of(ParameterError, "unknown collective", operation, ALGORITHMS)
             check(f"collective.{operation}", algorithm, KEYS[f"collective.{operation}"])
         for name, figure in self.energy.items():
             check(f"energy.{name}", figure, key_of(f"energy.{name}"))
@@ -232,8 +231,7 @@ def key_of(name: str) -> Key:
     words = name.split(".")
     if len(words) == 4 and words[:2] == ["energy", "link"] and words[3] in LINK:
         return KEYS[f"energy.link.{words[3]}"]
-    if name not in KEYS:
-        raise ParameterError(choice("unknown parameter", name, KEYS))
+    expect_one_of(ParameterError, "unknown parameter", name, KEYS)
     return KEYS[name]
 
 

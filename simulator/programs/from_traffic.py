@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from hopmap.arrays import Floats, Ints
-from hopmap.errors import choice
+from hopmap.errors import expect_one_of
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.traces import TraceError, Traffic, require_memory
@@ -44,8 +44,7 @@ def program_of_traffic(
     >>> program.size[program.sends()].tolist()
     [4, 3, 3]
     """
-    if mode not in MODES:
-        raise ParameterError(choice("mode", mode, MODES))
+    expect_one_of(ParameterError, "mode", mode, MODES)
     if rounds is None or mode == "at_once":
         rounds = int(traffic.messages.max(initial=1)) if mode == "rounds" else 1
     if rounds < 1:
@@ -112,8 +111,7 @@ def background(
     """
     parameters = parameters or Parameters()
     said = f"background {pattern}"
-    if pattern not in BACKGROUNDS:
-        raise ParameterError(choice("unknown background", pattern, BACKGROUNDS))
+    expect_one_of(ParameterError, "unknown background", pattern, BACKGROUNDS)
     if ranks < 2:
         raise ParameterError(f"{said}: {ranks} nodes for it: expected at least 2")
     if not (rate > 0 and size >= 1):

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from hopmap.arrays import Bools
-from hopmap.errors import choice
+from hopmap.errors import expect_one_of
 from hopmap.topologies.box_kernels import GRID, HAEC, BoxRouter
 from hopmap.topologies.topology import (
     MOST_LEVELS,
@@ -93,8 +93,7 @@ def box(
     if not dims or any(d < 1 for d in dims):
         raise TopologyError(f"{name}: sizes {by_x(dims)}: expected whole numbers of at least 1")
     check_slots(name, slots)
-    if ties not in TIES:
-        raise TopologyError(choice(f"{name}: ties", ties, TIES))
+    expect_one_of(TopologyError, f"{name}: ties", ties, TIES)
     what = f"{name}: sizes {by_x(dims)}"
     if len(dims) > MOST_LEVELS:
         raise TopologyError(f"{what}: {len(dims)} dimensions: expected at most {MOST_LEVELS}")

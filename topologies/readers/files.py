@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopmap.errors import choice
+from hopmap.errors import expect_one_of
 from hopmap.topologies.families.hierarchy import tree
 from hopmap.topologies.families.switched import from_leaves
 from hopmap.topologies.topology import Topology, TopologyError, check_size
@@ -87,8 +87,7 @@ def from_file(path: str) -> Topology:
         except (ElementTree.ParseError, ValueError, LookupError) as error:
             raise TopologyError(f"{spec}: cannot be read as XML ({error})") from None
         tag = re.sub(r"\{.*\}", "", root.tag)
-        if tag not in of_xml:
-            raise TopologyError(choice(f"{spec}: root element", tag, of_xml))
+        expect_one_of(TopologyError, f"{spec}: root element", tag, of_xml)
         if slots is not None:
             raise TopologyError(
                 f"{spec}: *{slots} is for Slurm's files, others say slots themselves (GraphML: the "

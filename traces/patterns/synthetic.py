@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.errors import choice
+from hopmap.errors import expect_one_of
 from hopmap.traces.formats.tables import MOST_DIMENSIONS
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
@@ -43,8 +43,7 @@ def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Tr
         >>> synthetic_traffic("tornado", (8,)).dst.tolist()
         [3, 4, 5, 6, 7, 0, 1, 2]
     """
-    if pattern not in PATTERNS:
-        raise TraceError(choice("pattern", pattern, PATTERNS))
+    expect_one_of(TraceError, "pattern", pattern, PATTERNS)
     entry, text = PATTERNS[pattern], "x".join(str(d) for d in dims)
     if not dims or min(dims) < 1:
         raise TraceError(f"{pattern}: sizes {text}: expected whole numbers of at least 1")
