@@ -82,7 +82,7 @@ def _show(found: Advice, fixed: bool) -> None:
     """
     from hopmap.simulator import DEFAULT_ENGINE
 
-    share = f"{100 * found.network_share:.1f} % of the run in default order is the network's"
+    share = f"{100 * found.network_share:.1f} % of the run in default order depends on the network"
     say(f"{share} ({rests_on(found.best.result.assumed)})")
     say()
     columns = [("default order", found.baseline)]
