@@ -322,7 +322,7 @@ def _portfolio_of_loads(
     """Lower the load of the busiest link."""
     watch, value = stop.watch(), function_of(LOAD, traffic, topology)
     valued = Valued(value, None, Watch())
-    stop = replace(stop, moves=stop.moves_or(PER_RANK_OF_LOADS * traffic.ranks))
+    stop = replace(stop, moves=stop.or_usual(stop.moves, PER_RANK_OF_LOADS * traffic.ranks))
     steps: list[Step] = []
     met: list[Mapping] = []
 
@@ -363,7 +363,7 @@ def _portfolio_of_function(
     rng: np.random.Generator,
 ) -> Portfolio:
     """Lower any function of the mapping, in so many evaluations."""
-    watch, evaluations = stop.watch(), stop.evaluations_or(EVALUATIONS)
+    watch, evaluations = stop.watch(), stop.or_usual(stop.evaluations, EVALUATIONS)
     valued = Valued(function, evaluations, watch)
     steps: list[Step] = []
     met: list[Mapping] = []

@@ -51,6 +51,10 @@ class Stop:
         """Return a part of it."""
         return replace(self, seconds=None if self.seconds is None else self.seconds * share)
 
+    def or_usual(self, given: int | None, usual: int) -> int | None:
+        """Return how much is given of something else; so much where nothing ends the search."""
+        return usual if given is None and self.seconds is None else given
+
 
 @dataclass(frozen=True)
 class Moves(Stop):
@@ -63,20 +67,12 @@ class Moves(Stop):
         moves = None if self.moves is None else int(self.moves * share)
         return replace(super().part(share), moves=moves)
 
-    def moves_or(self, usual: int) -> int | None:
-        """Return the proposals; so many where nothing else ends the search."""
-        return usual if self.moves is None and self.seconds is None else self.moves
-
 
 @dataclass(frozen=True)
 class Evaluations(Stop):
     """The same, or after so many calls of a function of the mapping."""
 
     evaluations: CountOrZero | None = None
-
-    def evaluations_or(self, usual: int) -> int | None:
-        """Return the calls; so many where nothing else ends the search."""
-        return usual if self.evaluations is None and self.seconds is None else self.evaluations
 
 
 @dataclass(frozen=True)

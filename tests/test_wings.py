@@ -45,9 +45,9 @@ WINGS = {
         ("traces/test_sources.py", "cli/test_app.py"),
     ),
     "mappers of large graphs": Wing(
-        ("mappers/partitions", "hopmap/cli/model.py"),
+        ("mappers/partitions", "hopmap/cli/coarsen.py"),
         (
-            *("mappers/partitions", "cli/test_model.py", "benchmarks/test_viem.py"),
+            *("mappers/partitions", "cli/test_coarsen.py", "benchmarks/test_viem.py"),
             *("benchmarks/test_timer.py", "benchmarks/test_timer_readings.py"),
         ),
         ("mappers/test_mapper.py", "mappers/exchanges/test_timer.py"),

@@ -24,8 +24,7 @@ from hopmap.units import show_seconds
 
 from .machine import Machine, MachineLike
 from .mapping import DEFAULT_ORDER, Placement
-from .provenance import with_assumed
-from .simulation import check_engine
+from .simulation import check_engine, with_assumed
 from .workload import Workload, WorkloadLike
 
 MAPPERS = ("auto", "auto(objective=max_link_load)", "recursive_bisection")

@@ -70,7 +70,7 @@ def multilevel(
     - `moves`: proposals, shared by the levels; by default 2,000 a rank, and with a time budget four
       tenths of it for the groups and the rest for the ranks.
     """
-    watch, moves = stop.watch(), stop.moves_or(PER_RANK * traffic.ranks)
+    watch, moves = stop.watch(), stop.or_usual(stop.moves, PER_RANK * traffic.ranks)
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)

@@ -81,19 +81,14 @@ def box_shape(dims: Sequence[int], size: int) -> list[int]:
 
 def prime_factors(number: int) -> list[int]:
     """Prime factors, the largest first."""
-
-    def ascending(rest: int) -> Iterator[int]:
-        factor = 2
-        while factor * factor <= rest:
-            if rest % factor:
-                factor += 1
-            else:
-                yield factor
-                rest //= factor
-        if rest > 1:
-            yield rest
-
-    return list(ascending(number))[::-1]
+    found, factor = [], 2
+    while factor * factor <= number:
+        if number % factor:
+            factor += 1
+        else:
+            found.append(factor)
+            number //= factor
+    return [number] * (number > 1) + found[::-1]
 
 
 def gropp_all(dims: Sequence[int], size: int) -> Coordinates:

@@ -86,7 +86,7 @@ def grid_portfolio(
     best = Best(
         places[ranking[0]].copy(), np.array(values[ranking[0]][:: 1 if first == "sum" else -1])
     )
-    moves = stop.moves_or(min(int(PER_ROOT * traffic.ranks**0.5), MOST))
+    moves = stop.or_usual(stop.moves, min(int(PER_ROOT * traffic.ranks**0.5), MOST))
     with keeping(lambda: best.places[: traffic.ranks]):
         refine(peers, topology, [places[i] for i in distinct], best, first, moves, watch, rng)
     return best.places[: traffic.ranks]

@@ -123,10 +123,10 @@ def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> 
         near = zip(time[peers.peer[of[t]]], peers.sent[of[t]], peers.got[of[t]], strict=True)
         before = [edge for edge in near if edge[0] < t]
         ahead = Ahead(row, t + 1, slots, ranks)
-        some = _joined([
-            _possible(_placed(some, t, node, slots, before), ahead, limits)
-            for node in range(nodes)
-        ])  # fmt: skip
+        parts = [
+            _possible(_placed(some, t, node, slots, before), ahead, limits) for node in range(nodes)
+        ]
+        some = Partials(*map(np.concatenate, zip(*parts, strict=True)))
         border = np.flatnonzero(last[: t + 1] > t)
         if len(some.node) <= MOST:
             some = _distinct(_alike(some, border, slots), border, slots)
@@ -137,11 +137,6 @@ def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> 
     node_of = np.empty(ranks, dtype=np.int64)
     node_of[order] = some.node[some.cost[:, 0].argmin()]
     return node_of
-
-
-def _joined(some: list[Partials]) -> Partials:
-    nodes, used, cost = zip(*some, strict=True)
-    return Partials(np.concatenate(nodes), np.concatenate(used), np.concatenate(cost))
 
 
 def _placed(

@@ -61,7 +61,7 @@ def annealing(
     - `hot`, `cold`: first and last temperature, in units of what a proposal costs on average where
       the search starts, those that cost something; hot is 0.5 by default, 0.1 from a given mapping.
     """
-    watch, moves = stop.watch(), stop.moves_or(PER_RANK * traffic.ranks)
+    watch, moves = stop.watch(), stop.or_usual(stop.moves, PER_RANK * traffic.ranks)
     if hot is None:
         hot = 0.5 if initial is None else 0.1
     if initial is None:

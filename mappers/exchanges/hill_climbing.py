@@ -123,7 +123,7 @@ def descend(
     """
     start = sweep(traffic, topology) if initial is None else initial
     function = function_of(objective, traffic, topology)
-    valued = Valued(function, stop.evaluations_or(EVALUATIONS), stop.watch())
+    valued = Valued(function, stop.or_usual(stop.evaluations, EVALUATIONS), stop.watch())
     with keeping(lambda: best_of(valued, start)):
         if not valued.over():
             climb(valued, traffic, topology, start, valued(start), rng)

@@ -114,10 +114,8 @@ def alike(weights: Ints) -> Ints:
 def centre(topology: Topology) -> int:
     """Node in the middle: floor(d / 2) in every dimension, or with the least sum of distances."""
     if topology.dims:
-        index = 0
-        for nodes in reversed(topology.dims):
-            index = index * nodes + nodes // 2
-        return index
+        middle = [nodes // 2 for nodes in topology.dims]
+        return int(np.ravel_multi_index(middle, topology.dims, order="F"))
     every = np.arange(topology.nodes)
     candidates = topology.representatives()
     sums = [int(topology.distance(node, every).sum()) for node in candidates]

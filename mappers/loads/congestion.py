@@ -70,7 +70,7 @@ def congestion(
 
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
-    moves = stop.moves_or(PER_RANK * traffic.ranks)
+    moves = stop.or_usual(stop.moves, PER_RANK * traffic.ranks)
     loads, assignment = loads_and_assignment(traffic, topology, initial, rng)
     best, top = assignment.places.copy(), np.array(highest(loads.load))
     bound = load_bound(traffic, topology)

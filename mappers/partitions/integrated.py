@@ -72,7 +72,7 @@ def integrated(
     number = np.full(topology.nodes, -1, dtype=np.int32)
     number[machine.nodes] = np.arange(len(machine.nodes))
     last = len(machine.fronts) - 1
-    most = CYCLES if cycles is None and stop.seconds is None else cycles
+    most = stop.or_usual(cycles, CYCLES)
     best = None if initial is None else number[initial]
     done = 0
     try:
