@@ -17,7 +17,7 @@ import numpy as np
 from hopmap.arrays import Ints
 from hopmap.traces.trace import TraceError
 
-from .lines import SIGNATURES, Lines, Rank, place
+from .lines import SIGNATURES, Lines, Rank
 
 _MPICH_WORLD = 0x44000000
 SELF = 1  # number of MPI_COMM_SELF
@@ -29,7 +29,7 @@ def communicators_of(ranks: list[Rank]) -> Resolved:
     for rank in ranks:
         seen: dict[Key, int] = {}
         for function in rank.names:
-            if function not in SIGNATURES or place(function, "comm") is None:
+            if "comm" not in SIGNATURES.get(function, ()):
                 continue
             lines = Lines(rank, function)
             keys = np.stack([lines.get("comm", k) for k in range(3)], axis=1)

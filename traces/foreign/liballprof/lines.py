@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from hopmap.traces.foreign.text import Fields, read_fields
 from hopmap.traces.trace import TraceError
 
 ADDRESS, NUMBER, TYPE, COMMUNICATOR, COUNTS = "a", "n", "t", "c", "v"
-WIDTHS = {ADDRESS: 1, NUMBER: 1, TYPE: 3, COMMUNICATOR: 3}
+WIDTHS = {ADDRESS: 1, NUMBER: 1, TYPE: 3, COMMUNICATOR: 3, COUNTS: 1}
 
 _SEND = "buf:a count:n type:t peer:n tag:n comm:c"
 _RECV = _SEND
@@ -72,31 +73,20 @@ _TEXTS: dict[str, str] = {
     "Graph_create": "comm:c nodes:n index:a edges:a reorder:n new:a",
 }
 
-SIGNATURES: Mapping[str, tuple[tuple[str, str], ...]] = {
-    f"MPI_{name}": tuple((arg[:-2], arg[-1]) for arg in text.split())
-    for name, text in _TEXTS.items()
+SIGNATURES: Mapping[str, Mapping[str, str]] = {
+    f"MPI_{name}": {arg[:-2]: arg[-1] for arg in text.split()} for name, text in _TEXTS.items()
 }
-"""Names and kinds of arguments of the functions that say something of messages."""
+"""Kinds of arguments, by name, of the functions that say something of messages."""
 
 
-def place(function: str, argument: str, members: int = 0) -> int | None:
-    """Fields of a line before an argument's, the function's name and the first time apart.
+def fields_before(function: str, argument: str = "") -> tuple[int, int]:
+    """Count fields of the arguments before one, or of all: those always there, lists of counts.
 
-    Counts have one of each of the `members` of the communicator.
+    A list has one more field for each member of the communicator.
     """
-    at = 0
-    for name, kind in SIGNATURES[function]:
-        if name == argument:
-            return at
-        at += 1 + members if kind == COUNTS else WIDTHS[kind]
-    return None
-
-
-def widths(function: str) -> tuple[int, int]:
-    """Fields of a function's arguments: those that are always there, and lists of counts."""
-    kinds = [kind for _, kind in SIGNATURES[function]]
-    counts = kinds.count(COUNTS)
-    return sum(WIDTHS.get(kind, 1) for kind in kinds), counts
+    signature = SIGNATURES[function]
+    kinds = [signature[name] for name in takewhile(lambda name: name != argument, signature)]
+    return sum(WIDTHS[kind] for kind in kinds), kinds.count(COUNTS)
 
 
 class Rank(NamedTuple):
@@ -171,7 +161,7 @@ class Lines:
     def __init__(self, rank: Rank, function: str) -> None:
         self.function, self.fields, self.calls = function, rank.fields, calls_of(rank, function)
         self.rows = rank.rows[self.calls]
-        fixed, lists = widths(function)
+        fixed, lists = fields_before(function)
         # The name, two times and the arguments.
         spare = self.fields.counts[self.rows] - 3 - fixed
         bad = (spare != 0) if not lists else (spare < lists) | (spare % lists != 0)
@@ -180,7 +170,7 @@ class Lines:
 
     def wrong(self, call: int, _: str = "") -> TraceError:
         """Return the error of a call among these."""
-        arguments = ", ".join(name for name, _ in SIGNATURES[self.function])
+        arguments = ", ".join(SIGNATURES[self.function])
         return self.fields.wrong(
             int(self.rows[call]), f"{self.function} with {arguments} between two times"
         )
@@ -206,9 +196,8 @@ class Lines:
 
     def _place(self, argument: str) -> Ints:
         """Field of each call at which an argument begins."""
-        at, step = (place(self.function, argument, members) for members in (0, 1))
-        assert at is not None and step is not None
-        return 2 + at + (step - at) * self.members
+        fixed, lists = fields_before(self.function, argument)
+        return 2 + fixed + lists * self.members
 
     def blocks(self, counts: str, kind: str = "") -> Ints:
         """Bytes of blocks of all members; without a type, of as many bytes."""

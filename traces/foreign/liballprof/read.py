@@ -81,7 +81,7 @@ def _asked(rank: Rank, keys: Ints) -> tuple[Ints, Ints, Ints]:
     lists = []
     for function, how in _PART.items():
         lines = Lines(rank, function)
-        many = any(name == "number" for name, _ in SIGNATURES[function])
+        many = "number" in SIGNATURES[function]
         count = lines.get("number") if many else np.ones(len(lines.calls), dtype=np.int64)
         lines.refuse((count < 0) | (count > max(len(rank.rows), 1 << 16)))
         call, base = np.repeat(lines.calls, count), np.repeat(lines.get("request"), count)
@@ -114,7 +114,7 @@ def collectives_of(
             members = groups[number].size[comm]
             if lines.members.any():
                 lines.refuse(lines.members != members)
-            rooted = any(name == "root" for name, _ in SIGNATURES[function])
+            rooted = "root" in SIGNATURES[function]
             parts.append(
                 groups[number].collectives(
                     *(call, operation, comm),

@@ -96,25 +96,23 @@ def _ends(calls: Calls, words: list[str], by: Ints, open_: Bools, received: Ints
     done = by.copy()
     waiting = np.flatnonzero(open_)
     done[waiting] = -1
-    all_ = np.array([word in ("waitall", "testall") for word in words], dtype=bool)[calls.region]
-    one = np.array([word in ("wait", "waitany", "waitsome") for word in words], dtype=bool)[
-        calls.region
-    ]
-    free = np.zeros(len(calls.region), dtype=bool)
-    free[one] = True
-    free[received[received >= 0]] = False
-    waits = np.flatnonzero(all_ | (free & one))
+    all_, one = (
+        np.array([word in those for word in words], dtype=bool)[calls.region]
+        for those in (("waitall", "testall"), ("wait", "waitany", "waitsome"))
+    )
+    one[received[received >= 0]] = False
+    waits = np.flatnonzero(all_ | one)
     ranks = calls.ranks()
     sends = waiting[np.argsort(by[waiting], kind="stable")]
     at = 0
     pending: list[int] = []
-    for wait in [*waits.tolist(), -1]:
-        rank = int(ranks[wait]) if wait >= 0 else -1
-        while at < len(sends) and (wait < 0 or by[sends[at]] < wait):
+    for wait in waits.tolist():
+        while at < len(sends) and by[sends[at]] < wait:
             pending.append(int(sends[at]))
             at += 1
+        rank = ranks[wait]
         pending = [send for send in pending if ranks[by[send]] == rank]
-        if wait >= 0 and pending:
+        if pending:
             over = len(pending) if all_[wait] else 1
             done[pending[:over]] = wait
             pending = pending[over:]
