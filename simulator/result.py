@@ -12,7 +12,7 @@ from hopmap.notebook import Shown
 from hopmap.simulator.parameters.energy import Energy
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import TraceError
-from hopmap.traces.omissions import LeftOut
+from hopmap.traces.summary import LeftOut
 from hopmap.units import show_seconds
 
 from .link_use import LinkUse

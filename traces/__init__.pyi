@@ -7,7 +7,6 @@ from .formats.files import save_traffic as save_traffic
 from .nas.benchmarks import nas_folded as nas_folded
 from .nas.benchmarks import nas_trace as nas_trace
 from .nas.benchmarks import nas_traffic as nas_traffic
-from .omissions import LeftOut as LeftOut
 from .otf2.files import read_pair_counts as read_pair_counts
 from .otf2.files import write_pair_counts as write_pair_counts
 from .otf2.read import read_trace as read_trace
@@ -34,6 +33,7 @@ from .sources import Source as Source
 from .sources import is_nas_name as is_nas_name
 from .sources import open_source as open_source
 from .sources import source_kind as source_kind
+from .summary import LeftOut as LeftOut
 from .summary import Summary as Summary
 from .summary import summarize as summarize
 from .trace import Collective as Collective

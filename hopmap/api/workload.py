@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from hopmap.progress import Progress
     from hopmap.simulator import Program
     from hopmap.traces import Folded, Trace
-    from hopmap.traces.omissions import LeftOut
     from hopmap.traces.schedule import Schedule
-    from hopmap.traces.summary import Summary
+    from hopmap.traces.summary import LeftOut, Summary
 
 WorkloadLike: TypeAlias = "str | Path | Source | Trace | Folded | Program | Traffic | Workload"
 
@@ -393,7 +392,7 @@ class Workload:
         ignored; that it is so, is a warning.
         """
         from hopmap.simulator.programs.computation import omissions
-        from hopmap.traces.omissions import of_records
+        from hopmap.traces.summary import of_records
 
         summary = self.summary
         if summary is None:

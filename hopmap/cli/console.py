@@ -20,7 +20,7 @@ from hopmap.units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
     from hopmap.simulator import Bound, Result
-    from hopmap.traces.omissions import LeftOut
+    from hopmap.traces.summary import LeftOut
 
 INTERRUPTED = 130  # exit code of what Ctrl-C ended
 _notes: ContextVar[list[str]] = ContextVar("notes")

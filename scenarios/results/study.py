@@ -15,7 +15,7 @@ import pandas as pd
 
 from hopmap.arrays import Floats
 from hopmap.simulator.uncertainty import Interval, faster, not_significantly_slower, ratio
-from hopmap.traces.omissions import LeftOut
+from hopmap.traces.summary import LeftOut
 
 from .store import Plan, flat, load_results, read_plan
 

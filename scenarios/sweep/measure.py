@@ -23,7 +23,7 @@ from hopmap.simulator.operations import Record
 from hopmap.simulator.parameters.settings import Settings, configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
-from hopmap.traces.omissions import LeftOut
+from hopmap.traces.summary import LeftOut
 
 from . import ScenarioError
 from .inputs import planned_network, planned_program, unchanged

@@ -32,7 +32,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints, equals_before
 from hopmap.traces import Kind, Role, Span, Spans, Trace, TraceError, mpi_name
-from hopmap.traces.omissions import LeftOut, of_records, rank_seconds, timed
+from hopmap.traces.summary import LeftOut, of_records, rank_seconds, timed
 from hopmap.traces.trace import FRUITLESS, NO_SPANS, joined
 
 from .mpi_calls import Calls, calls_of

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Ints
 from hopmap.traces import Kind, Trace, TraceError, mpi_name
-from hopmap.traces.omissions import LeftOut
+from hopmap.traces.summary import LeftOut
 from hopmap.traces.trace import Lock, Sync
 
 from .mpi_calls import Calls, SendMode, expect_ranks

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Floats, Ints, Ints32
 from hopmap.traces import Collective, Traffic
-from hopmap.traces.omissions import LeftOut
+from hopmap.traces.summary import LeftOut
 
 from .mpi_calls import LETTERS, SendMode
 

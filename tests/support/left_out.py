@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from otf2.enums import Paradigm, ParameterType
 
-from hopmap.traces.omissions import LeftOut
+from hopmap.traces.summary import LeftOut
 from support.archives import archive_of, region
 
 
