@@ -8,6 +8,7 @@ import re
 from collections import Counter
 
 import pytest
+
 from support import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
