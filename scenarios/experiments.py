@@ -18,7 +18,7 @@ from hopmap.progress import Progress
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.spec import FILE
 from hopmap.traces import Traffic, save_traffic
-from hopmap.traces.safety.atomic_files import replacing
+from hopmap.traces.safety.atomic_files import write_text
 from hopmap.traces.sources import FileSource, Source
 
 from .sweep import ScenarioError
@@ -124,8 +124,7 @@ def sweep(
         }
         path = folder / "sweep.toml"
         said = {key: value for key, value in table.items() if value not in ({}, [])}
-        with replacing(path) as partial:
-            partial.write_text(tomli_w.dumps(said), "utf-8")
+        write_text(path, tomli_w.dumps(said))
         try:
             loaded = load_scenario(path)
         except ScenarioError as error:  # nobody but us wrote this file

@@ -14,7 +14,7 @@ from hopmap.launchers.node_names import check_names, node_names
 from hopmap.simulator.export import EXPORTS, Placed
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic, save_traffic, traffic_of, write_trace
-from hopmap.traces.safety.atomic_files import replacing
+from hopmap.traces.safety.atomic_files import write_text
 
 from .input_kinds import MappingLike
 from .machine import Machine, MachineLike, nodes_of_ranks, on_network_of
@@ -108,8 +108,7 @@ def export_mapping(
     if out is not None:
         files = {Path(out): text, **files}
     for path, content in files.items():
-        with replacing(path) as partial:
-            partial.write_text(content, encoding="utf-8")
+        write_text(path, content)
     return Exported(text, to, command, tuple(files), beside, len(node_of), made_up)
 
 

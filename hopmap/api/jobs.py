@@ -37,9 +37,8 @@ from hopmap.units import show_seconds
 
 from .job import Background, Job, JobsError, quantity, read_jobs
 from .machine import Machine, MachineLike, nodes_of_ranks
-from .outputs import Outputs
 from .simulated_objective import Others
-from .simulation import check_engine, with_assumed
+from .simulation import Outputs, check_engine, with_assumed
 
 if TYPE_CHECKING:
     import pandas as pd

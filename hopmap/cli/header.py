@@ -25,7 +25,7 @@ def header(
 ) -> None:
     """Write hopmap_cart.h: the mappers of Cartesian grids for MPI programs in C and C++."""
     from hopmap.mappers.cartesian.mpi import header_text, mpi_files
-    from hopmap.traces.safety.atomic_files import replacing
+    from hopmap.traces.safety.atomic_files import write_text
 
     check_out(out)
     check_out(folder, folder=True)
@@ -37,8 +37,7 @@ def header(
         folder.mkdir(exist_ok=True)
         texts = {folder / name: text for name, text in mpi_files().items()}
     for path, text in texts.items():
-        with replacing(path) as partial:
-            partial.write_text(text, encoding="utf-8")
+        write_text(path, text)
     if as_json and folder is not None:
         print_json({"dir": str(folder), "files": [path.name for path in texts]})
     elif as_json:

@@ -209,13 +209,12 @@ def _write_parameters(
     out: Path | None, notes: Iterable[str], settings: Mapping[str, object], rest: str = ""
 ) -> None:
     """Write a TOML file of parameters below notes, if one is asked for."""
-    from hopmap.traces.safety.atomic_files import replacing
+    from hopmap.traces.safety.atomic_files import write_text
 
     if out is not None:
         lines = [f"# {note}" for note in notes]
         lines += ["[parameters]", *(f'"{key}" = {value!r}' for key, value in settings.items())]
-        with replacing(out) as partial:
-            partial.write_text("\n".join(lines) + "\n" + rest, encoding="utf-8")
+        write_text(out, "\n".join(lines) + "\n" + rest)
 
 
 def _show(key: str, value: float) -> str:

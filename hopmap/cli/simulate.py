@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hopmap.api.job import Background, Job
     from hopmap.api.jobs import JobsRun
     from hopmap.api.machine import Machine
-    from hopmap.api.outputs import Outputs
+    from hopmap.api.simulation import Outputs
     from hopmap.simulator import Bound, Result
 
 SHOWN = 5  # pairs of jobs that share links
@@ -100,7 +100,7 @@ class OutputOptions:
 
     def files(self) -> Outputs:
         """Return what is to be written, where it can be."""
-        from hopmap.api.outputs import Outputs
+        from hopmap.api.simulation import Outputs
 
         if self.bins is not None and not self.links:
             raise typer.BadParameter("--bins requires --links")

@@ -23,7 +23,7 @@ from hopmap.topologies import (
     topology_from_spec,
 )
 from hopmap.topologies.spec import READ
-from hopmap.traces.safety.atomic_files import replacing
+from hopmap.traces.safety.atomic_files import write_text
 
 from .coordinates import HEADER, WHOLE, read_maplib
 from .formats import (
@@ -69,8 +69,7 @@ class MappingFile:
 
 def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> None:
     """Write the CSV ``rank,node`` below a comment that names the topology, whole or not at all."""
-    with replacing(path) as partial:
-        partial.write_text(mapping_text(node_of, topology), encoding="utf-8")
+    write_text(path, mapping_text(node_of, topology))
 
 
 def mapping_text(node_of: ArrayLike, topology: Topology) -> str:

@@ -29,7 +29,7 @@ from hopmap.scenarios.results.tables import StoreError
 from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.source_files import digest_of, sources_of
 from hopmap.traces import Traffic
-from hopmap.traces.safety.atomic_files import replacing, replacing_folder
+from hopmap.traces.safety.atomic_files import replacing_folder, write_text
 from hopmap.units import count
 from hopmap.version import __version__
 
@@ -105,8 +105,7 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
                 progress(done, max(done, total), picture.caption)
         page = _render(whole, study, traffic, sections, digest)
     write_cases(whole, folder / "cases.csv")
-    with replacing(target) as partial:
-        partial.write_text(page, encoding="utf-8")
+    write_text(target, page)
     return target
 
 

@@ -36,7 +36,7 @@ from hopmap.simulator.programs.from_traffic import program_of_traffic
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.topologies.readers.hosts import hosts_of_ranks, nodes_of, read_hosts, text_of
 from hopmap.traces import Traffic
-from hopmap.traces.safety.atomic_files import replacing
+from hopmap.traces.safety.atomic_files import replacing, write_text
 from hopmap.traces.sources import open_source
 from hopmap.version import __version__
 
@@ -80,8 +80,7 @@ class Validation:
         calls, page = folder / "calls.parquet", folder / "validation.html"
         with replacing(calls) as partial:
             pq.write_table(self._calls(), partial)
-        with replacing(page) as partial:
-            partial.write_text(self._page(), encoding="utf-8")
+        write_text(page, self._page())
         return calls, page
 
     def _calls(self) -> pa.Table:

@@ -34,7 +34,7 @@ from hopmap.simulator import Result
 from hopmap.topologies import Topology
 from hopmap.traces import TraceError, Traffic
 from hopmap.traces.formats import files
-from hopmap.traces.safety.atomic_files import replacing
+from hopmap.traces.safety.atomic_files import write_text
 
 from .stored_runs import GoneError, index, read_loose, read_runs, write_loose
 from .tables import TABLES, StoreError
@@ -66,14 +66,13 @@ class Plan(BaseModel, frozen=True):
 
 def save_plan(folder: Path, plan: Plan) -> None:
     """Write which runs the scenario consists of."""
-    with replacing(folder / "plan.json") as partial:
-        partial.write_text(plan.model_dump_json(indent=1) + "\n")
+    write_text(folder / "plan.json", plan.model_dump_json(indent=1) + "\n")
 
 
 def read_plan(folder: Path) -> Plan:
     """Return what `save_plan` wrote."""
     try:
-        return Plan.model_validate_json((folder / "plan.json").read_text())
+        return Plan.model_validate_json((folder / "plan.json").read_text("utf-8"))
     except (OSError, ValueError):
         raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None
 

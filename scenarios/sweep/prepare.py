@@ -33,7 +33,7 @@ from hopmap.simulator.parameters.settings import configure
 from hopmap.simulator.simulate import expect_known
 from hopmap.topologies import MappingError, check_fits
 from hopmap.traces import Traffic
-from hopmap.traces.safety.atomic_files import replacing
+from hopmap.traces.safety.atomic_files import replacing, write_text
 from hopmap.version import __version__
 
 from .inputs import planned_network, planned_traffic
@@ -185,8 +185,7 @@ def _write_lock(path: Path, scenario: Scenario, runs: Sequence[Run]) -> None:
         "networks": dict(sorted(networks.items())),
         "runs": {run.run_id: _said(**run.normal()) for run in runs},
     }
-    with replacing(path) as partial:
-        partial.write_text(HEAD + tomli_w.dumps(document), encoding="utf-8")
+    write_text(path, HEAD + tomli_w.dumps(document))
 
 
 def packages() -> dict[str, str]:

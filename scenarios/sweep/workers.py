@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 from hopmap.errors import HopmapError, needs
 from hopmap.plugins import add_plugin, plugins
 from hopmap.scenarios.results.stored_runs import handling
-from hopmap.traces.safety.atomic_files import replacing
+from hopmap.traces.safety.atomic_files import write_text
 
 from . import ScenarioError
 
@@ -209,11 +209,9 @@ def write_slurm_array(
 #SBATCH --output={_quoted(results / "slurm-%a.out")}
 exec {command} --shard "$SLURM_ARRAY_TASK_ID/{count}"{each} --no-report
 """
-    with replacing(results / LIST) as partial:
-        partial.write_text("".join(f"{run_id}\n" for run_id in run_ids))
+    write_text(results / LIST, "".join(f"{run_id}\n" for run_id in run_ids))
     path = results / SCRIPT
-    with replacing(path) as partial:
-        partial.write_text(script)
+    write_text(path, script)
     path.chmod(0o755)
     return path
 

@@ -27,6 +27,12 @@ def replacing(path: str | Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file of text in UTF-8."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def replacing_folder(path: str | Path) -> Iterator[Path]:
     """Yield an empty folder to fill; on success it takes the place of `path`."""
