@@ -85,7 +85,10 @@ def reduced(hashes: Hashes, apart: Bools, clean: Bools, level: Ints) -> Reduced:
         kept = np.cumsum(inside)[:-1] == 0
         start, clean, level = start[kept], clean[kept], level[kept]
         hashes, word = hashes[kept[:-1]], word[kept[:-1]]
-        word, symbols, known = _numbered(word, known)
+        # The symbols that are left are counted from 0 on, known loops among them.
+        left, word = np.unique(word, return_inverse=True)
+        symbols, place_of = len(left), {symbol: at for at, symbol in enumerate(left.tolist())}
+        known = {each: place_of[loop] for each, loop in known.items() if loop in place_of}
         longest = 1
     return Reduced(hashes, start, np.concatenate(loops))
 
@@ -100,14 +103,6 @@ def _next_places(word: Ints, symbols: int, sums: Hashes, powers: Hashes, gram: i
     known, code = np.unique(grams, return_inverse=True)
     code = np.append(code, len(known) + np.arange(gram - 1))  # there are fewer symbols left
     return following(code, len(known) + gram - 1)
-
-
-def _numbered(word: Ints, known: dict[int, int]) -> tuple[Ints, int, dict[int, int]]:
-    """Count the symbols that are left from 0 on, known loops among them."""
-    left, word = np.unique(word, return_inverse=True)
-    place = {int(symbol): at for at, symbol in enumerate(left.tolist())}
-    symbols = len(left)
-    return word, symbols, {h: place[k] for h, k in known.items() if k in place}
 
 
 _COLLECTIVE = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_REQUEST, Kind.COLLECTIVE_COMPLETE)

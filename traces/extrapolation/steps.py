@@ -79,10 +79,15 @@ def steps_of(program: Trace | Folded, vocabulary: dict[Word, int]) -> Steps:
         )
         for kind, at, op, of in different
     ]
+    # Requests that were posted since the one that a step names, that one included.
+    posted, begun = np.cumsum(np.isin(trace.kind, POSTS)), requests_of(trace).partner
+    back = np.full(trace.events, -1, dtype=np.int64)
+    ends = np.isin(trace.kind, ENDS) & (begun >= 0)
+    back[ends] = posted[ends] - posted[begun[ends]] + 1
     numbers = np.stack(
         [
             *(column_of(trace, name) for name in ("tag", "size", "received")),
-            _counted_back(trace),
+            back,
             np.full(trace.events, -1),
         ],
         axis=1,
@@ -111,16 +116,6 @@ def _check_communicators(trace: Trace, comm: Ints) -> None:
                 "ranks, or all in another order than MPI_COMM_WORLD: who would be in it at more "
                 "ranks is not known"
             )
-
-
-def _counted_back(trace: Trace) -> Ints:
-    """How many requests were posted since the one that a step names, that one included."""
-    number = np.cumsum(np.isin(trace.kind, POSTS))
-    begun = requests_of(trace).partner
-    back: Ints = np.full(trace.events, -1, dtype=np.int64)
-    ends = np.isin(trace.kind, ENDS) & (begun >= 0)
-    back[ends] = number[ends] - number[begun[ends]] + 1
-    return back
 
 
 def _with_loops(steps: Steps, folded: Folded, vocabulary: dict[Word, int]) -> Steps:

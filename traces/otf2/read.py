@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.arrays import Bools, Floats, Ints, Ints32
+from hopmap.arrays import Bools, Floats, Ints32
 from hopmap.progress import Progress
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.safety.memory import require_memory
@@ -41,7 +41,7 @@ from hopmap.traces.trace import (
     joined,
 )
 
-from .archive import Archive, opened, reading_in_shares
+from .archive import opened, reading_in_shares
 from .definitions import Definitions
 from .files import archive_files, companion_of, find_archive, read_pair_counts
 
@@ -144,6 +144,10 @@ def _read_trace(
                 columns.merge(first, int(state["events"]), first_record)
             offsets.append(int(state["events"]))
         columns.cut(offsets[-1], int(state["records"]))
+        ignored = {name: int(n) for name, n in zip(kernels.EVENTS, counts, strict=True) if n}
+        nameless = archive.done - offsets[-1] - int(counts.sum())
+        if nameless:  # kinds that came after our list of names
+            ignored["other"] = nameless
         return Trace(
             name=archive.name,
             offsets=np.array(offsets, dtype=np.int64),
@@ -154,7 +158,7 @@ def _read_trace(
             regions=definitions.regions,
             communicators=definitions.communicators,
             resolution=float(definitions.resolution),
-            ignored=_named(counts, archive, offsets[-1], kernels.EVENTS),
+            ignored=ignored,
             roles=definitions.roles,
             spans=joined(spans.parts),
             windows=tuple(
@@ -171,15 +175,6 @@ def _groups_in_use(definitions: Definitions, columns: _Columns) -> tuple[Ints32,
     rows = columns.ref[events]
     used, columns.records.size[rows] = np.unique(columns.records.size[rows], return_inverse=True)
     return tuple(definitions.windows.groups[k] for k in used.tolist())
-
-
-def _named(counts: Ints, archive: Archive, kept: int, names: tuple[str, ...]) -> dict[str, int]:
-    """Name what was read and not kept."""
-    ignored = {name: int(count) for name, count in zip(names, counts, strict=True) if count}
-    nameless = archive.done - kept - int(counts.sum())
-    if nameless:  # kinds that came after our list of names
-        ignored["other"] = nameless
-    return ignored
 
 
 class _SpanColumns:
