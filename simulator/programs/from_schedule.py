@@ -38,10 +38,10 @@ def program_of_schedule(schedule: Schedule) -> Program:
     )
     schedule, guessed = _told(schedule)
     offsets, kind, total = schedule.offsets, schedule.kind, schedule.operations
-    first, edges = kernels.by_owner(schedule.after, total)
+    first, edges = _by_owner(schedule.after, total)
     graph = kernels.Graph(
         *(offsets, kind, schedule.size, schedule.after, schedule.before, schedule.begun),
-        *(first, edges, *kernels.by_owner(schedule.before, total)),
+        *(first, edges, *_by_owner(schedule.before, total)),
     )
     works = (kind == Task.CALC) & (schedule.size > 0)
     order, circle = kernels.ordered(graph, works)
@@ -56,11 +56,11 @@ def program_of_schedule(schedule: Schedule) -> Program:
     counts = kernels.tasks_of(graph, order, division)
     tasks = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     owner = schedule.rank_of_operation()
-    begins, listed = kernels.by_owner((tasks[owner] + task)[order], int(tasks[-1]))
+    begins, listed = _by_owner((tasks[owner] + task)[order], int(tasks[-1]))
     listed = order[listed]
     branches = order[parent[order] > -2]
     roots = np.where(parent[branches] < 0, total + owner[branches], parent[branches])
-    child, children = kernels.by_owner(roots, total + schedule.ranks)
+    child, children = _by_owner(roots, total + schedule.ranks)
     children = task[branches][children]
     ordered = kernels.Order(tasks, begins, listed, child, children)
     none = np.zeros(0, dtype=np.int64)
@@ -90,6 +90,12 @@ def program_of_schedule(schedule: Schedule) -> Program:
         target=target,
         left_out=_left_out(schedule, task, guessed),
     )
+
+
+def _by_owner(owner: Ints, count: int) -> tuple[Ints, Ints]:
+    """Row pointers and entries, in order, of what each of `count` owners has."""
+    first = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=count))))
+    return first, np.argsort(owner, kind="stable")
 
 
 def _labels(schedule: Schedule) -> Ints:

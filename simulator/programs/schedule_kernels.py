@@ -68,21 +68,6 @@ class Written(NamedTuple):
 
 
 @njit
-def by_owner(owner: Ints, count: int) -> tuple[Ints, Ints]:
-    """Row pointers and entries, in order, of what each of `count` owners has."""
-    first = np.zeros(count + 1, dtype=np.int64)
-    for k in range(len(owner)):
-        first[owner[k] + 1] += 1
-    for k in range(count):
-        first[k + 1] += first[k]
-    entries, fill = np.empty(len(owner), dtype=np.int64), first.copy()
-    for k in range(len(owner)):
-        entries[fill[owner[k]]] = k
-        fill[owner[k]] += 1
-    return first, entries
-
-
-@njit
 def ordered(graph: Graph, works: Bools) -> tuple[Ints, int]:
     """Operations of each rank in an order in which they can run, those that take no time first.
 
