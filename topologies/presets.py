@@ -25,15 +25,6 @@ class Figure(NamedTuple):
     source: str
 
 
-class Links(NamedTuple):
-    """Speeds of one kind of links; `axes` are its dimensions where those of a torus differ."""
-
-    kind: str
-    bandwidth: Figure
-    latency: Figure
-    axes: tuple[int, ...] = ()
-
-
 @dataclass(frozen=True)
 class Preset:
     """A machine: the topology that it is, and where that is from.
@@ -46,32 +37,27 @@ class Preset:
     summary: str
     spec: str
     source: str
-    links: tuple[Links, ...]
+    links: tuple[LinkKind, ...]
+    of_axis: dict[int, int]  # place of the kind of each dimension of a torus, where they differ
     parameters: dict[str, Figure]
 
     def fields(self) -> list[tuple[str, str | float, str]]:
         """Name, value in SI units and source of every field."""
         rows: list[tuple[str, str | float, str]] = [("topology", self.spec, self.source)]
         for links in self.links:
-            prefix = "link" if len(self.links) == 1 else f"link.{links.kind}"
-            rows += [
-                (f"{prefix}.bandwidth", *links.bandwidth),
-                (f"{prefix}.latency", *links.latency),
-            ]
+            prefix = "link" if len(self.links) == 1 else f"link.{links.name}"
+            for quantity, source in zip(("bandwidth", "latency"), links.sources, strict=True):
+                rows.append((f"{prefix}.{quantity}", getattr(links, quantity), source))
         return rows + [(key, *figure) for key, figure in self.parameters.items()]
 
 
-def _read() -> dict[str, Preset]:
-    """Read `presets.toml`."""
-    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    return {name: _preset(name, entry) for name, entry in tomllib.loads(text).items()}
-
-
 def _preset(name: str, entry: dict[str, Any]) -> Preset:
-    links = tuple(
-        Links(kind, Figure(*of["bandwidth"]), Figure(*of["latency"]), tuple(of.get("axes", ())))
-        for kind, of in entry.pop("links").items()
-    )
+    links: list[LinkKind] = []
+    of_axis: dict[int, int] = {}
+    for kind, of in entry.pop("links").items():
+        of_axis |= dict.fromkeys(of.get("axes", ()), len(links))
+        speeds, sources = zip(of["bandwidth"], of["latency"], strict=True)
+        links.append(LinkKind(kind, *speeds, sources))
     spec, source = entry.pop("topology")
     summary, interface = entry.pop("summary"), entry.pop("interface", {})
     parameters: dict[str, Figure] = {}
@@ -82,10 +68,11 @@ def _preset(name: str, entry: dict[str, Any]) -> Preset:
     for key, value in entry.items():
         parts = value.items() if isinstance(value, dict) else [("", value)]
         parameters |= {f"{key}.{part}".rstrip("."): Figure(*figure) for part, figure in parts}
-    return Preset(name, summary, spec, source, links, parameters)
+    return Preset(name, summary, spec, source, tuple(links), of_axis, parameters)
 
 
-PRESETS = _read()
+_FILE = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+PRESETS = {name: _preset(name, entry) for name, entry in tomllib.loads(_FILE).items()}
 
 
 def preset(name: str, build: Callable[[str], Topology], *, slots: int | None = None) -> Topology:
@@ -96,19 +83,16 @@ def preset(name: str, build: Callable[[str], Topology], *, slots: int | None = N
         check_slots(f"preset {name}", slots)
         check_size(f"preset {name}", nodes=0, links=0, slots=plain.nodes * slots)
     link_kind = plain.link_kind
-    if any(links.axes for links in chosen.links):
+    if chosen.of_axis:
         moved = plain.coords[plain.link_from] != plain.coords[plain.link_to]
-        of_axis = {axis: kind for kind, links in enumerate(chosen.links) for axis in links.axes}
-        by_axis = np.array([of_axis[axis] for axis in range(len(plain.dims))], dtype=np.uint8)
+        places = [chosen.of_axis[axis] for axis in range(len(plain.dims))]
+        by_axis = np.array(places, dtype=np.uint8)
         link_kind = by_axis[moved.argmax(axis=1)]
     return replace(
         plain,
         spec=f"preset:{name}" + ("" if slots is None else f"*{slots}"),
         slots=plain.slots if slots is None else np.full_like(plain.slots, slots),
         link_kind=link_kind,
-        kinds=tuple(
-            LinkKind(kind, bandwidth.value, latency.value, (bandwidth.source, latency.source))
-            for kind, bandwidth, latency, _ in chosen.links
-        ),
+        kinds=chosen.links,
         parameters={key: figure.value for key, figure in chosen.parameters.items()},
     )

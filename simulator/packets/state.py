@@ -12,14 +12,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hopmap.simulator.heap_kernels import Heap
 from hopmap.simulator.task_state import Columns, row_type
 
 from .part_state import Buffers, Nics, Ways
-
-Table = NDArray[np.void]
 
 # Columns beside those of `task_state`.
 LOOP: Columns = [
