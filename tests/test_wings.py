@@ -13,7 +13,7 @@ from hopmap.mappers import MAPPERS
 from hopmap.plugins import Table, is_installed
 from hopmap.report.tables import SECTIONS
 from hopmap.simulator.collectives.algorithms import ALGORITHMS
-from hopmap.simulator.export import EXPORTS
+from hopmap.simulator.export import EXPORTS, WRITERS
 from hopmap.traces.sources import BENCHMARK, BY_CONTENT, KINDS
 from support import ROOT
 
@@ -102,7 +102,7 @@ def test_whatever_tables_name_is_there():
     for table in (COMMANDS, SECTIONS, Table("hopmap.traces.foreign", TOOLS), *ALGORITHMS.values()):
         assert list(table) == list(table._places)
     assert list(MAPPERS) == list(MAPPERS.data)
-    assert all(export.is_installed for export in EXPORTS.values())
+    assert list(WRITERS) == list(EXPORTS)
     sources = [BENCHMARK, BY_CONTENT, *(kind for kind in KINDS.values() if isinstance(kind, str))]
     assert [place for place in sources if not is_installed("hopmap.traces", place)] == []
 

@@ -11,7 +11,7 @@ from hopmap.launchers import formats, mapping_files
 from hopmap.launchers.coordinates import maplib_text
 from hopmap.launchers.formats import NODES
 from hopmap.launchers.node_names import check_names, node_names
-from hopmap.simulator.export import EXPORTS, Placed
+from hopmap.simulator.export import EXPORTS, WRITERS, Placed
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic, save_traffic, traffic_of, write_trace
 from hopmap.traces.safety.atomic_files import write_text
@@ -234,12 +234,11 @@ def convert(
     out = Path(out)
     workload = Workload.of(workload)
     expect_one_of(ExportError, "unknown simulator", to, EXPORTS)
-    export = EXPORTS[to]
-    if not export.network and mapping is not None:
+    if not EXPORTS[to].network and mapping is not None:
         raise ExportError(f"--mapping and --to {to} are mutually exclusive: it has no network")
     if mapping is None and zone != "routes":
         raise ExportError("--zone requires --mapping FILE")
-    writer = export.load()
+    writer = WRITERS[to]
     if not writer.may_write(out):
         raise ExportError(f"--out {out}: expected a new folder, or one written by convert")
     machine = Machine() if machine is None else Machine.of(machine)

@@ -75,7 +75,7 @@ def _engines() -> Entries:
 
 def _formats() -> Entries:
     from hopmap.launchers.formats import companion, launchers
-    from hopmap.simulator.export import EXPORTS
+    from hopmap.simulator.export import EXPORTS, WRITERS
     from hopmap.simulator.parameters.pingpong_files import FORMATS as PINGPONGS
     from hopmap.topologies import NETWORK_FORMATS
     from hopmap.traces.formats.files import FORMATS
@@ -105,9 +105,8 @@ def _formats() -> Entries:
         )
         text = f"launcher: {launcher.summary}; {launcher.direction}; {command}"
         yield _entry(launcher.name, text, launcher.source)
-    for name, export in EXPORTS.items():
-        if export.is_installed:
-            yield _entry(name, f"trace for {export.summary}")
+    for name in WRITERS:
+        yield _entry(name, f"trace for {EXPORTS[name].summary}")
     for name, text in PINGPONGS.items():
         yield _entry(name, f"calibrate: {text}")
 

@@ -74,10 +74,10 @@ def read_rankfile(file: LauncherFile) -> list[Place]:
 
 def _platform(_file: str, topology: Topology, hosts: Sequence[str]) -> str:
     """Return SimGrid's platform, with the network's own parameters or the default ones."""
-    from hopmap.simulator.export import EXPORTS
+    from hopmap.simulator.export import WRITERS
     from hopmap.simulator.parameters.settings import configure
 
-    return "".join(EXPORTS["simgrid"].load().platform_xml(*configure(topology, ()), names=hosts))
+    return "".join(WRITERS["simgrid"].platform_xml(*configure(topology, ()), names=hosts))
 
 
 OPENMPI = Launcher(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.arrays import Ints
 from hopmap.errors import HopmapWarning
-from hopmap.plugins import is_installed, load_named
+from hopmap.plugins import Table
 from hopmap.simulator.model import PUT
 
 if TYPE_CHECKING:
@@ -30,29 +30,20 @@ class Export(NamedTuple):
     """A simulator that programs are written for."""
 
     summary: str  # one line for ``hopmap list formats``
-    # in this package, imported when it is asked for. Its ``write(out, program, parameters,
-    # placed)`` returns the command that replays the program there.
-    module: str
     network: bool  # whether it has one, so that a `Placed` is written as well
-
-    def load(self) -> Any:
-        """Import what writes for it."""
-        return load_named(__name__, self.module)
-
-    @property
-    def is_installed(self) -> bool:
-        """Whether what writes for it is part of this installation."""
-        return is_installed(__name__, self.module)
 
 
 EXPORTS: Mapping[str, Export] = {
     "simgrid": Export(
-        "SimGrid 3.32: time-independent traces; platform and hosts of a mapping", "simgrid", True
+        "SimGrid 3.32: time-independent traces; platform and hosts of a mapping", network=True
     ),
     "goal": Export(
-        "LogGOPSim and ATLAHS: one schedule in GOAL, of ranks, whatever the mapping", "goal", False
+        "LogGOPSim and ATLAHS: one schedule in GOAL, of ranks, whatever the mapping", network=False
     ),
 }
+# Their modules: ``write(out, program, parameters, placed)`` of each returns the command that
+# replays the program there.
+WRITERS: Mapping[str, Any] = Table(__name__, {name: name for name in EXPORTS})
 
 
 def written_out(program: Program, what: str) -> Program:
