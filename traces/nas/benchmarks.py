@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from hopmap import plugins
 from hopmap.arrays import Ints32, Table
+from hopmap.errors import expect_one_of
 from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Folded, Parts, folded_of_parts, trace_of_parts
 from hopmap.traces.safety.memory import require_memory
@@ -154,8 +155,7 @@ class Benchmark(Generic[P]):
 
 def parameters_of(benchmark: str, classes: Mapping[str, T], nas_class: str) -> T:
     """Look a class up."""
-    if nas_class not in classes:
-        raise TraceError(f"{benchmark} class {nas_class!r}: expected one of {', '.join(classes)}")
+    expect_one_of(TraceError, f"{benchmark} class", nas_class, classes)
     return classes[nas_class]
 
 
