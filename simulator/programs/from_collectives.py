@@ -134,7 +134,7 @@ def collective_rows(
                 )
                 listed += entry.size
             first += grid.shape[1]
-        carried.operations[context] = np.concatenate(operations)
+        carried.collectives[context] = np.concatenate(operations)
     all_rows = Rows(*map(np.concatenate, zip(*parts, strict=True)))
     none = np.zeros(0, dtype=np.int64)
     worked.append(Worked(none, none.astype(np.bool_), *(none,) * (len(Worked._fields) - 2)))

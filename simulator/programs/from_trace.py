@@ -42,7 +42,6 @@ from .operation_rows import (
     POST_RECEIVES,
     REST,
     Background,
-    Carried,
     Rows,
     assemble,
     loop_rows,
@@ -97,7 +96,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     found = find_collectives(folded, rank, events, kind, partner)
     made, worked, carried = collective_rows(trace, found, algorithms)
     beside, (of_memory, collectives), background = _beside_rows(
-        trace, calls, (one_sided.rows, made), found, one_sided.served, carried
+        trace, calls, (one_sided.rows, made), found, one_sided.served
     )
     acting = np.concatenate((messages.event, of_memory.event, collectives.event))
     late = worked.row[worked.behind]
@@ -111,7 +110,8 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     rows = Rows(*map(np.concatenate, zip(*parts, strict=True)))
     worked = worked._replace(row=worked.row + before[3])
     program = assemble(trace, calls, rows, worked, background, folded.begin)
-    return replace(program, algorithms=algorithms, dropped=dropped, left_out=left_out)
+    more = carried._asdict() | {"algorithms": algorithms, "dropped": dropped}
+    return replace(program, **more, left_out=left_out)
 
 
 def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> Folded:
@@ -135,12 +135,7 @@ def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> 
 
 
 def _beside_rows(
-    trace: Trace,
-    calls: Calls,
-    made: tuple[Rows, Rows],
-    found: Found,
-    served: Ints,
-    carried: Carried,
+    trace: Trace, calls: Calls, made: tuple[Rows, Rows], found: Found, served: Ints
 ) -> tuple[Rows, tuple[Rows, Rows], Background]:
     """Begin what other threads compute beside calls with these, and wait for it at their ends.
 
@@ -157,7 +152,7 @@ def _beside_rows(
     number[order] = np.arange(len(order)) + owner[order] + 1
     compute = np.zeros(len(owner))
     compute[len(others) : len(others) + len(rank)] = seconds[which]
-    background = Background(owner[order], compute[order], carried)
+    background = Background(owner[order], compute[order])
 
     # Tasks of collectives were numbered as if there were no others, those of memory from 0.
     of_collectives = np.zeros(trace.ranks + len(others) + 1, dtype=np.int64)

@@ -77,9 +77,9 @@ class Worked(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """How collectives were carried out."""
+    """How collectives were carried out, in fields of `Program`."""
 
-    operations: dict[int, NDArray[np.uint8]]  # by context, the `Collective` under each tag
+    collectives: dict[int, NDArray[np.uint8]]  # by context, the `Collective` under each tag
     chosen: dict[str, dict[str, int]]  # algorithms that each operation took, and in how many calls
     notes: dict[str, int]  # see `Program.notes`
 
@@ -141,11 +141,10 @@ def loop_rows(folded: Folded) -> Rows:
 
 
 class Background(NamedTuple):
-    """Rank and computation of each task that is not a rank's own, and what collectives became."""
+    """Rank and computation of each task that is not a rank's own."""
 
     rank: Ints
     compute: Floats
-    carried: Carried
 
 
 def assemble(
@@ -211,9 +210,6 @@ def assemble(
         work=local_work(worked, place),
         event=column(rows.event, -1),
         communicators=len(trace.communicators),
-        collectives=background.carried.operations,
-        chosen=background.carried.chosen,
-        notes=background.carried.notes,
     )
 
 
