@@ -20,6 +20,7 @@ from .console import (
     warn_of,
     working,
 )
+from .jobs import ListedJobs, jobs_in, one_run
 from .options import (
     AsJson,
     MachineOptions,
@@ -28,7 +29,6 @@ from .options import (
     ReplayOptions,
     TopologyOfMapping,
 )
-from .simulate import ListedJobs, jobs_in, one_run
 
 if TYPE_CHECKING:
     from hopmap.api.input_kinds import MappingLike

@@ -24,6 +24,7 @@ from .console import (
     warn_of,
     working,
 )
+from .jobs import ListedJobs, jobs_in, one_run
 from .options import (
     AsJson,
     Engine,
@@ -32,14 +33,11 @@ from .options import (
     OptionalTrace,
     ReplayOptions,
     TopologyOfMapping,
-    check_options,
     check_out,
 )
 
 if TYPE_CHECKING:
-    from hopmap.api.job import Background, Job
     from hopmap.api.jobs import JobsRun
-    from hopmap.api.machine import Machine
     from hopmap.api.simulation import Outputs
     from hopmap.simulator import Bound, Result
 
@@ -113,30 +111,6 @@ class OutputOptions:
 
 
 @dataclass(frozen=True)
-class ListedJobs:
-    """Several jobs at once."""
-
-    job: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TRACE,MAPPING",
-            help="A job among others, in place of TRACE and MAPPING; may be repeated. MAPPING is a "
-            "file, or contiguous, random-nodes, random-switches (with seed=N) among the free "
-            "nodes; or hosts=FILE. Behind it start=2ms, repeat=3, name=NAME, steps=N, rounds=N.",
-        ),
-    ] = None
-    jobs: Annotated[
-        Path | None,
-        typer.Option(help=r"TOML file with tables [\[jobs]] and [\[background]], likewise."),
-    ] = None
-
-    @property
-    def several(self) -> bool:
-        """Whether there are any."""
-        return bool(self.job or self.jobs)
-
-
-@dataclass(frozen=True)
 class JobOptions(ListedJobs):
     """The same, beside traffic of others."""
 
@@ -179,7 +153,7 @@ def simulate(
 
     files, engine = outputs.files(), replay.engine
     check_engine(engine)
-    if (one := one_run(context, trace, mapping, several=jobs.several)) is None:
+    if (one := one_run(context, trace, mapping, several=jobs.several, has=OF_JOBS)) is None:
         simulate_several(jobs, machine, topology, engine=engine, outputs=files, as_json=as_json)
         return
     trace, mapping = one
@@ -267,29 +241,6 @@ def _bound_rows(bounds: Mapping[str, Bound], *, shared: bool) -> list[tuple[str,
     ]
 
 
-def one_run(
-    context: typer.Context,
-    trace: str | None,
-    mapping: Path | None,
-    *,
-    several: bool,
-    has: Sequence[str] = OF_JOBS,
-) -> tuple[str, Path] | None:
-    """Return trace and mapping of a run, or None where there are several jobs instead.
-
-    `has` are the options of a run of several jobs, by their names in Python.
-    """
-    if several:
-        check_options(context, "a run of several jobs", has)
-        if trace is not None:
-            raise typer.BadParameter(f"{trace}: expected --job {trace},MAPPING among other jobs")
-        return None
-    if trace is None or mapping is None:
-        missing = "TRACE" if trace is None else "MAPPING"
-        raise typer.BadParameter(f"{missing}: expected TRACE and MAPPING, or --job for several")
-    return trace, mapping
-
-
 def simulate_several(
     options: JobOptions,
     machine: MachineOptions,
@@ -319,18 +270,6 @@ def simulate_several(
         return
     _print_jobs(run)
     say_written(*outputs.paths)
-
-
-def jobs_in(
-    machine: MachineOptions, topology: str | None, listed: ListedJobs
-) -> tuple[Machine, list[Job], list[Background]]:
-    """Return the machine, the jobs, and the traffic of others that stands in their file."""
-    from hopmap.api.job import job_of, read_jobs
-
-    if topology is None:
-        raise typer.BadParameter("--topology: expected the machine of the jobs")
-    jobs, loads = ([], []) if listed.jobs is None else read_jobs(listed.jobs)
-    return machine.machine(topology), [*jobs, *map(job_of, listed.job or ())], loads
 
 
 def _print_jobs(run: JobsRun) -> None:
