@@ -32,7 +32,7 @@ WORDS = {  # how often at most in pages, and in docstrings, help and messages
     "alike": (0, 30),
     "whatever": (0, 34),
 }
-LONG_SENTENCES, LONG_LINES = 4, 0  # of pages: above 30 words, above 160 characters
+LONG_SENTENCES, LONG_LINES = 3, 0  # of pages: above 30 words, above 160 characters
 BLOCK = re.compile(r"```.*?```", re.DOTALL)
 QUOTED = re.compile(r"```.*?```|`[^`\n]*`|\[[^\]]*\]\([^)]*\)", re.DOTALL)
 
