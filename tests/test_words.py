@@ -5,7 +5,6 @@ The numbers are maxima: lower them when you remove some.
 
 import ast
 import re
-from collections import Counter
 
 import pytest
 
@@ -52,12 +51,8 @@ def said():
 
 
 def count(texts):
-    found = Counter()
-    for text in texts:
-        plain = " ".join(text.lower().split())
-        for word in WORDS:
-            found[word] += len(re.findall(rf"\b{re.escape(word)}\b", plain))
-    return found
+    plain = " ".join(" ".join(texts).lower().split())
+    return {word: len(re.findall(rf"\b{re.escape(word)}\b", plain)) for word in WORDS}
 
 
 @pytest.fixture(scope="module")

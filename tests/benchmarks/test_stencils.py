@@ -1,5 +1,6 @@
 """The command that makes the tables of docs/STENCILS.md."""
 
+import pytest
 from stencils import findings, show
 
 from hopmap.scenarios.sweep.run import run_scenario
@@ -20,6 +21,7 @@ parameters."memory.bandwidth" = ["10 GB/s", "60 GB/s"]
 """
 
 
+@pytest.mark.slow
 def test_all_cases_are_counted_once_whatever_suites_and_folders_have_them(tmp_path, capsys):
     path = tmp_path / "small.toml"
     path.write_text(SCENARIO)

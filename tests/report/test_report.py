@@ -122,6 +122,7 @@ def test_parameters_are_those_that_runs_had_with_all_values_of_what_varies(tmp_p
     assert said in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("drawn")
 def test_written_again_it_is_the_same(tmp_path: Path) -> None:
     grid = {"grid.4x2": grid_traffic(4, 2)}

@@ -62,7 +62,7 @@ def tiny_grids(draw):
     return stencil_traffic(dims, stencil, periodic=periodic, size=size), slots
 
 
-@examples(60, least=10)
+@examples(30, least=10)
 @given(tiny_grids())
 def test_it_is_the_best_of_all_partitions(case):
     traffic, slots = case

@@ -118,6 +118,7 @@ def folder_before(folder):
     planned(folder, "gfecba")
 
 
+@pytest.mark.slow
 def test_a_gathering_that_is_killed_at_any_step_loses_nothing(tmp_path, monkeypatch):
     reference = tmp_path / "reference"
     folder_before(reference)

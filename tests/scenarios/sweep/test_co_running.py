@@ -68,6 +68,7 @@ def test_runs_are_on_free_nodes_and_take_what_all_at_once_take(file):
     assert "replay.repeat" not in page  # which is refused
 
 
+@pytest.mark.slow
 def test_random_places_are_the_same_for_mapping_and_replay(file):
     (file.parent / "others.toml").write_text(
         OTHERS.replace('mapping = "others.csv"', 'policy = "random nodes"')
@@ -83,6 +84,7 @@ def test_random_places_are_the_same_for_mapping_and_replay(file):
         assert row.slowdown == run.slowdowns[0] > 1.001
 
 
+@pytest.mark.slow
 def test_what_others_send_at_a_rate_is_beside_every_run_too(file):
     load = '[[background]]\npattern = "uniform"\nrate = "300 MB/s"\nhosts = "hosts"\n'
     (file.parent / "hosts").write_text("node9\nnode10\nnode6\n")

@@ -274,6 +274,7 @@ def test_a_topology_in_a_file_lies_beside_the_scenario_and_counts_when_it_change
     assert second["hop_bytes"] < first["hop_bytes"]
 
 
+@pytest.mark.slow
 def test_every_family_is_swept_and_reported(tmp_path):
     specs = ["hypercube:2", "fattree:2x2", "dragonfly:1x2x1", "cluster:2*2", "preset:hgx-h100"]
     paper = "trace,topology,mapper,ienpc_total\nlu.S.4,hypercube,sweep,1"

@@ -35,7 +35,7 @@ def costed(topology: Topology, costs: list[int]) -> nx.Graph:
     return graph
 
 
-@examples(60)
+@examples(60, least=10)
 @given(trees)
 def test_distance_is_the_cost_of_the_path_and_hops_are_its_links(given_tree):
     sizes, costs = given_tree
