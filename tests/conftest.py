@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Draw the same examples in every run; no test fails because a machine is busy."""
     gc.set_threshold(100_000)  # as the command line does
-    SHARE["of"] = 5 if config.option.markexpr == "not slow" else 1
+    SHARE["of"] = 6 if config.option.markexpr == "not slow" else 1
     settings.register_profile(
         "hopmap",
         max_examples=100 // SHARE["of"],

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import settings
 
-SHARE = {"of": 5}  # of the examples; 1 where slow tests run as well: tests/conftest.py
+SHARE = {"of": 6}  # of the examples; 1 where slow tests run as well: tests/conftest.py
 
 
 def slow(*values: object) -> list:
@@ -11,6 +11,6 @@ def slow(*values: object) -> list:
     return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
-def examples(most: int, least: int = 20) -> settings:
+def examples(most: int, least: int = 16) -> settings:
     """Settings of a test that draws at most and at least so many examples, of any duration."""
     return settings(max_examples=max(most // SHARE["of"], min(most, least)), deadline=None)

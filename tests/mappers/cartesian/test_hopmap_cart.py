@@ -182,6 +182,7 @@ def test_wrong_input_is_an_error(coordinates, name):
     assert coordinates(wrong) == [[error] for error in wrong.values()]
 
 
+@pytest.mark.slow
 def test_weights_count_as_in_the_python(coordinates):
     rng, cases, expected = np.random.default_rng(5), [], []
     for dims, sizes, stencil in random_grids(60):

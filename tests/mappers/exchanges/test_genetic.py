@@ -36,6 +36,7 @@ def test_ordered_crossover_the_other_way_round():
     assert crossed("8712309546", "9845671320", 3, 6) == "5672301984"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["torus:4x4x4", *slow("mesh:4x4x4", "haec:4x4x4")])
 @pytest.mark.parametrize("seeds", [1, *slow(3)])
 def test_it_beats_random_sampling_clearly(compiled, spec, seeds):

@@ -198,6 +198,7 @@ def test_a_threshold_ends_it_after_the_pass_that_gained_less():
         assert map_ranks(traffic, topology, stage, initial=start).tolist() == passes[number][1]
 
 
+@pytest.mark.slow
 def test_improvement_over_random_grows_with_t_and_is_the_papers(compiled):
     """Tables 3 to 5: 40 to 75 % for matrices of meshes on 512 processors, as t = 1, 2, 4."""
     traffic, topology = nas_traffic("lu.D.512"), topology_from_spec("torus:8x8x8")

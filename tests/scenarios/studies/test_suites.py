@@ -249,6 +249,7 @@ def test_the_report_has_a_row_a_suite_and_its_figures(results: Path) -> None:
         assert word in figure
 
 
+@pytest.mark.slow
 def test_sweeps_do_without_studies():
     program = (
         "import sys\n"

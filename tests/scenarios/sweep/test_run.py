@@ -188,6 +188,7 @@ def test_time_on_links_and_what_collectives_send_are_kept(done):
     assert (runs["replayed_congestion_max"] >= runs["bytes_congestion_max"]).all()
 
 
+@pytest.mark.slow
 def test_two_workers_find_the_same(done, tmp_path):
     file, results, _ = done
     outcome = sweep(file, tmp_path / "out", workers=Workers(2))

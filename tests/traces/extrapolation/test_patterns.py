@@ -80,6 +80,7 @@ def same_or_ambiguous(sources, expected):
     assert differences(found.program, as_folded(expected)) == []
 
 
+@pytest.mark.slow
 @examples(60, 10)
 @given(stencils())
 def test_stencils_of_two_sizes(drawn):
