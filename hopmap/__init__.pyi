@@ -21,11 +21,11 @@ from .api.machine import Machine as Machine
 from .api.machine import topology as topology
 from .api.mapping import Placement as Placement
 from .api.mapping import map_ranks as map_ranks
+from .api.outputs import Outputs as Outputs
 from .api.robust.robust import Choice as Choice
 from .api.robust.robust import Sampling as Sampling
 from .api.robust.robust import robust as robust
 from .api.simulated_objective import Replayed as Replayed
-from .api.simulation import Outputs as Outputs
 from .api.simulation import calibrate as calibrate
 from .api.simulation import evaluate as evaluate
 from .api.simulation import explain as explain

@@ -52,7 +52,7 @@ class Stop:
         return replace(self, seconds=None if self.seconds is None else self.seconds * share)
 
     def or_usual(self, given: int | None, usual: int) -> int | None:
-        """Return a limit of something else; the usual one where nothing ends the search."""
+        """Return a limit, or the usual one where neither it nor a time is set."""
         return usual if given is None and self.seconds is None else given
 
 

@@ -1,7 +1,7 @@
 """One answer: how ranks should be placed, what that buys, and whether it is worth it.
 
 The default order is compared with what mappers find; the fastest of them by one replay each is
-replayed again with noise, seed by seed beside the default order.
+replayed again with noise, with the same seeds as the default order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from hopmap.units import show_seconds
 
 from .machine import Machine, MachineLike
 from .mapping import DEFAULT_ORDER, Placement
-from .simulation import check_engine, with_assumed
+from .provenance import with_assumed
+from .simulation import check_engine
 from .workload import Workload, WorkloadLike
 
 MAPPERS = ("auto", "auto(objective=max_link_load)", "recursive_bisection")
@@ -169,7 +170,7 @@ def advise(
     workload, machine
         See `simulate` and `map_ranks`.
     mappers : sequence of str
-        Pipelines to try besides the default order.
+        Pipelines to compare with the default order.
     seconds : float
         Time budget of all searches together.
     repeat : int

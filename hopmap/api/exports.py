@@ -34,7 +34,7 @@ class Exported(NamedTuple):
     launcher: str
     command: str  # Which uses the file; empty for hopmap's own format.
     files: tuple[Path, ...]  # That were written.
-    beside: tuple[str, ...]  # Names of the files that the launcher needs beside this one.
+    extra_files: tuple[str, ...]  # Names of the files that the launcher needs beside this one.
     ranks: int
     made_up: str  # Names of nodes that nobody gave, node0 to node15; "" where there are none.
 
@@ -42,7 +42,7 @@ class Exported(NamedTuple):
         """Return what ``export --json`` prints: the file, or its text if none was written."""
         text = {"out": str(self.files[0])} if self.files else {"text": self.text}
         told = {"launcher": self.launcher, "ranks": self.ranks, "command": self.command}
-        return told | {"beside": list(self.beside)} | text
+        return told | {"extra_files": list(self.extra_files)} | text
 
 
 class Converted(NamedTuple):
@@ -89,7 +89,7 @@ def export_mapping(
     node_of = _read(mapping, network, None if form in TEXTS else form)
     called = str(out or "FILE")
     files: dict[Path, str] = {}
-    beside: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
     made_up = ""
     if to in TEXTS:
         text, command = TEXTS[to](node_of, network), ""
@@ -102,14 +102,14 @@ def export_mapping(
         if form_to.named and not own and not network.names and not machine.is_named:
             made_up = f"{all_names[0]} to {all_names[-1]}"
         if needed := formats.companion(form_to, called):
-            beside = (str(Path(called).with_name(needed)),)
+            extra = (str(Path(called).with_name(needed)),)
         if out is not None:
             files = formats.companions(form_to, Path(out), network, all_names)
     if out is not None:
         files = {Path(out): text, **files}
     for path, content in files.items():
         write_text(path, content)
-    return Exported(text, to, command, tuple(files), beside, len(node_of), made_up)
+    return Exported(text, to, command, tuple(files), extra, len(node_of), made_up)
 
 
 def read_mapping(

@@ -37,8 +37,10 @@ from hopmap.units import show_seconds
 
 from .job import Background, Job, JobsError, quantity, read_jobs
 from .machine import Machine, MachineLike, nodes_of_ranks
+from .outputs import Outputs
+from .provenance import with_assumed
 from .simulated_objective import Others
-from .simulation import Outputs, check_engine, with_assumed
+from .simulation import check_engine
 
 if TYPE_CHECKING:
     import pandas as pd

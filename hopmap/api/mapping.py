@@ -75,8 +75,8 @@ class Placement(Shown):
         The objective that was asked for, its value before and after.
     replays : int
         For an objective that takes them.
-    default : ndarray(int64, shape=(ranks,)), optional
-        The default order: rank after rank on node after node.
+    default_order : ndarray(int64, shape=(ranks,)), optional
+        The mapping of rank after rank on node after node.
     interrupted : bool
         Whether Ctrl-C ended the search.
     stopped : {"optimal", "stagnated", "budget"}, optional
@@ -93,7 +93,7 @@ class Placement(Shown):
     seconds: float = 0.0
     objective: tuple[str, float, float] | None = None
     replays: int = 0
-    default: Mapping | None = None
+    default_order: Mapping | None = None
     interrupted: bool = False
     stopped: str | None = None
 
@@ -125,7 +125,9 @@ class Placement(Shown):
 
     def metrics_in_default_order(self) -> Metrics | None:
         """Measure the default order."""
-        return None if self.default is None else replace(self, node_of=self.default).metrics()
+        if self.default_order is None:
+            return None
+        return replace(self, node_of=self.default_order).metrics()
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each rank: ``node``, and ``name`` where the network names its nodes."""
@@ -281,7 +283,7 @@ def map_ranks(
         seconds=took,
         objective=valued,
         replays=replays,
-        default=place(traffic, room, DEFAULT_ORDER),
+        default_order=place(traffic, room, DEFAULT_ORDER),
         interrupted=interrupted,
         stopped=reasons[-1] if reasons else None,
     )

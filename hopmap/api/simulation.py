@@ -1,128 +1,27 @@
 """What a mapping costs: `evaluate`; how long a run takes, and why: `simulate` and `explain`.
 
-`calibrate` fits their parameters. Those that a replay used and that are assumed, neither measured
-nor published, stand with its result: `with_assumed`. `Outputs` are what `simulate` writes about a
-run besides its summary: archive, timeline, use of links.
+`calibrate` fits their parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from hopmap.errors import HopmapError, expect_one_of
+from hopmap.errors import expect_one_of
 from hopmap.progress import Progress
 from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
-from hopmap.simulator.noise import USUAL
-from hopmap.simulator.parameters.keys import ASSUMED
-from hopmap.topologies import PRESETS, Topology, provenance
 
 from .input_kinds import MappingLike
 from .machine import MachineLike, placed
+from .outputs import Outputs
+from .provenance import with_assumed
 from .workload import Workload, WorkloadLike
 
 if TYPE_CHECKING:
-    from hopmap.simulator import Explanation, Metrics, Program, Record, Result
+    from hopmap.simulator import Explanation, Metrics, Result
     from hopmap.simulator.parameters.calibration import Fit, PingPong
-    from hopmap.traces import Trace
-
-WRITE_FIGURE = "hopmap.figures.link_use:write_link_use_plot"
-"""Drawing stands above what is drawn, and is loaded only where a figure is asked for."""
-LINK_FILES = (".parquet", ".svg", ".png", ".pdf")
-BINS = 256
-
-
-class OutputError(HopmapError, ValueError):
-    """A file that a run cannot be written into."""
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Files to write of a run.
-
-    Attributes
-    ----------
-    otf2 : path, optional
-        An archive, for Vampir.
-    perfetto : path, optional
-        JSON for ui.perfetto.dev.
-    links : sequence of path
-        Use of links over time: tables (.parquet) or figures (.svg, .png, .pdf).
-    bins : int
-        Most time steps of `links`; more than half are used.
-
-    Raises
-    ------
-    OutputError
-        A file for the use of links that is neither a table nor a figure.
-    """
-
-    otf2: str | Path | None = None
-    perfetto: str | Path | None = None
-    links: tuple[str | Path, ...] = ()
-    bins: int = BINS
-
-    def __post_init__(self) -> None:
-        for path in map(Path, self.links):
-            if path.suffix not in LINK_FILES:
-                known = ", ".join(LINK_FILES)
-                raise OutputError(f"--links {path}: expected a name ending in {known}")
-
-    @property
-    def record(self) -> Record:
-        """What a replay has to record for them."""
-        from hopmap.simulator import Record
-
-        operations = self.otf2 is not None or self.perfetto is not None
-        return Record(operations=operations, bins=self.bins if self.links else 0)
-
-    @property
-    def paths(self) -> list[Path]:
-        """All that is written."""
-        return [Path(path) for path in (self.otf2, self.perfetto, *self.links) if path is not None]
-
-    def check_size(self, program: Program) -> None:
-        """Raise `ViewerError` for a timeline that is too long for its viewers."""
-        if self.perfetto is not None:
-            from hopmap.simulator.export.perfetto import expect_viewable
-
-            expect_viewable(Path(self.perfetto), program)
-
-    def write(self, result: Result, title: str, recording: Trace | None = None) -> None:
-        """Write all of it.
-
-        `recording` is what the program was lowered from; without it, the archive has the
-        program's operations as calls.
-        """
-        from hopmap.simulator.link_use import write_link_use
-
-        program, network, node_of = result.program, result.network, result.node_of
-        assert program is not None and network is not None and node_of is not None
-        if self.otf2 is not None:
-            from hopmap.simulator import retimed, trace_of_program
-            from hopmap.traces import write_trace
-
-            if recording is None:
-                run = trace_of_program(program, result)
-            else:
-                run = retimed(recording, program, result)
-            write_trace(run, Path(self.otf2), node_of=node_of)
-        if self.perfetto is not None:
-            from hopmap.simulator.export.perfetto import write_perfetto
-
-            write_perfetto(Path(self.perfetto), program, result, network, node_of)
-        for path in map(Path, self.links):
-            use, makespan = result.link_use, result.makespan
-            assert use is not None
-            if path.suffix == ".parquet":
-                write_link_use(path, use, network)
-            else:
-                resolve_name(WRITE_FIGURE)(path, use, network, makespan=makespan, title=title)
 
 
 def evaluate(
@@ -309,56 +208,3 @@ def calibrate(pingpong: str | Path | PingPong, *, hops: int = 1, round_trip: boo
 def check_engine(engine: str) -> None:
     """Raise `ParameterError` for an engine that there is not."""
     expect_one_of(ParameterError, "unknown engine", engine, ENGINES)
-
-
-def with_assumed(result: Result, settings: Collection[str], *, generated: bool) -> Result:
-    """Return a result that names the parameters that the run used and that are assumed, by key.
-
-    `settings` are keys that the user has set. Where a run is `generated`, its rate of computation
-    is assumed, too: "compute.scale".
-    """
-    network = result.network
-    assert network is not None
-    computes = generated and bool(result.compute.any()) and "compute.scale" not in settings
-    # levels of an ensemble that are the usual ones, apart from what has a source
-    levels = {key.replace("_", ".") for key in USUAL}
-    usual = result.ensemble is not None and levels.isdisjoint(settings)
-    assumed = [
-        *(["compute.scale"] if computes else []),
-        *_links(result, network),
-        *(key for key in _ends(result, network) if key not in settings),
-        *(("noise.overhead", "noise.start") if usual else ()),
-    ]
-    return replace(result, assumed=assumed)
-
-
-def _links(result: Result, network: Topology) -> Iterator[str]:
-    """Yield those of links that carried anything, if only a message of no bytes."""
-    carried = (result.link_messages > 0) | (result.link_busy > 0)  # busy with requests and grants
-    used = np.unique(network.link_kind[carried])
-    for kind in (network.kinds[place] for place in used.tolist()):
-        prefix = "link" if len(network.kinds) == 1 else f"link.{kind.name}"
-        for quantity, source in zip(("bandwidth", "latency"), kind.sources, strict=True):
-            if provenance(source) == "assumed":
-                yield f"{prefix}.{quantity}"
-
-
-def _ends(result: Result, network: Topology) -> Iterator[str]:
-    """Yield those of the model, as the machine has them or else by default."""
-    machine = PRESETS.get(network.spec.removeprefix("preset:").partition("*")[0])
-    sources = {} if machine is None else {k: f.source for k, f in machine.parameters.items()}
-    used = {"control_bytes": result.controls > 0, "memory": bool(result.memory.messages.any())}
-    for key in dict.fromkeys((*ASSUMED, *network.parameters)):
-        source = sources.get(key, "assumed" if key in ASSUMED else "")
-        if provenance(source) == "assumed" and used.get(key.partition(".")[0], True):
-            yield key
-
-
-def format_keys(keys: Sequence[str]) -> str:
-    """Write keys in one line: "link.*, memory.latency" where both of a link are among them."""
-    groups: dict[str, list[str]] = {}
-    for key in keys:
-        prefix, _, name = key.rpartition(".")
-        groups.setdefault(prefix or name, []).append(key)
-    words = [f"{prefix}.*" if len(group) > 1 else group[0] for prefix, group in groups.items()]
-    return ", ".join(words)

@@ -118,8 +118,8 @@ class ModelOptions:
         int | None,
         typer.Option(
             min=2,
-            help="How many at most; when left out, so many that the last two candidates have "
-            "every model. Candidates times samples replay everything.",
+            help="Replays at most. When left out, enough for the last two candidates under every "
+            "model. Candidates times samples replay everything.",
         ),
     ] = None
     ranges: Annotated[

@@ -149,7 +149,7 @@ def share(part: float, whole: float) -> str | None:
 
 def rests_on(assumed: Sequence[str]) -> str:
     """Say which parameters nobody has set."""
-    from hopmap.api.simulation import format_keys
+    from hopmap.api.provenance import format_keys
 
     return f"assumed: {format_keys(assumed)}" if assumed else "nothing assumed"
 

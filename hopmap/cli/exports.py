@@ -97,8 +97,8 @@ def export(
     else:
         place = machine.machine(topology)
     done = export_mapping(chosen, to, place, out=out, form=form)
-    if done.beside and out is None:
-        note(f"--out FILE writes {', '.join(done.beside)} as well, which is needed beside it")
+    if done.extra_files and out is None:
+        note(f"--out FILE also writes {', '.join(done.extra_files)}, which the launcher needs")
     if as_json:
         print_json(done.to_dict())
         return

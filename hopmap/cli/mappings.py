@@ -138,7 +138,7 @@ def map_(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Place ranks on nodes; beside the result stands the default order.
+    """Place ranks on nodes, and compare the result with the default order.
 
     Ctrl-C ends a search with the best mapping so far, which is written; exit code 130.
     """

@@ -34,7 +34,7 @@ def report(
 def write_report_of(folder: Path) -> Path:
     """Write the report of a folder of results; return the page."""
     from hopmap.report.report import write_report
-    from hopmap.scenarios.results.store import read_plan
+    from hopmap.scenarios.results.plan_file import read_plan
 
     read_plan(folder)  # says so when it holds no results
     with working("drawing the report") as progress:

@@ -38,7 +38,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from hopmap.api.jobs import JobsRun
-    from hopmap.api.simulation import Outputs
+    from hopmap.api.outputs import Outputs
     from hopmap.simulator import Bound, Result
 
 SHOWN = 5  # pairs of jobs that share links
@@ -98,7 +98,7 @@ class OutputOptions:
 
     def files(self) -> Outputs:
         """Return what is to be written, where it can be."""
-        from hopmap.api.simulation import Outputs
+        from hopmap.api.outputs import Outputs
 
         if self.bins is not None and not self.links:
             raise typer.BadParameter("--bins requires --links")
@@ -112,7 +112,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class JobOptions(ListedJobs):
-    """The same, beside traffic of others."""
+    """Several jobs at once, and background traffic."""
 
     background: Annotated[
         list[str] | None,

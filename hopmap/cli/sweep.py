@@ -97,7 +97,7 @@ def run(
         ),
     ] = None,
     failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Do again what has failed before, too.")
+        bool, typer.Option("--retry-failed", help="Also repeat runs that failed before.")
     ] = False,
     dry_run: Annotated[
         bool,
@@ -119,7 +119,8 @@ def run(
 
     Exit code 3: some runs have failed. Their errors are kept; --retry-failed tries them again.
     """
-    from hopmap.scenarios.results.store import known_auto_expanded, load_results, read_plan
+    from hopmap.scenarios.results.plan_file import known_auto_expanded, read_plan
+    from hopmap.scenarios.results.store import load_results
     from hopmap.scenarios.results.study import collectives_dominate, left_out
     from hopmap.scenarios.sweep.plan import plan
     from hopmap.scenarios.sweep.prepare import new_traffic, possible, save_inputs
@@ -215,7 +216,7 @@ def run(
 
 def _tell_kept(results: Path, as_json: bool) -> None:
     """Say what an interrupted sweep leaves, and how it goes on."""
-    from hopmap.scenarios.results.store import read_plan
+    from hopmap.scenarios.results.plan_file import read_plan
     from hopmap.scenarios.results.stored_runs import finished
     from hopmap.scenarios.results.tables import StoreError
 

@@ -215,8 +215,7 @@ def _network(
         top = max(float(load.max(initial=0)) for load in loads if load is not None)
         for (entry, word), load in compress(zip(chosen, loads, strict=True), new):
             assert load is not None
-            name = entry.mapper if word == "default order" else f"{entry.mapper} ({word})"
-            title = f"{name}, {case.topology}"
+            title = f"{entry.mapper} ({word}), {case.topology}"
             caption = f"Link loads of {case.trace} on {case.where}, {entry.mapper}"
             hot = []
             if traffic is not None:

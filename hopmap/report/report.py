@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
-from hopmap.api.simulation import format_keys
+from hopmap.api.provenance import format_keys
 from hopmap.progress import Progress
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.ranking import once

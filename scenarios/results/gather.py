@@ -26,7 +26,8 @@ import pyarrow.parquet as pq
 from hopmap.traces.safety.atomic_files import replacing
 
 from .claims import claimed, has_locks
-from .store import Plan, read_plan, renamed
+from .plan_file import Plan, read_plan
+from .store import renamed
 from .stored_runs import (
     GoneError,
     Stored,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hopmap.errors import HopmapError, HopmapWarning, needs
 
 from .gather import gather
-from .store import read_plan
+from .plan_file import read_plan
 from .stored_runs import loose_ids, part_files
 from .tables import TABLES
 

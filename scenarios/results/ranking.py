@@ -16,7 +16,8 @@ from hopmap.simulator.uncertainty import Interval, faster, least_repeats, ratio
 from hopmap.topologies import Mapping, Topology, topology_from_spec
 from hopmap.units import change, percent, runtime, show_seconds
 
-from .store import load_results, read_plan
+from .plan_file import read_plan
+from .store import load_results
 from .study import DEFAULTS, Case, Entry
 from .tables import StoreError
 

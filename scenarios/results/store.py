@@ -18,7 +18,7 @@ Every file appears whole or not at all, so that a killed sweep leaves finished r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,70 +28,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
-from pydantic import BaseModel
 
 from hopmap.simulator import Result
 from hopmap.topologies import Topology
 from hopmap.traces import TraceError, Traffic
 from hopmap.traces.formats import files
-from hopmap.traces.safety.atomic_files import write_text
 
+from .plan_file import Plan, read_plan
 from .stored_runs import GoneError, index, read_loose, read_runs, write_loose
 from .tables import TABLES, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class Plan(BaseModel, frozen=True):
-    """Runs in order, what they are called now, where networks lie; what plan.json says."""
-
-    runs: list[str]  # Their ids.
-    variant_of: list[str] = []  # Of each run; none where nothing varies.
-    topology_of: list[str] = []  # What it is called: a file may have been moved since it was run.
-    variants: dict[str, dict[str, Any]] = {}  # Parameters by label.
-    networks: dict[str, str] = {}  # Specs of the topologies that are called otherwise.
-    # How many runs were left out since they cannot be, by the reason.
-    impossible: dict[str, int] = {}
-    expanded: list[str] = []  # Traces of which what collectives send is mapped, too.
-    auto_expanded: dict[str, bool] = {}  # See `sweep.plan.auto_expanded`.
-    description: str = ""  # Of the scenario, and of what it leaves out.
-
-    def names(self) -> dict[str, tuple[str, str | None]]:
-        """Return variant and topology of every run, None for what its row calls it."""
-        variants = self.variant_of or [""] * len(self.runs)
-        topologies: list[str | None] = [*self.topology_of] or [None] * len(self.runs)
-        return dict(zip(self.runs, zip(variants, topologies, strict=True), strict=True))
-
-
-def save_plan(folder: Path, plan: Plan) -> None:
-    """Write which runs the scenario consists of."""
-    write_text(folder / "plan.json", plan.model_dump_json(indent=1) + "\n")
-
-
-def read_plan(folder: Path) -> Plan:
-    """Return what `save_plan` wrote."""
-    try:
-        return Plan.model_validate_json((folder / "plan.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None
-
-
-def known_auto_expanded(folder: Path) -> dict[str, bool]:
-    """Return what the plan of a folder says of traces' collectives; nothing if it has none yet."""
-    try:
-        return read_plan(folder).auto_expanded
-    except StoreError:
-        return {}
-
-
-def flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    """Join the keys of nested tables with dots."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
 
 
 def save_run(folder: Path, row: Mapping[str, Any]) -> None:

@@ -17,7 +17,8 @@ from hopmap.arrays import Floats
 from hopmap.simulator.uncertainty import Interval, faster, not_significantly_slower, ratio
 from hopmap.traces.summary import LeftOut
 
-from .store import Plan, flat, load_results, read_plan
+from .plan_file import Plan, flat, read_plan
+from .store import load_results
 
 # Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
 DEFAULTS = ("sweep", "identity")

@@ -26,6 +26,7 @@ import tomli_w
 from hopmap.api.named_files import initial_mapping, split_mapper
 from hopmap.mappers.pipeline import expect_applicable, parse_pipeline
 from hopmap.scenarios.results import store
+from hopmap.scenarios.results.plan_file import Plan, save_plan
 from hopmap.scenarios.results.stored_runs import finished
 from hopmap.simulator import DEFAULT_ENGINE
 from hopmap.simulator.parameters.keys import ParameterError
@@ -142,9 +143,9 @@ def save_inputs(
     variants: dict[str, dict[str, Any]] = {}
     for run in runs:
         variants.setdefault(run.variant, {}).update(run.settings)
-    store.save_plan(
+    save_plan(
         results,
-        store.Plan(
+        Plan(
             runs=[run.run_id for run in runs],
             variant_of=[run.variant for run in runs],
             topology_of=[run.called for run in runs],

@@ -19,6 +19,7 @@ from hopmap.progress import Progress
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.claims import claimed
 from hopmap.scenarios.results.gather import gather
+from hopmap.scenarios.results.plan_file import known_auto_expanded
 from hopmap.scenarios.results.stored_runs import error_of, finished
 
 from . import ScenarioError
@@ -97,7 +98,7 @@ def run_scenario(
     `warn` before the first with the number of runs that cannot be, by the reason.
     """
     results = results.absolute()  # for workers elsewhere
-    runs = plan(scenario, path.parent, store.known_auto_expanded(results))
+    runs = plan(scenario, path.parent, known_auto_expanded(results))
     traffic = new_traffic(runs, results)
     runs, impossible = possible(runs, results, traffic)
     if impossible and warn is not None:

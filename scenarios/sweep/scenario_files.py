@@ -21,7 +21,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from hopmap.api.named_files import absolute_in, change_paths
-from hopmap.scenarios.results.store import flat
+from hopmap.scenarios.results.plan_file import flat
 from hopmap.simulator import KEYS
 from hopmap.simulator.parameters.settings import SettingError, parameters_in, validated_in
 from hopmap.topologies import TopologyError, did_you_mean, topology_from_spec

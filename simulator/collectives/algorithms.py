@@ -31,7 +31,7 @@ from .schedules import (
     one_after_another,
     schedule,
 )
-from .selection import LIKE, OPENMPI, called, enough, select, size_of, suited
+from .selection import OPENMPI, VARIANT_OF, called, enough, select, size_of, suited
 from .volumes import volume
 
 # By operation, as Open MPI has them; behind these Bine trees, measured on Fugaku and elsewhere, see
@@ -150,16 +150,16 @@ _PLACES: Mapping[str, Mapping[str, str]] = {
     },
 }
 # Where an operation that is like another one nests others than that.
-_INSTEAD: Mapping[str, Mapping[str, str]] = {
+_NESTED: Mapping[str, Mapping[str, str]] = {
     "allgatherv": {"gather_bcast": "algorithms:gatherv_then_bcast"},
     "reduce_scatter_block": {"reduce_scatter": "algorithms:reduce_then_scatter"},
 }
 
 
 ALGORITHMS: Mapping[str, Mapping[str, Algorithm]] = {
-    operation: Table(__package__, {**places, **_INSTEAD.get(operation, {})})
+    operation: Table(__package__, {**places, **_NESTED.get(operation, {})})
     for plain, places in _PLACES.items()
-    for operation in (plain, *(name for name in LIKE if LIKE[name] == plain))
+    for operation in (plain, *(name for name in VARIANT_OF if VARIANT_OF[name] == plain))
 }
 
 

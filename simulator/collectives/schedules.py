@@ -22,7 +22,7 @@ import numpy as np
 from hopmap.arrays import Bools, Ints
 from hopmap.errors import HopmapError
 
-from .selection import LIKE
+from .selection import VARIANT_OF
 
 Done = tuple[int | Ints, Ints, Ints]  # step or steps, members and bytes
 
@@ -228,7 +228,7 @@ Allocation = Callable[[Call], Buffers]
 
 def buffers_of(operation: str, algorithm: str, call: Call) -> Buffers:
     """List what members allocate in a call by an algorithm, both keys of `ALGORITHMS`."""
-    allocation = ALLOCATED.get(LIKE.get(operation, operation), {}).get(algorithm)
+    allocation = ALLOCATED.get(VARIANT_OF.get(operation, operation), {}).get(algorithm)
     return NO_BUFFERS if allocation is None or call.given.puts else allocation(call)
 
 

@@ -28,7 +28,7 @@ from hopmap.arrays import Ints
 OPENMPI = "openmpi"  # the word for this choice, among the names of algorithms
 ELEMENT = 8  # bytes
 # Operations that have the algorithms of another, on blocks of sizes of their own or of one size.
-LIKE = {
+VARIANT_OF = {
     "gatherv": "gather",
     "scatterv": "scatter",
     "allgatherv": "allgather",
@@ -309,7 +309,7 @@ def called(operation: str, algorithm: str, members: int) -> str:
     if members > 1 and members % 2 and algorithm in _EVEN_ONLY:
         return _EVEN_ONLY[algorithm]
     if members & (members - 1):
-        return _POWERS_ONLY.get((LIKE.get(operation, operation), algorithm), algorithm)
+        return _POWERS_ONLY.get((VARIANT_OF.get(operation, operation), algorithm), algorithm)
     return algorithm
 
 
@@ -320,7 +320,7 @@ def suited(operation: str, algorithm: str, members: int) -> str:
     if algorithm in _MULTIPLES:
         return algorithm if members % _MULTIPLES[algorithm] == 0 else "ring"
     bine = algorithm.startswith("bine")
-    instead = _FOR_BINE[LIKE.get(operation, operation)] if bine else algorithm
+    instead = _FOR_BINE[VARIANT_OF.get(operation, operation)] if bine else algorithm
     instead = _INSTEAD.get((operation, algorithm), instead)
     return called(operation, instead, members)
 

@@ -218,7 +218,7 @@ class Explanation(Shown):
         Servers with most bytes / bandwidth, and those at which packets queued longest.
     doublings : list of Doubling
         The makespan with each parameter doubled; empty if it was not asked for.
-    free, default : float
+    free, default_order : float
         Seconds of the run on a network that takes no time, and of the default order: rank after
         rank on slot after slot.
     """
@@ -230,7 +230,7 @@ class Explanation(Shown):
     queued: list[Bottleneck]
     doublings: list[Doubling]
     free: float
-    default: float
+    default_order: float
 
     @property
     def network_share(self) -> float:
@@ -248,12 +248,12 @@ class Explanation(Shown):
                 "computing and overhead, whatever the network"
             )
         most = show_seconds(makespan - self.free)
-        gain = self.default - makespan
-        if abs(gain) < LITTLE * self.default:
+        gain = self.default_order - makespan
+        if abs(gain) < LITTLE * self.default_order:
             against = "the default order takes as long, within 1 %"
         else:
             against = (
-                f"{show_seconds(abs(gain))} ({100 * abs(gain) / self.default:.1f} %) "
+                f"{show_seconds(abs(gain))} ({100 * abs(gain) / self.default_order:.1f} %) "
                 f"{'shorter' if gain > 0 else 'longer'} than the default order"
             )
         return (
@@ -278,7 +278,7 @@ class Explanation(Shown):
             "verdict": self.verdict,
             "network_share": self.network_share,
             "makespan_free": self.free,
-            "makespan_default_order": self.default,
+            "makespan_default_order": self.default_order,
             "bounds": {name: bound._asdict() for name, bound in self.bounds.items()},
             "critical_path": asdict(self.path),
             "loaded": [asdict(server) for server in self.loaded],
@@ -347,5 +347,5 @@ def explain(
         if sensitivity
         else [],
         free=free_makespan(program, topology, nodes, parameters),
-        default=default.makespan,
+        default_order=default.makespan,
     )

@@ -124,7 +124,7 @@ def test_export_writes_what_belongs_beside_the_file(mapping, tmp_path):
     assert f"-platform {tmp_path}/hosts_platform.xml" in said
     assert 'host id="node3"' in (tmp_path / "hosts_platform.xml").read_text()
     facts = as_json("export", mapping, "--to", "json", "--out", tmp_path / "plan.json")
-    assert facts["beside"] == [str(tmp_path / "plan_mpi4py.py")]
+    assert facts["extra_files"] == [str(tmp_path / "plan_mpi4py.py")]
     assert "with_name('plan.json')" in (tmp_path / "plan_mpi4py.py").read_text()
 
 
@@ -133,7 +133,7 @@ def test_a_text_without_comments_has_its_command_beside_it(mapping, tmp_path):
     box = tmp_path / "box.csv"
     hopmap("map", LU, "-t", "mesh:2x2x1", "-m", "sweep", "--out", box)
     use = "hopmap: use it: "
-    more = "hopmap: --out FILE writes FILE_{} as well, which is needed beside it"
+    more = "hopmap: --out FILE also writes FILE_{}, which the launcher needs"
     for to, said in {
         "fugaku": [f"{use}mpiexec -n 4 --vcoordfile FILE ./a.out"],
         "bluegene": [f"{use}runjob --np 4 --ranks-per-node 1 --mapping FILE : ./a.out"],

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.store import Plan, save_plan
+from hopmap.scenarios.results.plan_file import Plan, save_plan
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.formats.files import save_traffic

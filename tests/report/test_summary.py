@@ -7,7 +7,7 @@ import pytest
 
 from hopmap.report import summary as report_summary
 from hopmap.report.summary import chosen_cases, excess, summary, write_cases
-from hopmap.scenarios.results.store import Plan
+from hopmap.scenarios.results.plan_file import Plan
 from hopmap.scenarios.results.study import Study
 
 

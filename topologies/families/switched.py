@@ -101,6 +101,7 @@ def fat_tree(
             levels[level, :3] = m[level], w[level], p[level]
             levels[level, 7] = link + ups[level]
             above = vertex + count
+            # Links up from a level, then down to it, between switches of one copy.
             for first, number, own, then, others in (
                 (vertex, count, m[level], above, w[level]),
                 (above, counts[level + 1], w[level], vertex, m[level]),

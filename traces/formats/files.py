@@ -51,9 +51,13 @@ _READERS = {
     ".prof": "openmpi_monitoring:read_monitoring",
 }
 _WRITERS = {
-    suffix: name.replace(":read_", ":write_")
-    for suffix, name in _READERS.items()
-    if suffix != ".prof"
+    ".count.csv": "tables:write_dense",
+    ".size.csv": "tables:write_dense",
+    ".npz": "tables:write_npz",
+    ".csv": "tables:write_csv",
+    ".mtx": "matrix_market:write_mtx",
+    ".graph": "graphs:write_metis",
+    ".grf": "graphs:write_scotch",
 }
 
 # What numpy, zipfile and Python's numbers raise for files that are not what they seem.

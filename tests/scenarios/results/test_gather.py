@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hopmap.scenarios.results import claims, store, stored_runs
 from hopmap.scenarios.results import gather as gather_module
 from hopmap.scenarios.results.gather import gather
-from hopmap.scenarios.results.store import Plan, save_plan
+from hopmap.scenarios.results.plan_file import Plan, save_plan
 from hopmap.scenarios.results.stored_runs import finished, loose_ids, part_files
 from hopmap.scenarios.results.tables import TABLES, TIMES, StoreError
 from hopmap.topologies import mesh

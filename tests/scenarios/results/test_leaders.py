@@ -8,8 +8,8 @@ import pytest
 
 from hopmap.report.summary import summary
 from hopmap.report.tables import best_table, main_table
+from hopmap.scenarios.results.plan_file import Plan
 from hopmap.scenarios.results.ranking import leading, standing
-from hopmap.scenarios.results.store import Plan
 from hopmap.scenarios.results.study import Study, by_median, cases_of
 
 SEEDS = 20

@@ -7,8 +7,8 @@ import pytest
 
 from hopmap.scenarios.results import query as query_module
 from hopmap.scenarios.results import store
+from hopmap.scenarios.results.plan_file import Plan, save_plan
 from hopmap.scenarios.results.query import QueryError, query
-from hopmap.scenarios.results.store import Plan, save_plan
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario

@@ -10,7 +10,7 @@ import pytest
 
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.gather import gather
-from hopmap.scenarios.results.store import Plan, save_plan
+from hopmap.scenarios.results.plan_file import Plan, save_plan
 from hopmap.scenarios.results.stored_runs import error_of, finished, write_loose
 from hopmap.scenarios.results.tables import TABLES, StoreError
 from hopmap.topologies import haec, mesh

@@ -13,7 +13,7 @@ from hopmap import source_files
 from hopmap.api.workload import COLLECTIVES, Workload
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.store import read_plan
+from hopmap.scenarios.results.plan_file import read_plan
 from hopmap.scenarios.sweep import ScenarioError, inputs
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import code_of, plan

@@ -12,7 +12,7 @@ from fingerprint import fingerprint
 from hopmap.mappers import map_ranks
 from hopmap.report.report import write_report
 from hopmap.scenarios.results import store, tables
-from hopmap.scenarios.results.store import read_plan
+from hopmap.scenarios.results.plan_file import read_plan
 from hopmap.scenarios.results.stored_runs import part_files
 from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep import measure as measure_module

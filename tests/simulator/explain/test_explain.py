@@ -201,7 +201,7 @@ def test_the_verdict_is_what_a_free_network_saves_and_what_the_order_as_launched
         explain(program, topology, np.array(each), parameters=quiet, sensitivity=False)
         for each in ([0, 1, 2], [0, 2, 1])
     )
-    assert near.default == far.default == far.result.makespan
+    assert near.default_order == far.default_order == far.result.makespan
     assert near.free == far.free
     assert near.network_share == pytest.approx(1 - near.free / near.result.makespan)
     assert near.result.makespan < far.result.makespan

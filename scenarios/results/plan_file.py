@@ -1,0 +1,64 @@
+"""The file plan.json of a folder of results: which runs the scenario has now, and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from hopmap.traces.safety.atomic_files import write_text
+
+from .tables import StoreError
+
+
+class Plan(BaseModel, frozen=True):
+    """Runs in order, what they are called now, where networks lie."""
+
+    runs: list[str]  # Their ids.
+    variant_of: list[str] = []  # Of each run; none where nothing varies.
+    topology_of: list[str] = []  # What it is called: a file may have been moved since it was run.
+    variants: dict[str, dict[str, Any]] = {}  # Parameters by label.
+    networks: dict[str, str] = {}  # Specs of the topologies that are called otherwise.
+    # How many runs were left out since they cannot be, by the reason.
+    impossible: dict[str, int] = {}
+    expanded: list[str] = []  # Traces of which what collectives send is mapped, too.
+    auto_expanded: dict[str, bool] = {}  # See `sweep.plan.auto_expanded`.
+    description: str = ""  # Of the scenario, and of what it leaves out.
+
+    def names(self) -> dict[str, tuple[str, str | None]]:
+        """Return variant and topology of every run, None for what its row calls it."""
+        variants = self.variant_of or [""] * len(self.runs)
+        topologies: list[str | None] = [*self.topology_of] or [None] * len(self.runs)
+        return dict(zip(self.runs, zip(variants, topologies, strict=True), strict=True))
+
+
+def save_plan(folder: Path, plan: Plan) -> None:
+    """Write which runs the scenario consists of."""
+    write_text(folder / "plan.json", plan.model_dump_json(indent=1) + "\n")
+
+
+def read_plan(folder: Path) -> Plan:
+    """Return what `save_plan` wrote."""
+    try:
+        return Plan.model_validate_json((folder / "plan.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None
+
+
+def known_auto_expanded(folder: Path) -> dict[str, bool]:
+    """Return what the plan of a folder says of traces' collectives; nothing if it has none yet."""
+    try:
+        return read_plan(folder).auto_expanded
+    except StoreError:
+        return {}
+
+
+def flat(table: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Join the keys of nested tables with dots."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
