@@ -23,8 +23,17 @@ from support import ROOT
 from support.archives import archives_read_here
 from support.commands import invoke
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "benchmarks").rglob("README.md")),
+]
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```(\w*)\n(.*?)```", flags=re.DOTALL)
+
+
+def title_of(page):
+    """Return the path of a page without its ending, for instance docs/index."""
+    return str(page.relative_to(ROOT).with_suffix(""))
 
 
 def steps(page):
@@ -80,11 +89,11 @@ WITH_COMMANDS = [page for page in PAGES if any(steps(page))]
 
 def marks_of(page):
     """What the README shows always runs; what docs/ show, which is much, in the whole suite."""
-    return () if page.stem == "README" else pytest.mark.slow
+    return () if page == PAGES[0] else pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, id=page.stem, marks=marks_of(page)) for page in WITH_COMMANDS]
+    "page", [pytest.param(page, id=title_of(page), marks=marks_of(page)) for page in WITH_COMMANDS]
 )
 @pytest.mark.usefixtures("forgetting")
 def test_the_commands_of_a_page_print_what_it_says(page, tmp_path, monkeypatch):
@@ -133,7 +142,7 @@ SCRIPTS = [(page, place) for page in PAGES for place in range(len(python_of(page
 @pytest.mark.parametrize(
     ("page", "place"),
     [
-        pytest.param(page, place, id=f"{page.stem}-{place}", marks=marks_of(page))
+        pytest.param(page, place, id=f"{title_of(page)}-{place}", marks=marks_of(page))
         for page, place in SCRIPTS
     ],
 )
@@ -143,7 +152,7 @@ def test_scripts_of_a_page_run_and_make_its_pictures(page, place, tmp_path, monk
     exec(compile(python_of(page)[place], page.name, "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out
     made = {file.name for file in tmp_path.glob("*.svg")}
-    if page.stem.startswith("GALLERY"):
+    if "gallery" in page.stem.lower():
         shown = set(re.findall(r"\]\((\w+\.svg)\)", page.read_text(encoding="utf-8")))
         assert made == shown
 

@@ -10,7 +10,11 @@ import pytest
 
 from support import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "benchmarks").rglob("README.md")),
+]
 FOLDERS = ("hopmap", "mappers", "scenarios", "simulator", "topologies", "traces")
 WORDS = {  # how often at most in pages, and in docstrings, help and messages
     "as launched": (0, 0),
