@@ -82,38 +82,53 @@ class Scenario(BaseModel):
 
     model_config = TABLE
 
-    plugins: list[Annotated[Text, in_place(_plugin)]] = []  # before anything asks for their names
+    # Before anything asks for the names of plugins.
+    plugins: list[Annotated[Text, in_place(_plugin)]] = []
+    """Files, or modules, with mappers and topologies of your own."""
     name: Text
+    """Title of the report."""
     description: StrictStr = ""
-    # OTF2 archives, traffic files, or benchmarks ("lu.C.64").
+    """Text below the title of the report."""
     traces: Traces = Field(default=[], validate_default=False)
-    topologies: Topologies = Field(default=[], validate_default=False)  # Specs, like "torus:4x4x4".
-    # Pairs of a stencil and a cluster, as `studies/suites.py` names them.
+    """OTF2 archives, traffic files, benchmarks ("lu.C.64"), stencils or collectives."""
+    topologies: Topologies = Field(default=[], validate_default=False)
+    """Networks, like "torus:4x4x4"."""
     suites: Annotated[list[Text], AfterValidator(_suites)] = []
-    # Pipelines, like "minmd | bokhari", and mappings in files, "file:today.csv"; "applicable" for
-    # all that hopmap knows but those that need a mapping to start from.
+    """Suites of a thesis on Cartesian grids, as pairs of a stencil and a cluster: "partitions"."""
     mappers: Mappers
+    """Pipelines ("minmd | bokhari") and files of mappings ("file:today.csv"); "applicable": all
+    mappers that need no mapping to start from."""
     seeds: Seeds = [0]
+    """Seeds of mappers that draw random numbers; others run once."""
     replay: Replay = Replay()
-    parameters: dict[str, Parameter] = {}  # "link.bandwidth" = "10 GB/s"; `hopmap list parameters`.
-    # Measurements that the parameters were held against; reports say so.
+    """How runs are replayed: the table [replay]."""
+    parameters: dict[str, Parameter] = {}
+    """Parameters of the model, like "link.bandwidth" = "10 GB/s"; see `hopmap list parameters`."""
     validated: Validated | None = None
-    # Whether mappers and metrics see what collectives send, too; "auto": where that outweighs the
-    # messages of a trace, and no algorithms vary.
+    """Measurements that the parameters were compared with; reports name them."""
     collectives: Literal["auto", "ignore", "expand"] = "auto"
-    # Whether every node takes as many ranks as any other that has room, one more at most.
+    """Whether mappers and metrics count what collectives send; "auto": where that is more than the
+    messages of a trace, and no algorithms vary."""
     balanced: StrictBool = False
-    published: Published | None = None  # Numbers to compare with.
+    """Whether all nodes get the same number of ranks, one more at most."""
+    published: Published | None = None
+    """Numbers of a paper to compare with."""
     include: list[Include] = []
+    """More runs."""
     exclude: list[Exclude] = []
+    """Runs to leave out."""
     vary: list[Vary] = []
+    """Parameters that take several values."""
     jobs: list[Jobs] = []
-    folder: StrictStr = ""  # Where the files of jobs and of their machines lie.
-    # Nodes that a job has, of every topology: a file of hosts, or Slurm's list of them.
+    """Runs on the nodes of real jobs."""
+    folder: StrictStr = ""
+    """Folder of the files of jobs and of their machines; by default the scenario's."""
     hosts: Text | None = None
+    """Nodes of a job, on every topology: a file of hosts."""
     nodelist: Text | None = None
-    # Other jobs and traffic beside every run, placed first; a file of `hopmap simulate --jobs`.
+    """Nodes of a job, on every topology: Slurm's list, like "node[01-16]"."""
     co_running_jobs: Annotated[StrictStr, in_place(_others)] = ""
+    """Other jobs and background traffic, placed first: a file of `hopmap simulate --jobs`."""
 
     @cached_property
     def groups(self) -> list[Include]:

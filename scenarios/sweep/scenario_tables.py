@@ -141,67 +141,75 @@ class Table(BaseModel):
 class Replay(Table):
     """How runs are replayed."""
 
-    # A name of `hopmap.simulator.ENGINES`; False measures without replaying.
     engine: Annotated[Any, BeforeValidator(_engine)] = DEFAULT_ENGINE
-    # Time steps of a generated benchmark, all when left out; metrics are of the whole run.
+    """Engine, see `hopmap list engines`; false measures without a replay."""
     steps: Annotated[StrictInt, Field(ge=1)] | None = None
-    # Of files of traffic, 1 for all at once; measured only when left out. A stencil has one then.
+    """Time steps of a generated benchmark; by default all. Metrics count the whole run."""
     rounds: Annotated[StrictInt, Field(ge=1)] | None = None
-    # Whether to keep when each message was sent and delivered, in the table "messages".
+    """Rounds in which the messages of a traffic file are sent; by default such files are not
+    replayed. A stencil has one round by default."""
     messages: StrictBool = False
-    # Whether long runs may end once their main loop has settled, the other steps extrapolated.
+    """Whether to keep the times of each message, in the table "messages"."""
     extrapolate: StrictBool = True
-    # Replays with noise, with the same seeds for all, so that the report says which mappers differ;
-    # once without noise when left out.
+    """Whether a long replay may end when its main loop has settled; the rest is extrapolated."""
     repeat: Annotated[StrictInt, Field(ge=LEAST)] | None = None
+    """Replays with noise, with the same seeds for all mappers; the report says which mappers
+    differ. By default one replay without noise."""
 
 
 class Published(Table):
-    """Numbers of a paper, to be shown beside ours.
-
-    ``file`` is a CSV with the header ``trace,topology,mapper,ienpc_total,ienpc_avg,ienpc_min,
-    ienpc_max``, relative to the scenario file; ``topology`` is a family ("mesh").
-    """
+    """Numbers of a paper to compare with."""
 
     file: Text
+    """CSV with the header `trace,topology,mapper,ienpc_total,ienpc_avg,ienpc_min,ienpc_max`, with
+    `reason` if you like; `topology` is a family ("mesh")."""
 
 
 class Include(Table):
-    """More runs: traces on topologies; mappers and seeds are the scenario's when left out."""
+    """More runs."""
 
     traces: Traces
+    """As at the top."""
     topologies: Topologies
+    """As at the top."""
     mappers: Mappers | None = None
+    """By default those at the top."""
     seeds: Seeds | None = None
+    """By default those at the top."""
 
 
 class Jobs(Table):
-    """Runs on the hosts of jobs; see `scenario_files.write_out_jobs`.
+    """Runs on the nodes of real jobs."""
 
-    Mappers and seeds are the scenario's when left out.
-    """
-
-    hosts: Text  # A list of hosts, an alloc.csv, or a folder or tar archive of such, one a job.
+    hosts: Text
+    """A list of hosts, an alloc.csv, or a folder or tar archive of them, one file a job."""
     topology: Text
-    traces: Texts  # As in `Scenario`, with fields that the size of a job fills: "lu.C.{power}".
-    min_nodes: Annotated[StrictInt, Field(ge=1)] = 1  # Sizes of the jobs that count.
+    """The machine, like "file:nodes.txt"."""
+    traces: Texts
+    """As at the top; the size of a job fills {nodes}, {power}, {square} and {box}."""
+    min_nodes: Annotated[StrictInt, Field(ge=1)] = 1
+    """Size of the smallest job that is run."""
     max_nodes: Annotated[StrictInt, Field(ge=1)] | None = None
-    # What to do with a job that has nodes which the machine does not have.
+    """Size of the largest job that is run."""
     on_unknown: Literal["error", "skip"] = "error"
+    """What to do with a job that has nodes which the machine does not have."""
     mappers: Mappers | None = None
+    """By default those at the top."""
     seeds: Seeds | None = None
+    """By default those at the top."""
 
 
 class Exclude(Table):
-    """Runs to leave out: those that match every list that is given.
-
-    ``unequal_nodes`` matches topologies whose nodes have not all the same number of slots.
-    """
+    """Runs to leave out: the runs that match all keys of a table."""
 
     traces: Texts | None = None
+    """Traces of the runs."""
     topologies: Topologies | None = None
+    """Topologies of the runs."""
     mappers: Mappers | None = None
+    """Mappers of the runs."""
     unequal_nodes: Literal[True] | None = None
+    """Topologies whose nodes differ in their numbers of slots."""
 
     def unused(self, scenarios: Sequence[Scenario]) -> list[str]:
         """Return what of the rule no scenario runs."""
@@ -225,16 +233,17 @@ class Exclude(Table):
 
 
 class Vary(Table):
-    """Parameters that take several values: lists of the same length, by key.
+    """Parameters that take several values. Tables are crossed.
 
-    The keys of one table go together, first values with first values; tables are crossed. What a
-    topology does not have, such as wireless links on a mesh, is not varied on it. Reports call it
-    by ``name``, or by its keys; its values by ``labels``, or as they are.
+    A parameter that a topology lacks, like wireless links on a mesh, does not vary on it.
     """
 
     name: Text | None = None
+    """Name in reports; by default the parameters' names."""
     labels: Texts | None = None
+    """Names of the values in reports; by default the values."""
     parameters: Annotated[dict[str, Values], Field(min_length=1)]
+    """Lists of values, all of the same length: first values go with first values."""
 
     @property
     def title(self) -> str:
@@ -285,10 +294,9 @@ class Vary(Table):
 
 
 class Validated(Table):
-    """How parameters were held against measured times, as ``hopmap calibrate`` writes it.
-
-    ``topologies`` are networks on which they were; ``error`` is the median of the relative errors.
-    """
+    """How parameters compare with measured times, as `hopmap calibrate` writes it."""
 
     topologies: Texts
+    """Networks on which times were measured."""
     error: Annotated[float, Field(ge=0)]
+    """Median of the relative errors."""
