@@ -31,6 +31,7 @@ def table(*rows):
 
 
 def code(text):
+    """Return text as code in Markdown."""
     return f"`{text}`" if text not in ("", None) else ""
 
 

@@ -23,7 +23,7 @@ it does, another part is for descending by that, and it says which candidates th
 about.
 
 It stops where the cost reaches a lower bound, at the end of its budget, and without any budget
-after a round that gains less than `STALE`. `Portfolio.stopped` says which.
+after a round that gains less than `STALE`. `Portfolio.stop_reason` says which.
 
 Nothing is ever lost: the best mapping met is what is returned, also at the end of the time or on
 Ctrl-C. `portfolio` says what every step reached; `auto` logs the same lines (logger
@@ -114,7 +114,7 @@ class Portfolio(NamedTuple):
     met: list[Mapping]  # the mapping after each step
     # why it stopped: a lower bound is reached, a round gained next to nothing, or all that was to
     # be spent is
-    stopped: Reason = "budget"
+    stop_reason: Reason = "budget"
 
 
 @mapper("auto", source="this project")
@@ -136,7 +136,7 @@ def auto(
     - `evaluations`: calls of a function; as many as the time budget allows, or 1,000 without one.
     """
     run = portfolio(traffic, topology, rng=rng, initial=initial, objective=objective, stop=stop)
-    stop.ended(run.stopped)
+    stop.ended(run.stop_reason)
     return run.mapping
 
 

@@ -188,10 +188,10 @@ def merge_programs(
         algorithms=dict(asked.pop()) if len(asked) == 1 else {},
         chosen={op: _summed(each.chosen.get(op, {}) for each in programs) for op in operations},
         dropped=_summed(program.dropped for program in programs),
-        left_out=tuple(
+        omitted=tuple(
             entry if number == 1 else replace(entry, what=f"{name}: {entry.what}")
             for name, program in zip(names, programs, strict=True)
-            for entry in program.left_out
+            for entry in program.omitted
         ),
         notes=_summed(program.notes for program in programs),
         jobs=jobs,

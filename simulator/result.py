@@ -12,7 +12,7 @@ from hopmap.notebook import Shown
 from hopmap.simulator.parameters.energy import Energy
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import TraceError
-from hopmap.traces.summary import LeftOut
+from hopmap.traces.summary import Omission
 from hopmap.units import show_seconds
 
 from .link_use import LinkUse
@@ -132,7 +132,7 @@ class Result(Shown):
         If any of its parameters is set.
     network : Topology or None
         What it ran on.
-    left_out : tuple of LeftOut
+    omitted : tuple of Omission
         What the trace had and the run had not, or not as it was.
     notes : mapping of str to int
         See `Program.notes`.
@@ -181,7 +181,7 @@ class Result(Shown):
     operations: Operations | None = None
     link_use: LinkUse | None = None
     network: Topology | None = None
-    left_out: tuple[LeftOut, ...] = ()
+    omitted: tuple[Omission, ...] = ()
     notes: MappingOf[str, int] = field(default_factory=dict)
     extrapolated: Extrapolated | None = None
     whole: str = ""
@@ -225,7 +225,7 @@ class Result(Shown):
                 "max_bytes": int(self.link_bytes.max(initial=0)),
             },
             "energy": None if self.energy is None else self.energy.to_dict(),
-            "left_out": [entry.to_dict() for entry in self.left_out],
+            "omitted": [entry.to_dict() for entry in self.omitted],
             "notes": dict(self.notes),
             "extrapolated": None if self.extrapolated is None else asdict(self.extrapolated),
             "ensemble": None if self.ensemble is None else self.ensemble.to_dict(),

@@ -152,11 +152,11 @@ def pauses(program: Program, parameters: Parameters) -> Floats:
     copy, reduce = parameters.collective_copy_per_byte, parameters.collective_reduce_per_byte
     if copy or reduce:
         seconds[work.row] += work.copied * copy + work.reduced * reduce
-    block, puts = parameters.collective_per_block, parameters.collective_before_puts
+    block, puts = parameters.collective_per_block, parameters.collective_put_setup
     if block or puts:
         seconds[work.row] += work.blocks * block + work.prepared * puts
-    if new := parameters.collective_new_per_byte:
-        seconds[work.row] += work.new_memory(parameters.collective_new_from) * new
+    if new := parameters.collective_fresh_memory_per_byte:
+        seconds[work.row] += work.new_memory(parameters.collective_fresh_memory_threshold) * new
     return seconds
 
 

@@ -92,7 +92,7 @@ def simulate(
         network=topology,
         wall_seconds=seconds,
         compile_seconds=compiled,
-        left_out=omissions(ready.program, ready.channel, ready.iterations),
+        omitted=omissions(ready.program, ready.channel, ready.iterations),
         extrapolated=extrapolated,
         whole=whole,
         node_of=nodes,

@@ -85,7 +85,7 @@ def loop_table(plan: RunPlan, record: Record, own: Columns) -> Table:
     for name, _ in PARAMETERS:
         loop[name] = getattr(plan.parameters, name)
     loop["cut_through"] = plan.parameters.switching == "cut_through"
-    loop["by_calls"] = plan.parameters.progress == "calls"
+    loop["by_calls"] = plan.parameters.progress == "in_mpi_calls"
     loop["record_messages"], loop["record_operations"] = record.messages, record.operations
     loop["noisy"] = plan.noise.noisy
     loop["number_bits"], loop["packet_bits"] = plan.number_bits, plan.packet_bits

@@ -33,7 +33,7 @@ from .sources import Source as Source
 from .sources import is_nas_name as is_nas_name
 from .sources import open_source as open_source
 from .sources import source_kind as source_kind
-from .summary import LeftOut as LeftOut
+from .summary import Omission as Omission
 from .summary import Summary as Summary
 from .summary import summarize as summarize
 from .trace import Collective as Collective

@@ -144,7 +144,7 @@ _KNOWN = {"ProgramBegin", "ProgramEnd", "CommCreate", "CommDestroy"}
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class Omission:
     """Something that a trace has and a replay does not, or not as it was."""
 
     what: str  # in plain words
@@ -175,15 +175,15 @@ def rank_seconds(trace: Trace) -> float:
     return float((trace.time[end[some] - 1] - trace.time[begin[some]]).sum())
 
 
-def of_records(ignored: Mapping[str, int], told: Collection[str] = ()) -> list[LeftOut]:
+def of_records(ignored: Mapping[str, int], told: Collection[str] = ()) -> list[Omission]:
     """List the kinds of records that were read and left out, but for those told otherwise."""
     return [
-        LeftOut(f"{name} records", count)
+        Omission(f"{name} records", count)
         for name, count in sorted(ignored.items())
         if name not in _KNOWN and name not in told
     ]
 
 
-def timed(what: str, count: int, seconds: float, total: float) -> LeftOut:
+def timed(what: str, count: int, seconds: float, total: float) -> Omission:
     """Say how much of `total` seconds something took."""
-    return LeftOut(what, int(count), float(seconds), float(seconds / total) if total else 0.0)
+    return Omission(what, int(count), float(seconds), float(seconds / total) if total else 0.0)

@@ -79,7 +79,7 @@ class Placement(Shown):
         The mapping of rank after rank on node after node.
     interrupted : bool
         Whether Ctrl-C ended the search.
-    stopped : {"optimal", "stagnated", "budget"}, optional
+    stop_reason : {"optimal", "stagnated", "budget"}, optional
         Why the search ended, where its mapper says so: no mapping is better, a round of it gained
         next to nothing, or its time or moves were spent.
     """
@@ -95,7 +95,7 @@ class Placement(Shown):
     replays: int = 0
     default_order: Mapping | None = None
     interrupted: bool = False
-    stopped: str | None = None
+    stop_reason: str | None = None
 
     @property
     def name(self) -> str:
@@ -156,8 +156,8 @@ class Placement(Shown):
             found["baseline"] = _figures(baseline)
         if self.interrupted:
             found["interrupted"] = True
-        if self.stopped is not None:
-            found["stopped"] = self.stopped
+        if self.stop_reason is not None:
+            found["stop_reason"] = self.stop_reason
         if self.objective is not None:
             found["objective"] = dict(zip(("name", "before", "after"), self.objective, strict=True))
         return found
@@ -285,7 +285,7 @@ def map_ranks(
         replays=replays,
         default_order=place(traffic, room, DEFAULT_ORDER),
         interrupted=interrupted,
-        stopped=reasons[-1] if reasons else None,
+        stop_reason=reasons[-1] if reasons else None,
     )
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hopmap.simulator import Program
     from hopmap.traces import Folded, Trace
     from hopmap.traces.schedule import Schedule
-    from hopmap.traces.summary import LeftOut, Summary
+    from hopmap.traces.summary import Omission, Summary
 
 WorkloadLike: TypeAlias = "str | Path | Source | Trace | Folded | Program | Traffic | Workload"
 
@@ -385,7 +385,7 @@ class Workload:
             facts |= {"counts": str(counts)} if counts.is_file() else {}
         return facts
 
-    def omissions(self) -> tuple[LeftOut, ...]:
+    def omissions(self) -> tuple[Omission, ...]:
         """List what a replay would leave out of a recorded trace.
 
         Of a large archive, and of a trace that cannot be replayed, only the records that are

@@ -105,7 +105,7 @@ def _show(found: Advice, fixed: bool) -> None:
         say(f"also tried: {each.placement.mapper}, {show_seconds(each.result.makespan)}")
     if found.engine != DEFAULT_ENGINE:
         say(f"replayed by engine {found.engine}; --engine {DEFAULT_ENGINE} replays packets")
-    for line in map(str, found.best.result.left_out):
+    for line in map(str, found.best.result.omitted):
         say(line)
 
 
@@ -197,8 +197,8 @@ def _show_choice(found: Choice) -> None:
         f"{found.replays:,} of {everything:,} replays; each model's best is the best of those that "
         "were replayed under it"
     )
-    if found.refused:
+    if found.rejected:
         say(
-            f"{len(found.refused)} of {len(found.models)} models left out, the first since "
-            f"{found.refused[0]}"
+            f"{len(found.rejected)} of {len(found.models)} models left out, the first since "
+            f"{found.rejected[0]}"
         )

@@ -20,7 +20,7 @@ from hopmap.units import show_bytes, show_seconds
 
 if TYPE_CHECKING:
     from hopmap.simulator import Bound, Result
-    from hopmap.traces.summary import LeftOut
+    from hopmap.traces.summary import Omission
 
 INTERRUPTED = 130  # exit code of what Ctrl-C ended
 _notes: ContextVar[list[str]] = ContextVar("notes")
@@ -109,9 +109,9 @@ def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, obje
     ]
 
 
-def say_left_out(left_out: Iterable[LeftOut], notes: Mapping[str, int]) -> None:
+def say_omissions(omitted: Iterable[Omission], notes: Mapping[str, int]) -> None:
     """Say below a table what a trace had besides, and what it leaves open, and how often."""
-    for entry in left_out:
+    for entry in omitted:
         say(f"left out: {entry}")
     for what, count in notes.items():
         say(f"note: {what}: {count:,}")
@@ -119,7 +119,7 @@ def say_left_out(left_out: Iterable[LeftOut], notes: Mapping[str, int]) -> None:
 
 def say_basis(result: Result) -> None:
     """Say below a run what it leaves out, and how fast links are, a line for all that are alike."""
-    say_left_out(result.left_out, result.notes)
+    say_omissions(result.omitted, result.notes)
     alike: dict[str, list[str]] = {}
     for kind in result.network.kinds if result.network is not None else ():
         speeds = f"{show_bytes(kind.bandwidth)}/s, {show_seconds(kind.latency)}, {kind.provenance}"
@@ -137,7 +137,7 @@ def say_written(*paths: object) -> None:
 
 def bound_label(name: str, bound: Bound) -> str:
     """Say what needs so long: "link 3 -> 4", "injection of node 3", "rank 7"."""
-    if name == "no contention":
+    if name == "no_contention":
         return name
     return {"rank": "", "link": "link "}.get(name, f"{name} of ") + bound.place
 
@@ -154,9 +154,9 @@ def rests_on(assumed: Sequence[str]) -> str:
     return f"assumed: {format_keys(assumed)}" if assumed else "nothing assumed"
 
 
-def warn_of(name: str, left_out: Iterable[LeftOut]) -> None:
+def warn_of(name: str, omitted: Iterable[Omission]) -> None:
     """Warn of what takes more of a run than may be left out in silence."""
-    for entry in left_out:
+    for entry in omitted:
         if entry.substantial:
             warn(f"{name}: {entry}")
 

@@ -96,7 +96,7 @@ def explain(
     if as_json:
         print_json(found.to_dict())
         return
-    warn_of(workload.name, found.result.left_out)
+    warn_of(workload.name, found.result.omitted)
     makespan = found.result.makespan
     rows = [("makespan", makespan)]
     for name, bound in found.bounds.items():

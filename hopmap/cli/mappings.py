@@ -202,8 +202,8 @@ def _print_placed(placed: Placement, began: str) -> None:
         title=f"{placed.name}: {len(placed)} ranks on {where} by {placed.mapper}, "
         f"in {show_seconds(placed.seconds)}",
     )
-    if placed.stopped is not None:
-        say(f"stopped: {STOPPED[placed.stopped]}")
+    if placed.stop_reason is not None:
+        say(f"stopped: {STOPPED[placed.stop_reason]}")
     if placed.objective is not None:
         called, *values = placed.objective
         shown = {"makespan": show_seconds, "makespan_bound": show_seconds, "energy": joules}.get(

@@ -176,7 +176,7 @@ def simulate(
     parameters = result.parameters
     assert network is not None and program is not None
     assert node_of is not None and parameters is not None
-    warn_of(workload.name, result.left_out)
+    warn_of(workload.name, result.omitted)
     quiet = without_noise(parameters)
     bounded = bool(replay.repeat) or quiet == parameters
     bounds = lower_bounds(program, network, node_of, parameters=quiet) if bounded else {}

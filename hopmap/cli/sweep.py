@@ -121,7 +121,7 @@ def run(
     """
     from hopmap.scenarios.results.plan_file import known_auto_expanded, read_plan
     from hopmap.scenarios.results.store import load_results
-    from hopmap.scenarios.results.study import collectives_dominate, left_out
+    from hopmap.scenarios.results.study import collectives_dominate, omissions_by_trace
     from hopmap.scenarios.sweep.plan import plan
     from hopmap.scenarios.sweep.prepare import new_traffic, possible, save_inputs
     from hopmap.scenarios.sweep.run import missing, run_scenario
@@ -143,14 +143,14 @@ def run(
     if dry_run or spread.slurm_array:
         runs = plan(loaded, path.parent, known_auto_expanded(results))
         traffic = new_traffic(runs, results)
-        runs, impossible = possible(runs, results, traffic)
+        runs, infeasible = possible(runs, results, traffic)
         if not as_json:
-            _warn_of_impossible(impossible)
+            _warn_of_infeasible(infeasible)
         todo = missing(runs, results, retry=failed)
         if dry_run:
-            _print_missing(runs, todo, results, as_json, impossible)
+            _print_missing(runs, todo, results, as_json, infeasible)
             return
-        save_inputs(path, loaded, runs, results.absolute(), changes, traffic, impossible)
+        save_inputs(path, loaded, runs, results.absolute(), changes, traffic, infeasible)
         words = [str(path.absolute()), "--out", str(results.absolute())]
         for change in changes:  # a file's path means the same in another folder
             words += ["--set", change if "=" in change else str(Path(change).absolute())]
@@ -175,7 +175,7 @@ def run(
                 only=only,
                 changes=changes,
                 progress=progress,
-                warn=None if as_json else _warn_of_impossible,
+                warn=None if as_json else _warn_of_infeasible,
             )
     except KeyboardInterrupt:
         _tell_kept(results, as_json)
@@ -185,7 +185,7 @@ def run(
     if as_json:
         print_json(outcome.to_dict() | {"report": None if page is None else str(page)})
     else:
-        for name, entries in left_out(table).items():
+        for name, entries in omissions_by_trace(table).items():
             warn_of(name, entries)
         print_runs(table)
         if loaded.published:
@@ -237,11 +237,11 @@ def _runs(number: int) -> str:
     return f"{number} run{'s' * (number != 1)}"
 
 
-def _warn_of_impossible(impossible: Mapping[str, int]) -> None:
-    for reason, number in list(impossible.items())[:SHOWN]:
+def _warn_of_infeasible(infeasible: Mapping[str, int]) -> None:
+    for reason, number in list(infeasible.items())[:SHOWN]:
         warn(f"left out, {_runs(number)}: {reason}")
-    if len(impossible) > SHOWN:
-        more = sum(list(impossible.values())[SHOWN:])
+    if len(infeasible) > SHOWN:
+        more = sum(list(infeasible.values())[SHOWN:])
         warn(f"left out, {_runs(more)} more: the report lists them")
 
 
@@ -250,7 +250,7 @@ def _print_missing(
     todo: list[Run],
     results: Path,
     as_json: bool,
-    impossible: Mapping[str, int],
+    infeasible: Mapping[str, int],
 ) -> None:
     from hopmap.scenarios.results.stored_runs import finished
 
@@ -259,7 +259,7 @@ def _print_missing(
     left = sum(errors.get(r.run_id) is not None for r in runs if r.run_id not in tried)
     if as_json:
         listed = [{"run_id": r.run_id, "run": str(r)} for r in todo]
-        print_json({"missing": listed, "failed": left, "impossible": impossible})
+        print_json({"missing": listed, "failed": left, "infeasible": infeasible})
         return
     say("\n".join([*map(str, todo), f"{_runs(len(todo))} missing in {results}"]))
     if left:

@@ -22,8 +22,8 @@ from hopmap.scenarios.results.study import (
     DEFAULTS,
     Study,
     collectives_dominate,
-    left_out,
     load_study,
+    omissions_by_trace,
 )
 from hopmap.scenarios.results.tables import StoreError
 from hopmap.simulator.parameters.keys import ASSUMED
@@ -190,9 +190,9 @@ def _render(
         pictured=sections[""],
         best=tables.best_table([study.cases_of(trace) for trace in study.traces()]),
         exports=export_commands(whole),
-        impossible=study.plan.impossible,
+        infeasible=study.plan.infeasible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
-        left_out=left_out(whole.runs),
+        omitted=omissions_by_trace(whole.runs),
         outweighed=collectives_dominate(whole.runs, whole.rounds, whole.plan.expanded),
         links=tables.link_rows(study),
         sections=[
@@ -260,8 +260,8 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         words += f", {count(len(study.failed))} failed"
     if planned > done:
         words += f", {count(planned - done)} not done yet"
-    if study.plan.impossible:
-        words += f", {count(sum(study.plan.impossible.values()))} more left out, which cannot be"
+    if study.plan.infeasible:
+        words += f", {count(sum(study.plan.infeasible.values()))} more left out, which cannot be"
     mappers = list(dict.fromkeys(runs["mapper"]))
     facts = [
         ("Runs", words),

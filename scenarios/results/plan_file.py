@@ -22,7 +22,7 @@ class Plan(BaseModel, frozen=True):
     variants: dict[str, dict[str, Any]] = {}  # Parameters by label.
     networks: dict[str, str] = {}  # Specs of the topologies that are called otherwise.
     # How many runs were left out since they cannot be, by the reason.
-    impossible: dict[str, int] = {}
+    infeasible: dict[str, int] = {}
     expanded: list[str] = []  # Traces of which what collectives send is mapped, too.
     auto_expanded: dict[str, bool] = {}  # See `sweep.plan.auto_expanded`.
     description: str = ""  # Of the scenario, and of what it leaves out.

@@ -161,14 +161,14 @@ def save_traffic(folder: Path, trace: str, traffic: Traffic, made_of: str) -> No
     """Write the traffic of a trace, with what it is made of: `Run.traffic_of`."""
     path = traffic_path(folder, trace)
     path.parent.mkdir(parents=True, exist_ok=True)
-    metadata = {**traffic.metadata, "made_from": made_of}
+    metadata = {**traffic.metadata, "source_digest": made_of}
     files.save_traffic(path, replace(traffic, metadata=metadata))
 
 
 def has_traffic(folder: Path, trace: str, made_of: str) -> bool:
     """Whether the folder holds what is made of that."""
     with suppress(OSError, TraceError):
-        return files.load_metadata(traffic_path(folder, trace)).get("made_from") == made_of
+        return files.load_metadata(traffic_path(folder, trace)).get("source_digest") == made_of
     return False
 
 
@@ -179,6 +179,6 @@ def load_traffic(folder: str | Path, trace: str, made_of: str | None = None) -> 
         traffic = files.load_traffic(path)
     except (OSError, TraceError) as error:
         raise StoreError(f"{path}: cannot be read ({error})") from None
-    if made_of is not None and traffic.metadata.get("made_from") != made_of:
+    if made_of is not None and traffic.metadata.get("source_digest") != made_of:
         raise StoreError(f"{path}: of other files or by other code: plan the runs again")
     return traffic

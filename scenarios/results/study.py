@@ -15,7 +15,7 @@ import pandas as pd
 
 from hopmap.arrays import Floats
 from hopmap.simulator.uncertainty import Interval, faster, not_significantly_slower, ratio
-from hopmap.traces.summary import LeftOut
+from hopmap.traces.summary import Omission
 
 from .plan_file import Plan, flat, read_plan
 from .store import load_results
@@ -265,10 +265,10 @@ def collectives_dominate(
     return [name for name in names if name not in expanded]
 
 
-def left_out(runs: pd.DataFrame) -> dict[str, list[LeftOut]]:
+def omissions_by_trace(runs: pd.DataFrame) -> dict[str, list[Omission]]:
     """Return what the replays of each trace left out or took for something else."""
-    told = runs.dropna(subset="left_out").drop_duplicates("trace")
+    told = runs.dropna(subset="omitted").drop_duplicates("trace")
     return {
-        str(trace): [LeftOut(**entry) for entry in json.loads(text)]
-        for trace, text in zip(told["trace"], told["left_out"], strict=True)
+        str(trace): [Omission(**entry) for entry in json.loads(text)]
+        for trace, text in zip(told["trace"], told["omitted"], strict=True)
     }

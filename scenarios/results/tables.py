@@ -64,7 +64,7 @@ _RUNS = pa.schema(
         ("replay_seconds", _REAL),
         ("replay_error", _REAL),  # bound, of the makespan; null where all steps were replayed
         ("events", _INT),
-        ("left_out", pa.string()),  # of the trace by the replay: a JSON list of `LeftOut`
+        ("omitted", pa.string()),  # of the trace by the replay: a JSON list of `Omission`
         ("error", pa.string()),
     ]
 )

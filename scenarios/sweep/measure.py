@@ -23,7 +23,7 @@ from hopmap.simulator.operations import Record
 from hopmap.simulator.parameters.settings import Settings, configure, normalised
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
-from hopmap.traces.summary import LeftOut
+from hopmap.traces.summary import Omission
 
 from . import ScenarioError
 from .inputs import planned_network, planned_program, unchanged
@@ -80,7 +80,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
             "communicate": float(np.mean(result.communicate)),
             "wait": float(np.mean(result.wait)),
             "events": result.events,
-            "left_out": _left_out(result),
+            "omitted": _omitted(result),
             "replayed_hop_bytes": int(result.link_bytes.sum()),
             "replayed_congestion_max": int(result.link_bytes.max(initial=0)),
         }
@@ -137,10 +137,10 @@ def _among(run: Run, nodes: bytes) -> Result:
     return simulate_with_jobs(_program(run), node_of, machine, run.others, run.engine)
 
 
-def _left_out(result: Result) -> str | None:
+def _omitted(result: Result) -> str | None:
     """Return what the replay left out or took for something else, None for nothing."""
-    notes = (LeftOut(what, count) for what, count in result.notes.items())
-    told = [entry.to_dict() for entry in (*result.left_out, *notes)]
+    notes = (Omission(what, count) for what, count in result.notes.items())
+    told = [entry.to_dict() for entry in (*result.omitted, *notes)]
     return json.dumps(told) if told else None
 
 

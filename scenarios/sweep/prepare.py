@@ -88,7 +88,7 @@ def possible(
         return ""
 
     kept: list[Run] = []
-    impossible: Counter[str] = Counter()
+    infeasible: Counter[str] = Counter()
     for run in runs:
         reason = ""
         if errors.get(run.run_id, "") is not None:
@@ -98,12 +98,12 @@ def possible(
             settings = run.settings if run.others or run.expanded else ()
             reason = reason or does_not_fit(replace(alike, engine=None, settings=settings))
         if reason:
-            impossible[reason] += 1
+            infeasible[reason] += 1
         else:
             kept.append(run)
     if not kept:
-        raise MappingError(f"{next(iter(impossible))} (none of {len(runs)} runs can be done)")
-    return kept, dict(impossible)
+        raise MappingError(f"{next(iter(infeasible))} (none of {len(runs)} runs can be done)")
+    return kept, dict(infeasible)
 
 
 HEAD = "# What these results were made from, written by hopmap run.\n"
@@ -116,11 +116,11 @@ def save_inputs(
     results: Path,
     changes: Sequence[str],
     traffic: Mapping[str, Traffic],
-    impossible: Mapping[str, int],
+    infeasible: Mapping[str, int],
 ) -> None:
     """Write what the runs need and were made from: traffic, scenario, published numbers, plan.
 
-    `traffic` is what `new_traffic` has read. Reports say how many runs are impossible, by the
+    `traffic` is what `new_traffic` has read. Reports say how many runs are infeasible, by the
     reason; see `possible`.
     """
     (results / "traffic").mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ def save_inputs(
             topology_of=[run.called for run in runs],
             variants=variants,
             networks={run.called: run.topology for run in runs if run.network},
-            impossible=dict(impossible),
+            infeasible=dict(infeasible),
             expanded=list(dict.fromkeys(run.trace.name for run in runs if run.expanded)),
             auto_expanded=auto_expanded(scenario, runs),
             description=scenario.description,

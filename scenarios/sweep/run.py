@@ -47,11 +47,11 @@ class SweepOutcome:
     left: int  # How many had failed before and were left alone.
     results: Path
     # How many runs were left out since they cannot be, by the reason.
-    impossible: dict[str, int] = field(default_factory=dict)
+    infeasible: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``run --json`` prints, apart from the report."""
-        names = ("runs", "done", "skipped", "failed", "impossible")
+        names = ("runs", "done", "skipped", "failed", "infeasible")
         return {"out": str(self.results)} | {name: getattr(self, name) for name in names}
 
     def to_frame(self) -> pd.DataFrame:
@@ -100,9 +100,9 @@ def run_scenario(
     results = results.absolute()  # for workers elsewhere
     runs = plan(scenario, path.parent, known_auto_expanded(results))
     traffic = new_traffic(runs, results)
-    runs, impossible = possible(runs, results, traffic)
-    if impossible and warn is not None:
-        warn(impossible)
+    runs, infeasible = possible(runs, results, traffic)
+    if infeasible and warn is not None:
+        warn(infeasible)
     if only is not None:
         wanted = set(only)
         some = [run for run in runs if run.run_id in wanted]
@@ -111,7 +111,7 @@ def run_scenario(
                 f"{path}: {len(wanted) - len(some)} of {len(wanted)} runs of its list are not in "
                 f"the scenario: it has changed, or a trace or hopmap has: write the list again"
             )
-    save_inputs(path, scenario, runs, results, changes, traffic, impossible)
+    save_inputs(path, scenario, runs, results, changes, traffic, infeasible)
     runs = runs if only is None else some
     todo = missing(runs, results, retry=retry)
     work = partial(_do, results=results, code=reading_code(), retry=retry)
@@ -129,7 +129,7 @@ def run_scenario(
     tried = {run.run_id for run in todo}
     before = [run for run in runs if run.run_id not in tried and errors.get(run.run_id) is not None]
     counts = (len(runs), done, len(runs) - done)
-    return SweepOutcome(*counts, failed, len(before), results, impossible)
+    return SweepOutcome(*counts, failed, len(before), results, infeasible)
 
 
 def _each(

@@ -333,7 +333,7 @@ def critical_path(ready: RunPlan, result: Result) -> CriticalPath:
             f"critical path of a replay by {result.engine}: expected one by "
             f"{' or '.join(ENGINES_OF_PACKETS)}, with Record(operations=True)"
         )
-    if ready.parameters.progress == "calls":
+    if ready.parameters.progress == "in_mpi_calls":
         raise ParameterError(
             "critical path with progress calls: expected asynchronous, where no message waits for "
             "a rank that computes"

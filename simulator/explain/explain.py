@@ -211,7 +211,7 @@ class Explanation(Shown):
     result : Result
         Of the replay, with the times of its operations and messages.
     bounds : dict of str to Bound
-        See `lower_bounds`; besides, "no contention": a replay in which messages never meet.
+        See `lower_bounds`; besides, "no_contention": a replay in which messages never meet.
     path : Composition
         Of the critical path.
     loaded, queued : list of Bottleneck
@@ -277,13 +277,13 @@ class Explanation(Shown):
         return self.result.to_dict() | {
             "verdict": self.verdict,
             "network_share": self.network_share,
-            "makespan_free": self.free,
+            "makespan_ideal_network": self.free,
             "makespan_default_order": self.default_order,
             "bounds": {name: bound._asdict() for name, bound in self.bounds.items()},
             "critical_path": asdict(self.path),
             "loaded": [asdict(server) for server in self.loaded],
             "queued": [asdict(server) for server in self.queued],
-            "doubled": [asdict(doubling) for doubling in self.doublings],
+            "sensitivity": [asdict(doubling) for doubling in self.doublings],
         }
 
 
@@ -320,7 +320,7 @@ def explain(
     alone = simulate(program, topology, nodes, parameters=without, engine="analytic")
     ready = plan_run(program, topology, nodes, parameters)
     bounds = {**bounds_of(ready, topology)}
-    bounds["no contention"] = Bound(alone.makespan, f"rank {int(alone.finish.argmax())}")
+    bounds["no_contention"] = Bound(alone.makespan, f"rank {int(alone.finish.argmax())}")
     kept = Record(operations=True)
     result = simulate(
         program, topology, nodes, parameters=parameters, engine="compiled", record=kept

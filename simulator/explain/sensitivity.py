@@ -93,8 +93,8 @@ def _cases(
     largest = int(sizes.max(initial=0))
     limit = parameters.eager_limit
     controls = bool((sizes >= limit).any() or (program.mode == SendMode.SYNCHRONOUS).any())
-    least = parameters.collective_new_from
-    new = program.work.new_memory(least) * (parameters.collective_new_per_byte > 0)
+    least = parameters.collective_fresh_memory_threshold
+    new = program.work.new_memory(least) * (parameters.collective_fresh_memory_per_byte > 0)
     # Whether doubling it may change anything; of what is not named, if it is not 0.
     matters = {
         "eager_limit": bool(((sizes >= limit) & (sizes < 2 * limit)).any()),
@@ -107,8 +107,8 @@ def _cases(
         "compute.scale": bool(program.compute.any()),
         "collective.copy_per_byte": bool(program.work.copied.any()),
         "collective.reduce_per_byte": bool(program.work.reduced.any()),
-        "collective.new_per_byte": bool(new.any()),
-        "collective.new_from": bool((new > program.work.new_memory(2 * least)).any()),
+        "collective.fresh_memory_per_byte": bool(new.any()),
+        "collective.fresh_memory_threshold": bool((new > program.work.new_memory(2 * least)).any()),
         "overhead.send": bool(sizes.size),
         "overhead.recv": bool(sizes.size),
         "overhead.per_byte": bool(((sizes > 0) & (sizes < limit)).any()),

@@ -51,10 +51,10 @@ class Fit:
     # of 95 %, by leaving out one algorithm after the other
     interval: Mapping[str, tuple[float, float]]
     predicted: Floats  # seconds of each call with these parameters
-    # left_out, left_out_size: seconds of each call as predicted from all other algorithms, and from
+    # seconds of each call, predicted from the calls of all other algorithms, and of
     # all other sizes
-    left_out: Floats
-    left_out_size: Floats
+    without_algorithm: Floats
+    without_size: Floats
     evaluations: int  # how often all calls were simulated
 
 
@@ -102,8 +102,8 @@ def fit(
         parameters=dict(zip(keys, np.exp(at).tolist(), strict=True)),
         interval=_intervals(keys, at, slopes, error, algorithm),
         predicted=np.exp(error + target),
-        left_out=np.exp(_others(slopes, error, algorithm) + target),
-        left_out_size=np.exp(_others(slopes, error, size) + target),
+        without_algorithm=np.exp(_others(slopes, error, algorithm) + target),
+        without_size=np.exp(_others(slopes, error, size) + target),
         evaluations=count,
     )
 
@@ -194,8 +194,8 @@ USUAL = (
     "gap",
     "collective.copy_per_byte",
     "collective.reduce_per_byte",
-    "collective.before_puts",
-    "collective.new_per_byte",
+    "collective.put_setup",
+    "collective.fresh_memory_per_byte",
 )
 LIMITS = (8192, 16384, 32768, 65536, 131072)  # eager limits that are tried, where none is set
 LEAST = 3  # calls for every parameter
@@ -243,8 +243,8 @@ class CollectiveFit:
         return {
             "all sizes": error_of(self.predicted, time),
             "1 MiB and above": error_of(self.predicted[large], time[large]),
-            "by other algorithms": error_of(self.fit.left_out, self.fitted.time),
-            "by other sizes": error_of(self.fit.left_out_size, self.fitted.time),
+            "by other algorithms": error_of(self.fit.without_algorithm, self.fitted.time),
+            "by other sizes": error_of(self.fit.without_size, self.fitted.time),
         }
 
     def by_algorithm(self) -> list[Group]:

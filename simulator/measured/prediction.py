@@ -198,7 +198,7 @@ def call_time(
     if entry.puts:  # through the one interface that they were asked to use, by no buffer, at once
         parameters = replace(parameters, nic="fifo", nic_rails=1, eager_limit=0, gap=0.0)
     if entry.kept:
-        parameters = replace(parameters, collective_new_per_byte=0.0)
+        parameters = replace(parameters, collective_fresh_memory_per_byte=0.0)
     square = entry.algorithm.split("(")[0] in SQUARE.get(entry.operation, ())
     if square and MESSAGE * len(node_of) * (len(node_of) - 1) > limit:
         return float("nan")
@@ -210,7 +210,7 @@ def call_time(
     if (1 + MESSAGE) * len(sent) + whole // packet > limit:
         return float("nan")
     plan = plan_run(program, network, node_of, replace(parameters, packet_size=packet))
-    ahead = parameters.collective_before_puts * (entry.prepares and not entry.puts)
+    ahead = parameters.collective_put_setup * (entry.prepares and not entry.puts)
     return ahead + float(compiled_engine.run(plan).finish.max(initial=0.0))
 
 

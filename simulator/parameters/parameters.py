@@ -78,7 +78,7 @@ class Parameters:
         "time to copy a byte of a message that comes before its receive, or of a Bsend",
     )
     progress: str = _word(
-        ("asynchronous", "calls"),
+        ("asynchronous", "in_mpi_calls"),
         "whether ranks answer requests at any time, or not while they compute",
     )
     packet_size: int = _number(8192, "bytes", "bytes of a full packet", minimum=1)
@@ -119,16 +119,16 @@ class Parameters:
     collective_per_block: float = _number(
         0.0, "s", "time besides for a block that is copied by itself within a collective"
     )
-    collective_before_puts: float = _number(
+    collective_put_setup: float = _number(
         0.0, "s", "time in which a member prepares a collective that puts data into memory"
     )
-    collective_new_per_byte: float = _number(
+    collective_fresh_memory_per_byte: float = _number(
         0.0,
         "s/byte",
         "time for a byte of memory that a collective allocates, and has not had before",
     )
     # smaller ones are memory that was there before
-    collective_new_from: int = _number(
+    collective_fresh_memory_threshold: int = _number(
         32 * 2**20,
         "bytes",
         "buffers from here on are new memory in every call (glibc's 32 MiB)",

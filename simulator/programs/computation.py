@@ -7,7 +7,7 @@
   clock (MPI_Wtime) in between do not count. If another region was entered and left in between, the
   program did something there, and it is computation; and so is what other threads of the rank
   compute meanwhile. A program that computes between its polls, and of which only MPI was recorded,
-  is taken for one that waits; `LeftOut` says how many seconds that is about.
+  is taken for one that waits; `Omission` says how many seconds that is about.
 * MPI-IO is not simulated: its calls last as they did and count as computation behind the call. If
   the trace says that such a call is collective, it synchronises like a barrier first, and lasts
   as long as at the member that was in it for the shortest time, which waited least. What other
@@ -32,7 +32,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints, equals_before
 from hopmap.traces import Kind, Role, Span, Spans, Trace, TraceError, mpi_name
-from hopmap.traces.summary import LeftOut, of_records, rank_seconds, timed
+from hopmap.traces.summary import Omission, of_records, rank_seconds, timed
 from hopmap.traces.trace import FRUITLESS, NO_SPANS, joined
 
 from .mpi_calls import Calls, calls_of
@@ -45,17 +45,17 @@ class Computation(NamedTuple):
     """What a trace's ranks compute."""
 
     gap: Floats  # shape (calls,): seconds of computation before each call
-    left_out: tuple[LeftOut, ...]  # what else there was, and took time
+    omitted: tuple[Omission, ...]  # what else there was, and took time
 
 
 def computation(trace: Trace, calls: Calls) -> Computation:
     """Take from the time between calls what is no computation, and add what is in calls."""
     total = rank_seconds(trace)
-    left_out = []
+    omitted = []
     gap = calls.gap.copy()
     visits = _empty_visits(trace, calls)
     for what, count, taken, in_files in _not_the_programs(trace, calls, visits):
-        left_out.append(timed(what, count, taken.sum() + in_files, total))
+        omitted.append(timed(what, count, taken.sum() + in_files, total))
         gap -= taken
 
     spans = _of_kind(trace, Span.BESIDE)
@@ -69,20 +69,20 @@ def computation(trace: Trace, calls: Calls) -> Computation:
         waiting = _waiting(trace, calls, polls, visits)
         busy = np.minimum(_during(trace, calls, spans, between=True), gap)
         taken = np.where(waiting, gap - busy, 0.0)
-        left_out.append(timed("waiting between polls", polls.sum(), taken.sum(), total))
+        omitted.append(timed("waiting between polls", polls.sum(), taken.sum(), total))
         gap = np.where(waiting, busy, gap)
     files = np.flatnonzero(calls.role == Role.FILE)
     if files.size:
         seconds = _of_files(trace, calls, files)
         gap[files + 1] += np.maximum(seconds, _during(trace, calls, spans)[files])
         what = "calls of MPI-IO, counted as computation"
-        left_out.append(timed(what, files.size, seconds.sum(), total))
+        omitted.append(timed(what, files.size, seconds.sum(), total))
     one_sided = np.flatnonzero(calls.role == Role.ONE_SIDED)
     if one_sided.size and not (trace.kind >= Kind.RMA_WIN_CREATE).any():
         lost = _length(trace, calls, one_sided).sum()
         what = "one-sided calls without records, not simulated"
-        left_out.append(timed(what, one_sided.size, lost, total))
-    return Computation(gap, tuple(left_out))
+        omitted.append(timed(what, one_sided.size, lost, total))
+    return Computation(gap, tuple(omitted))
 
 
 def computed_beside(trace: Trace, calls: Calls) -> Floats:
@@ -203,8 +203,8 @@ def _of_files(trace: Trace, calls: Calls, files: Ints) -> Floats:
 
 
 def omissions_of(
-    trace: Trace, timed: tuple[LeftOut, ...], dropped: Mapping[str, int]
-) -> tuple[LeftOut, ...]:
+    trace: Trace, timed: tuple[Omission, ...], dropped: Mapping[str, int]
+) -> tuple[Omission, ...]:
     """List what lowering leaves out of a trace, or takes for something else.
 
     First what takes time, most of it first; then what was dropped, and records that were ignored.
@@ -213,15 +213,15 @@ def omissions_of(
     plain = int((trace.records.request[trace.ref[probes]] < 0).sum())
     return (
         *sorted(timed, key=lambda entry: -(entry.seconds or 0.0)),
-        *(LeftOut(what, count) for what, count in dropped.items()),
-        *([LeftOut("probes, not simulated", plain)] if plain else ()),
+        *(Omission(what, count) for what, count in dropped.items()),
+        *([Omission("probes, not simulated", plain)] if plain else ()),
         *of_records(trace.ignored, told=("BufferFlush", "MeasurementOnOff")),
     )
 
 
 def omissions(
     program: Program, channel: Ints | None = None, iterations: Ints | None = None
-) -> tuple[LeftOut, ...]:
+) -> tuple[Omission, ...]:
     """List what a program leaves out, and the messages that none of its receives takes.
 
     What takes time comes first. `channel` and `iterations`, shape (operations,), are those of the
@@ -238,8 +238,8 @@ def omissions(
     takes = program.kind[rows] >= Op.RECV
     excess = np.bincount(channel[rows], np.where(takes, -iterations[rows], iterations[rows]))
     untaken = int(excess[excess > 0].sum())
-    unmatched = [LeftOut("messages that nobody receives", untaken)] if untaken else ()
-    return (*program.left_out, *unmatched)
+    unmatched = [Omission("messages that nobody receives", untaken)] if untaken else ()
+    return (*program.omitted, *unmatched)
 
 
 NAS_CLASSES = "SWABCDE"
@@ -253,7 +253,7 @@ class Rate:
     # operations, seconds: shape (ranks,): what the model has each rank do, and how long it took
     operations: Floats
     seconds: Floats
-    left_out: float  # seconds that ranks computed besides, all together
+    omitted: float  # seconds that ranks computed besides, all together
 
     @property
     def flops(self) -> float:
@@ -276,7 +276,7 @@ class Rate:
             "highest": float(ranks.max()),
             "deviation": float(ranks.std() / ranks.mean()),
             "seconds": float(self.seconds.sum()),
-            "left_out_seconds": self.left_out,
+            "omitted_seconds": self.omitted,
         }
 
 

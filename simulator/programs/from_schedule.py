@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.traces import LeftOut, TraceError, require_memory
+from hopmap.traces import Omission, TraceError, require_memory
 from hopmap.traces.matching import ANY, Messages, matched
 from hopmap.traces.schedule import Schedule, Task
 
@@ -88,7 +88,7 @@ def program_of_schedule(schedule: Schedule) -> Program:
         context=np.where(some, 0, -1).astype(np.int32),
         size=told(schedule.size, 0),
         target=target,
-        left_out=_left_out(schedule, task, guessed),
+        omitted=_omitted(schedule, task, guessed),
     )
 
 
@@ -130,7 +130,7 @@ def _told(schedule: Schedule) -> tuple[Schedule, int]:
     return replace(schedule, **whole), found
 
 
-def _left_out(schedule: Schedule, task: Ints, guessed: int) -> tuple[LeftOut, ...]:
+def _omitted(schedule: Schedule, task: Ints, guessed: int) -> tuple[Omission, ...]:
     """Say what of processors, interfaces and open receives is not as LogGOPSim has it."""
     works = np.flatnonzero((schedule.kind == Task.CALC) & (schedule.size > 0))
     place = schedule.rank_of_operation()[works] * 2**16 + schedule.cpu[works]
@@ -144,4 +144,4 @@ def _left_out(schedule: Schedule, task: Ints, guessed: int) -> tuple[LeftOut, ..
         "operations on network interfaces (nic) other than 0, taken for one": nics,
         "receives from any source or of any tag, given to senders in their order": guessed,
     }
-    return tuple(LeftOut(what, count) for what, count in told.items() if count)
+    return tuple(Omission(what, count) for what, count in told.items() if count)

@@ -91,7 +91,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     one_sided = one_sided_rows(trace, calls)
     if len(folded.begin) and len(one_sided.rows.event):
         raise TraceError(f"{trace.name}: one-sided operations: expected no folded trace")
-    left_out = omissions_of(recorded, timed, dropped) + one_sided.left_out
+    omitted = omissions_of(recorded, timed, dropped) + one_sided.omitted
     messages = message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
     made, worked, carried = collective_rows(trace, found, algorithms)
@@ -111,7 +111,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     worked = worked._replace(row=worked.row + before[3])
     program = assemble(trace, calls, rows, worked, background, folded.begin)
     more = carried._asdict() | {"algorithms": algorithms, "dropped": dropped}
-    return replace(program, **more, left_out=left_out)
+    return replace(program, **more, omitted=omitted)
 
 
 def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> Folded:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Ints
 from hopmap.traces import Kind, Trace, TraceError, mpi_name
-from hopmap.traces.summary import LeftOut
+from hopmap.traces.summary import Omission
 from hopmap.traces.trace import Lock, Sync
 
 from .mpi_calls import Calls, SendMode, expect_ranks
@@ -246,7 +246,7 @@ class OneSided(NamedTuple):
 
     rows: Rows  # the task of a row is -1, or an entry of `served`
     served: Ints  # rank whose memory each further task serves
-    left_out: tuple[LeftOut, ...]
+    omitted: tuple[Omission, ...]
 
 
 def one_sided_rows(trace: Trace, calls: Calls) -> OneSided:
@@ -280,8 +280,8 @@ def one_sided_rows(trace: Trace, calls: Calls) -> OneSided:
         ),
         "groups synchronised outside of MPI_Win_start, post, complete and wait": strange,
     }
-    left_out = (LeftOut(what, count) for what, count in counted.items() if count)
-    return OneSided(rows, served, tuple(left_out))
+    omitted = (Omission(what, count) for what, count in counted.items() if count)
+    return OneSided(rows, served, tuple(omitted))
 
 
 class _Listed:

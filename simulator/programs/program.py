@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Floats, Ints, Ints32
 from hopmap.traces import Collective, Traffic
-from hopmap.traces.summary import LeftOut
+from hopmap.traces.summary import Omission
 
 from .mpi_calls import LETTERS, SendMode
 
@@ -132,7 +132,7 @@ class Program:
         Algorithms that each collective operation took, and in how many calls.
     dropped : mapping of str to int
         Operations of the trace that are left out, counted by reason.
-    left_out : tuple of LeftOut
+    omitted : tuple of Omission
         What of the trace is left out or taken for something else, `dropped` among it.
     notes : mapping of str to int
         What the trace leaves open, and what was taken for it, counted.
@@ -158,7 +158,7 @@ class Program:
     algorithms: Mapping[str, str] = field(default_factory=dict)
     chosen: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
-    left_out: tuple[LeftOut, ...] = ()
+    omitted: tuple[Omission, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
     jobs: tuple[Job, ...] = ()
 

@@ -63,7 +63,7 @@ class _Replay:
         self.gap, self.gap_per_byte = parameters.gap, parameters.gap_per_byte
         self.noisy, self.factors = plan.noise.noisy, plan.noise.factors.tolist()
         self.copy_per_byte = parameters.copy_per_byte
-        self.by_calls = parameters.progress == "calls"
+        self.by_calls = parameters.progress == "in_mpi_calls"
 
         self.kind, self.target = program.kind.tolist(), program.target.tolist()
         self.compute, self.size = plan.compute.tolist(), program.size.tolist()

@@ -38,5 +38,5 @@ def test_traffic_is_no_archive(tmp_path):
 @pytest.mark.parametrize("trace", [DATA / "lu.S.4", "lu.S.4", "stencil:2x2,5pt"])
 def test_a_workload_says_what_info_prints(trace):
     said = as_json("info", trace)
-    del said["left_out"], said["wall_seconds"]
+    del said["omitted"], said["wall_seconds"]
     assert hm.Workload(trace).to_dict() == said

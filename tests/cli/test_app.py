@@ -90,7 +90,7 @@ def test_run_prints_a_table_and_writes_the_report(tmp_path):
         "done": 0,
         "skipped": 2,
         "failed": {},
-        "impossible": {},
+        "infeasible": {},
         "report": None,
     }
     assert hopmap("run", file, "--out", out, "--dry-run").startswith("0 runs missing")

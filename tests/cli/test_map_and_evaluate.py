@@ -64,10 +64,10 @@ def test_map_shows_the_order_as_launched_below_the_result_and_json_has_the_same(
 def test_map_says_why_the_search_ended():
     """LU on four ranks is a square, which a square of nodes takes as it is."""
     words = ("map", LU, "-t", "mesh:2x2")
-    assert as_json(*words)["stopped"] == "optimal"
+    assert as_json(*words)["stop_reason"] == "optimal"
     line = as_json("map", LU, "-t", "mesh:4", "-m", "auto(moves=100)")
-    assert line["stopped"] == "budget"
-    assert "stopped" not in as_json(*words, "-m", "scan")
+    assert line["stop_reason"] == "budget"
+    assert "stop_reason" not in as_json(*words, "-m", "scan")
     assert "stopped: optimal, no mapping is better" in hopmap(*words)
 
 

@@ -31,7 +31,7 @@ def test_simulate_has_designs_keys(mapping):
         "ensemble",
         "assumed",
         "algorithms",
-        "left_out",
+        "omitted",
         "notes",
         "link_kinds",
     }
@@ -221,7 +221,7 @@ def test_explain_says_why(mapping):
     assert found["critical_path"]["servers"][0]["kind"] == "link"
     assert found["loaded"][0]["place"] == found["bounds"]["link"]["place"]
     assert all(bound["seconds"] <= makespan * (1 + 1e-12) for bound in found["bounds"].values())
-    changes = {row["key"]: row["change"] for row in found["doubled"]}
+    changes = {row["key"]: row["change"] for row in found["sensitivity"]}
     assert changes["link.bandwidth"] < 0 < changes["overhead.send"]
     assert next(iter(changes)) == "link.bandwidth"
     text = hopmap(*words)
@@ -234,7 +234,7 @@ def test_explain_says_why(mapping):
 def test_explain_without_servers_and_doubling(mapping):
     words = ("explain", LU, mapping, "-t", "mesh:2x2", "--top", 0, "--no-sensitivity")
     found = as_json(*words)
-    assert found["doubled"] == found["loaded"] == found["critical_path"]["servers"] == []
+    assert found["sensitivity"] == found["loaded"] == found["critical_path"]["servers"] == []
     text = hopmap(*words)
     assert "critical path" in text
     assert "doubled" not in text

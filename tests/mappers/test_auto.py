@@ -95,7 +95,7 @@ def test_it_says_why_it_stopped():
     assert run(seconds=0.05).stopped == "budget"
     assert run(objective="max_link_load", moves=3000).stopped == "budget"
     free = run()
-    assert free.stopped == "stagnated"
+    assert free.stop_reason == "stagnated"
     rounds = [step.best for step in free.steps if step.member.startswith("tabu")]
     assert 2 <= len(rounds) < 12
     assert rounds[-2] - rounds[-1] < 0.001 * rounds[-2]
@@ -112,7 +112,7 @@ def test_a_short_budget_on_many_nodes_is_kept_and_reaches_the_good_starts(spec, 
     run = portfolio(traffic, topology, rng=np.random.default_rng(0), stop=Budget(1.0, "cpu"))
     assert run.steps[-1].seconds < 1.5
     assert run.steps[-1].best <= (124_416 if "tree" in spec else 8_640)
-    assert run.stopped == ("optimal" if "tree" in spec else "budget")
+    assert run.stop_reason == ("optimal" if "tree" in spec else "budget")
 
 
 def test_a_bisection_ends_when_most_of_the_time_is_spent(monkeypatch):
@@ -243,10 +243,10 @@ def test_of_a_grid_no_mapper_of_grids_is_better(spec, known):
     run = portfolio(traffic, topology, rng=np.random.default_rng(0), stop=Budget(moves=1000))
     published = ["kd_tree", "squarest_strips", "stencil_strips", "hyperplane"]
     met = {step.member for step in run.steps}
-    if run.stopped != "optimal":  # squares of 3 x 3 are known to be
+    if run.stop_reason != "optimal":  # squares of 3 x 3 are known to be
         assert set(published) <= met
         assert ("gropp" in met) == ("+" not in spec)
-    assert (run.stopped == "optimal") == (spec == "cluster:25*9")
+    assert (run.stop_reason == "optimal") == (spec == "cluster:25*9")
     best = objective_value(traffic, topology, run.mapping, "hop_bytes")
     for name in published if known else ():
         assert best <= objective_value(

@@ -52,7 +52,7 @@ engines = pytest.mark.parametrize("engine", ENGINES)
 def finish(ranks, engine, node_of=None, groups=(), nodes=None, windows=(0,), **given):
     network = mesh((nodes or len(ranks),)).with_links(bandwidth=SPEED, latency=HOP)
     program = lower(window_trace(ranks, groups, windows))
-    assert program.left_out == ()
+    assert program.omitted == ()
     placed = np.arange(len(ranks)) if node_of is None else node_of
     parameters = replace(PARAMETERS, **given)
     result = simulate(program, network, placed, parameters=parameters, engine=engine)
@@ -105,7 +105,7 @@ def test_one_that_brings_nothing_back_is_like_a_put(engine):
 
 
 @engines
-@pytest.mark.parametrize("progress", ["asynchronous", "calls"])
+@pytest.mark.parametrize("progress", ["asynchronous", "in_mpi_calls"])
 def test_a_target_that_computes_takes_no_part_and_loses_no_time(engine, progress):
     ranks = [
         [put(0, 1, SIZE, 1), get(0, 1, SIZE, 2), flush(0, 1, 2)],
@@ -262,7 +262,7 @@ def test_what_is_not_replayed_is_told():
         ],
         [ASIDE],
     ]
-    told = {each.what: each.count for each in lower(window_trace(ranks, ([1],))).left_out}
+    told = {each.what: each.count for each in lower(window_trace(ranks, ([1],))).omitted}
     assert told == {
         "one-sided operations that nothing completes: not waited for": 1,
         "locks that are never released": 1,
@@ -310,7 +310,7 @@ def _rising(calls):
     st.permutations(range(RANKS)),
     st.fixed_dictionaries(
         {
-            "progress": st.sampled_from(["asynchronous", "calls"]),
+            "progress": st.sampled_from(["asynchronous", "in_mpi_calls"]),
             "eager_limit": st.sampled_from([0, 64_000]),
             "overhead_per_byte": st.sampled_from([0.0, 1e-10]),
             "overhead_put_latency": st.sampled_from([0.0, 1e-7]),

@@ -120,12 +120,12 @@ def test_by_calls_a_request_is_granted_when_the_receiver_no_longer_computes(engi
         [("irecv", 0, LARGE), ("compute", 1.0), ("wait", 0)],
     ]
     assert replayed(lists, engine).finish[1] == 1.0
-    by_calls = replayed(lists, engine, progress="calls")
+    by_calls = replayed(lists, engine, progress="in_mpi_calls")
     assert by_calls.finish[1] == pytest.approx(1.0 + 2 * HOP, rel=1e-12)
     # Any call will do.
     lists[1][1:2] = [("compute", 0.5), ("isend", 0, 0, 1), ("compute", 0.5)]
     hops = 2 if engine == "flow" else 1
-    by_calls = replayed(lists, engine, progress="calls")
+    by_calls = replayed(lists, engine, progress="in_mpi_calls")
     assert by_calls.finish[0] == pytest.approx(0.5 + hops * HOP, rel=1e-12)
 
 
@@ -133,7 +133,7 @@ def test_by_calls_a_request_is_granted_when_the_receiver_no_longer_computes(engi
 def test_by_calls_granted_data_leave_when_the_sender_no_longer_computes(engine):
     lists = [[("isend", 1, LARGE), ("compute", 1.0), ("wait", 0)], [("recv", 0, LARGE)]]
     assert replayed(lists, engine).finish[1] == pytest.approx(3 * HOP, rel=1e-12)
-    by_calls = replayed(lists, engine, progress="calls")
+    by_calls = replayed(lists, engine, progress="in_mpi_calls")
     assert by_calls.finish[1] == pytest.approx(1.0 + HOP, rel=1e-12)
 
 
@@ -141,7 +141,7 @@ def test_by_calls_granted_data_leave_when_the_sender_no_longer_computes(engine):
 def test_by_calls_an_acknowledgement_waits_for_the_receiver_to_call(engine):
     lists = [[("ssend", 1, SMALL)], [("irecv", 0, SMALL), ("compute", 1.0), ("wait", 0)]]
     assert finish(lists, engine) == [2 * HOP, 1.0]
-    assert finish(lists, engine, progress="calls") == [1.0 + HOP, 1.0]
+    assert finish(lists, engine, progress="in_mpi_calls") == [1.0 + HOP, 1.0]
 
 
 @engines
@@ -149,4 +149,4 @@ def test_by_calls_ranks_that_wait_or_have_finished_answer_at_once(engine):
     lists = [[("send", 1, LARGE)], [("irecv", 0, LARGE)]]
     for waits in ([], [("wait", 0)]):
         here = [lists[0], lists[1] + waits]
-        assert same(here, engine, progress="calls")
+        assert same(here, engine, progress="in_mpi_calls")

@@ -45,7 +45,7 @@ def test_summary_has_the_keys_of_the_json():
         "compile_seconds",
         "links",
         "energy",
-        "left_out",
+        "omitted",
         "notes",
         "extrapolated",
         "ensemble",

@@ -208,7 +208,7 @@ def random_runs(draw):
         gap_per_byte=draw(st.sampled_from([0.0, 0.0, 2e-10])),
         switching=draw(st.sampled_from(["cut_through", "store_and_forward"])),
         copy_per_byte=draw(st.sampled_from([0.0, 0.0, 1e-10])),
-        progress=draw(st.sampled_from(["asynchronous", "calls"])),
+        progress=draw(st.sampled_from(["asynchronous", "in_mpi_calls"])),
         **draw(st.sampled_from(NICS)),
     )
     return draw(programs(ranks)), topology, node_of, parameters

@@ -59,7 +59,7 @@ END_POINTS: Mapping[str, str | float] = {
     "nic.rails": 6,
     "injection.bandwidth": AS_LINKS,
     "ejection.bandwidth": AS_LINKS,
-    "collective.new_from": 128 * 2**20,
+    "collective.fresh_memory_threshold": 128 * 2**20,
 }
 LONGEST_X, LONGEST_YB = 24, 69  # groups of Fugaku along X, nodes along Y and B
 ORDERS = tuple("".join(axes) for axes in (*permutations("XYZ"), *permutations("XY"), "X"))

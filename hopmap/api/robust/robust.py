@@ -91,7 +91,7 @@ class Choice:
         Makespans, NaN where nothing was replayed.
     replays : int
         Made in all.
-    refused : tuple of str
+    rejected : tuple of str
         Why models were left out that cannot be replayed, one text a model.
     """
 
@@ -100,7 +100,7 @@ class Choice:
     models: tuple[Settings, ...]
     times: Floats
     replays: int
-    refused: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
 
     @cached_property
     def standings(self) -> list[Standing]:
@@ -144,7 +144,7 @@ class Choice:
             "ranks": len(self.best),
             "verdict": self.verdict,
             "replays": self.replays,
-            "refused": list(self.refused),
+            "rejected": list(self.rejected),
             "candidates": rows,
             "models": [dict(model) for model in self.models],
         }
@@ -207,7 +207,7 @@ def robust(
         raise SettingError(
             f"max_simulations {replays}: expected {len(placements)}, one of each mapping"
         )
-    made, refused = 0, list[str]()
+    made, rejected = 0, list[str]()
 
     def replay(candidate: int, model: int) -> float:
         nonlocal made
@@ -225,13 +225,13 @@ def robust(
                 steady=Steady(),
             ).makespan
         except (ParameterError, DeadlockError) as error:
-            refused.append(f"{error}")
+            rejected.append(f"{error}")
             return np.nan
 
     times = halving(len(placements), samples, replay, replays)
     if np.isnan(times).all():
-        raise ParameterError(f"ranges: no model can be replayed: {refused[0]}")
-    return Choice(workload.name, placements, tuple(found), times, made, tuple(refused))
+        raise ParameterError(f"ranges: no model can be replayed: {rejected[0]}")
+    return Choice(workload.name, placements, tuple(found), times, made, tuple(rejected))
 
 
 def _canonical(candidate: Candidate) -> Candidate:
@@ -291,7 +291,7 @@ def halving(
     replayed. Those of a round have their models in common.
     """
     times = np.full((candidates, models), np.nan)
-    left, dropped, refused = list(range(candidates)), list[list[int]](), set[int]()
+    left, dropped, rejected = list(range(candidates)), list[list[int]](), set[int]()
     tried, rest, rounds = 0, replays, rounds_of(candidates)
 
     def fill(model: int, who: Sequence[int]) -> int:
@@ -300,7 +300,7 @@ def halving(
             times[each, model] = replay(each, model)
             if np.isnan(times[each, model]):
                 times[:, model] = np.nan
-                refused.add(model)
+                rejected.add(model)
                 return done + 1
         return len(who)
 
@@ -314,7 +314,7 @@ def halving(
         left, gone = left[:keep], left[keep:]
         dropped.append(gone)
     for group in (left, *reversed(dropped)):
-        for model in sorted(set(range(models)) - refused):
+        for model in sorted(set(range(models)) - rejected):
             missing = [each for each in group if np.isnan(times[each, model])]
             if len(missing) > rest:
                 return times

@@ -16,7 +16,7 @@ from ..console import (
     print_json,
     print_table,
     say,
-    say_left_out,
+    say_omissions,
     say_written,
     warn_of,
     working,
@@ -124,7 +124,7 @@ def _read(workload: Workload, progress: Progress, workers: int | None = None) ->
     workload.read_summary(progress, workers)
     facts = workload.to_dict()
     seconds = time.perf_counter() - begin
-    return facts | {"left_out": workload.omissions(), "wall_seconds": seconds}
+    return facts | {"omitted": workload.omissions(), "wall_seconds": seconds}
 
 
 def put(workload: WorkloadLike, out: Path) -> Traffic:
@@ -144,11 +144,11 @@ def print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
     """Print what is known of a trace or of traffic, unless the latter went to stdout."""
     if facts.get("out") == "-":
         return
-    left_out = facts.get("left_out", [])
+    omitted = facts.get("omitted", [])
     if as_json:
-        print_json(facts | {"left_out": [entry.to_dict() for entry in left_out]})
+        print_json(facts | {"omitted": [entry.to_dict() for entry in omitted]})
         return
-    warn_of(name, left_out)
+    warn_of(name, omitted)
     rows: list[tuple[str, object]] = [
         (key, facts[key])
         for key in ("ranks", "events", "messages", "pairs")
@@ -168,7 +168,7 @@ def print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
         rows += chosen_rows(facts["algorithms"])
     rows.append(("took", show_seconds(facts["wall_seconds"])))
     print_table(("", name), rows)
-    say_left_out(left_out, facts.get("notes", {}))
+    say_omissions(omitted, facts.get("notes", {}))
     say_written(facts.get("out"), facts.get("plot"))
 
 
@@ -195,5 +195,5 @@ def _rate_rows(rate: dict[str, Any] | None) -> list[tuple[str, object]]:
         (f"operations/s, from {rate['of']}", f"{rate['flops']:.4g}"),
         ("  by rank", spread),
         ("  computing, all ranks", show_seconds(rate["seconds"])),
-        ("  left out", show_seconds(rate["left_out_seconds"])),
+        ("  left out", show_seconds(rate["omitted_seconds"])),
     ]

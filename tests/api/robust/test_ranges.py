@@ -124,7 +124,7 @@ def test_what_is_no_range_is_one_line():
         ({"gap": {"between": ["0 s", "1 GB"]}}, "1 GB"),
         ({"gap": {"factor": ["1 s", 2]}}, "expected plain numbers"),
         ({"gap": {"factor": [0, 2]}}, "expected more than 0"),
-        ({"progress": {"between": ["calls", "calls"]}}, "expected a list of them"),
+        ({"progress": {"between": ["in_mpi_calls", "in_mpi_calls"]}}, "expected a list of them"),
         ({"collective.bcast": {"factor": [1, 2]}}, "expected a list of them"),
         ({"energy.node.idle": {"factor": [1, 2]}}, "expected values"),
     ]:

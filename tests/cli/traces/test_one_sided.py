@@ -36,7 +36,7 @@ def test_info_says_how_many_there_are(archive):
     told = facts["one_sided"]
     assert (facts["messages"], told["messages"], told["bytes"], told["pairs"]) == (1, 2, 1100, 2)
     assert (told["records"]["RmaPut"], told["records"]["RmaCollectiveEnd"]) == (1, 4)
-    assert facts["left_out"] == []
+    assert facts["omitted"] == []
     text = hopmap("info", archive)
     assert "one-sided: RmaGet" in text
     assert "2 messages, 1,100 B, 2 pairs" in text

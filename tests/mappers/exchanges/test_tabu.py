@@ -176,7 +176,7 @@ def members(spec: str, density: float) -> set[str]:
     topology = topology_from_spec(spec)
     traffic = some_traffic(topology.nodes, 0, density)
     run = portfolio(traffic, topology, rng=np.random.default_rng(0), stop=Budget(moves=100))
-    assert run.stopped == "budget"
+    assert run.stop_reason == "budget"
     return {step.member for step in run.steps}
 
 

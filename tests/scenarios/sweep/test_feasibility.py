@@ -37,7 +37,7 @@ def test_ranks_that_do_not_fit_are_left_out_and_said_to_be(study, tmp_path):
     assert f"left out, 1 run: {reason}" in line
     done = as_json("run", study, "--out", tmp_path / "o", "--no-report")
     assert (done["runs"], done["done"], done["failed"]) == (1, 1, {})
-    (said,) = done["impossible"]
+    (said,) = done["infeasible"]
     assert said.startswith(reason)
 
 
@@ -59,7 +59,7 @@ def test_what_an_engine_knows_nothing_of_is_left_out_with_the_variants_that_set_
     )
     done = as_json("run", file, "--out", tmp_path / "o", "--no-report")
     assert (done["runs"], done["done"], done["failed"]) == (1, 1, {})
-    (said,) = done["impossible"]
+    (said,) = done["infeasible"]
     assert said.startswith("network.buffer 4: engine flow has no packets that wait for room")
 
 
@@ -69,12 +69,12 @@ def test_mappers_that_are_not_made_for_a_network_or_traffic_are_left_out(study, 
     sets += ["--set", 'topologies=["mesh:2x2", "tree:2:2"]']
     done = as_json("run", study, "--out", tmp_path / "o", "--no-report", *sets)
     assert done["failed"] == {}
-    assert sorted(reason.partition(":")[0] for reason in done["impossible"]) == [
+    assert sorted(reason.partition(":")[0] for reason in done["infeasible"]) == [
         "mapper gray",
         "mapper topdown",
     ]
     # of 4 mappers on 2 networks: topdown draws, the others find the same with every seed
-    assert sorted(done["impossible"].values()) == [1, 3]
+    assert sorted(done["infeasible"].values()) == [1, 3]
     assert done["runs"] == 3 + 1 + 2 * 2
 
 
@@ -110,7 +110,7 @@ def today(study):
 def test_a_mapping_in_a_file_is_a_mapper(today, tmp_path):
     done = as_json("run", today, "--out", tmp_path / "o", "--no-report")
     assert (done["done"], done["failed"]) == (3, {})  # with kl two, it draws
-    assert list(done["impossible"].values()) == [3]  # of mesh:2
+    assert list(done["infeasible"].values()) == [3]  # of mesh:2
     runs = load_results(tmp_path / "o")
     assert runs["mapper"].unique().tolist() == ["file:today.csv", "file:today.csv | kl"]
     assert runs["node_of"][0].tolist() == [3, 2, 1, 0]
@@ -134,7 +134,7 @@ def test_a_mapping_in_a_file_of_other_ranks_or_nodes_is_left_out(today, tmp_path
             'mappers=["file:today.csv", "scan"]',
         ]
         done = as_json("run", today, "--out", tmp_path / "o", *asked)
-        (reason,) = done["impossible"]
+        (reason,) = done["infeasible"]
         assert why in reason
         assert [run["run"] for run in done["missing"]] == ["lu.S.4 on mesh:4 by scan, seed 0"]
 
@@ -147,7 +147,7 @@ def test_a_mapping_in_a_file_stays_as_it_is_where_others_are_spread(today, tmp_p
     done = as_json("run", today, "--out", tmp_path / "o", "--no-report")
     assert (done["done"], done["failed"]) == (1, {})
     assert load_results(tmp_path / "o")["node_of"][0].tolist() == [0, 0, 1, 1]
-    (reason,) = done["impossible"]  # kl would have to begin with two ranks on a node of one slot
+    (reason,) = done["infeasible"]  # kl would have to begin with two ranks on a node of one slot
     assert "today.csv" in reason
 
 
@@ -160,7 +160,7 @@ def test_what_can_be_is_asked_of_the_slots_that_are_left_where_ranks_are_spread(
     text = study.read_text().replace(f'"{LU}"', f'"{trace}"').replace('"sweep"', '"gropp", "scan"')
     study.write_text("balanced = true\n" + text.replace('"mesh:3", "mesh:4*4"', f'"{topology}"'))
     done = as_json("run", study, "--out", tmp_path / "o", "--no-report")
-    assert (done["done"], done["failed"], len(done["impossible"])) == (1 + can, {}, not can)
+    assert (done["done"], done["failed"], len(done["infeasible"])) == (1 + can, {}, not can)
 
 
 def test_what_has_gone_well_is_possible_and_what_has_failed_is_looked_at_again(

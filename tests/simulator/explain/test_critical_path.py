@@ -167,7 +167,7 @@ def test_a_small_synchronous_message_is_followed_to_its_receive_by_the_acknowled
 
 
 def test_no_path_is_followed_where_messages_wait_for_ranks_that_compute():
-    program, parameters = program_of("none", [[]]), Parameters(progress="calls")
+    program, parameters = program_of("none", [[]]), Parameters(progress="in_mpi_calls")
     result = simulate(
         program, mesh((2,)), [0], parameters=parameters, record=Record(operations=True)
     )

@@ -174,7 +174,7 @@ def test_an_explanation_holds_together(mg):
     assert len(calls) == len(found.doublings)
     said = json.loads(json.dumps(found.to_dict()))
     assert said["critical_path"]["seconds"]["queue"] == found.path.seconds["queue"]
-    assert said["doubled"][0]["key"] == found.doublings[0].key
+    assert said["sensitivity"][0]["key"] == found.doublings[0].key
     assert said["bounds"]["link"] == found.bounds["link"]._asdict()
     assert not explain(mg, topology, node_of, sensitivity=False).doublings
 
@@ -182,7 +182,7 @@ def test_an_explanation_holds_together(mg):
 def test_gaps_are_no_part_of_the_bound_without_contention():
     program = program_of("gaps", [[("send", 1, 1001)] * 2, [("recv", 0, 1001)] * 2])
     found = explain(program, mesh((2,)), [0, 1], parameters=Parameters(gap=1.0), sensitivity=False)
-    assert found.bounds["no contention"].seconds < 1e-5
+    assert found.bounds["no_contention"].seconds < 1e-5
     assert found.bounds["end point"].seconds == 1.0 < found.result.makespan
 
 

@@ -59,4 +59,4 @@ def test_of_the_usual_parameters_those_are_fitted_that_some_call_depends_on(monk
     calls = measured_of(rows("default-ring", [2**k for k in range(3 * len(calibration.USUAL))]))
     found = fit_collectives(calls, [torus((4,))], {"eager_limit": 8192})
     assert set(found.parameters) == {"link.bandwidth", "overhead.send"}
-    assert "collective.before_puts" not in found.settings
+    assert "collective.put_setup" not in found.settings

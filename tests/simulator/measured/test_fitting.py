@@ -31,7 +31,7 @@ def test_an_algorithm_that_the_model_cannot_explain_does_not_pull_the_others():
     measured = np.where(ROUNDS == 6, 3, 1) * times(TRUE)
     found = fit(START, times, measured, ALGORITHM, SIZES)
     assert found.parameters == pytest.approx(TRUE, rel=0.1)
-    without = found.left_out[ROUNDS == 6]
+    without = found.without_algorithm[ROUNDS == 6]
     assert without == pytest.approx(times(TRUE)[ROUNDS == 6], rel=0.1)
 
 
@@ -48,4 +48,4 @@ def test_a_size_is_predicted_from_the_others():
     measured = times(TRUE) * np.where(SIZE.max() == SIZE, 2, 1)
     found = fit(START, times, measured, ALGORITHM, SIZES)
     last = SIZE.max() == SIZE
-    assert found.left_out_size[last] == pytest.approx(times(TRUE)[last], rel=0.1)
+    assert found.without_size[last] == pytest.approx(times(TRUE)[last], rel=0.1)

@@ -237,9 +237,9 @@ def test_who_prepares_does_so_before_everything_and_who_keeps_buffers_has_none_t
     for puts, new in ((0.0, 0.0), (1e-3, 0.0), (1e-3, 1e-9)):
         parameters = replace(
             NO_ENDS,
-            collective_before_puts=puts,
-            collective_new_per_byte=new,
-            collective_new_from=1,
+            collective_put_setup=puts,
+            collective_fresh_memory_per_byte=new,
+            collective_fresh_memory_threshold=1,
         )
         for entry in (known("allgather", name, "8"), known("allgather", "default-bruck")):
             times[entry.algorithm, puts, new] = call_time(

@@ -88,7 +88,7 @@ def test_large_messages_ask_for_nothing_and_hold_nobody_up(pattern):
     both = merge_programs([program], background=[True])
     result = simulate(both, NETWORK, np.arange(8))
     assert result.controls == 0
-    assert result.left_out == ()
+    assert result.omitted == ()
     assert by_job(result, both)[0].wait == 0.0
 
 
@@ -96,7 +96,7 @@ def test_messages_that_others_do_not_receive_are_told_apart_from_a_jobs():
     both = merge_programs([made(), made()], background=[True, False])
     nodes = np.concatenate([np.arange(8), np.arange(8)])
     network = replace(NETWORK, slots=NETWORK.slots + 1)
-    (entry,) = simulate(both, network, nodes).left_out
+    (entry,) = simulate(both, network, nodes).omitted
     assert entry.what == "messages that nobody receives"
     assert entry.count == made().traffic().messages.sum()
 

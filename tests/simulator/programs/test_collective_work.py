@@ -28,9 +28,11 @@ WORKING = Parameters(
     collective_copy_per_byte=COPY,
     collective_reduce_per_byte=REDUCE,
     collective_per_block=3e-7,
-    collective_before_puts=2e-6,
+    collective_put_setup=2e-6,
 )
-NEW = replace(WORKING, collective_new_per_byte=1e-9, collective_new_from=SIZE // 2)
+NEW = replace(
+    WORKING, collective_fresh_memory_per_byte=1e-9, collective_fresh_memory_threshold=SIZE // 2
+)
 
 
 def called(operation, ranks, algorithm, *, root=-1, sent=0, received=0):
@@ -133,7 +135,7 @@ def test_how_many_blocks_a_member_copies(operation, algorithm, blocks):
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled", "flow", "analytic"])
 def test_a_collective_that_puts_is_prepared_once_by_everyone(engine):
-    preparing = Parameters(collective_before_puts=1e-3)
+    preparing = Parameters(collective_put_setup=1e-3)
     for puts, seconds in ((0, 0.0), (1, 1e-3)):
         program = called("ALLREDUCE", 4, f"bine(puts={puts})", sent=SIZE, received=SIZE)
         without, result = run(program, Parameters(), engine), run(program, preparing, engine)
@@ -145,7 +147,9 @@ def test_buffers_from_a_size_on_are_new_memory_before_anything_else(engine):
     """Recursive doubling has one buffer a member; Bruck's allgather of 3 has two blocks and one."""
     price = 1e-6
     for least, seconds in ((SIZE, price * SIZE), (SIZE + 1, 0.0)):
-        new = Parameters(collective_new_per_byte=price, collective_new_from=least)
+        new = Parameters(
+            collective_fresh_memory_per_byte=price, collective_fresh_memory_threshold=least
+        )
         program = called("ALLREDUCE", 4, "recursive_doubling", sent=4 * SIZE, received=4 * SIZE)
         without, result = run(program, Parameters(), engine), run(program, new, engine)
         assert result.finish - without.finish == pytest.approx(np.full(4, seconds), abs=1e-12)
@@ -207,7 +211,7 @@ def collectives(draw):
 
 
 @examples(60)
-@given(collectives(), st.sampled_from([NEW, replace(WORKING, progress="calls", gap=1e-7)]))
+@given(collectives(), st.sampled_from([NEW, replace(WORKING, progress="in_mpi_calls", gap=1e-7)]))
 def test_engines_agree_and_without_seconds_nothing_changes(program, parameters):
     assert bits(run(program, parameters, "simpy")) == bits(run(program, parameters))
     silent = replace(
@@ -215,8 +219,8 @@ def test_engines_agree_and_without_seconds_nothing_changes(program, parameters):
         collective_copy_per_byte=0.0,
         collective_reduce_per_byte=0.0,
         collective_per_block=0.0,
-        collective_before_puts=0.0,
-        collective_new_per_byte=0.0,
+        collective_put_setup=0.0,
+        collective_fresh_memory_per_byte=0.0,
     )
     idle = replace(program, work=program.work._replace(row=program.work.row[:0]))
     assert bits(run(program, silent)) == bits(run(idle, silent))

@@ -11,10 +11,10 @@ from hopmap.traces.trace import roles_by_name
 from support.archives import call, finish_of, region
 
 
-def left_out(folder):
+def omitted(folder):
     return {
         entry.what: (entry.count, round(entry.seconds, 9), round(entry.share, 9))
-        for entry in lower(read_trace(folder)).left_out
+        for entry in lower(read_trace(folder)).omitted
     }
 
 
@@ -28,7 +28,7 @@ class TestTimeOfTheMeasurementSystem:
 
         folder = filled(fill)
         assert finish_of(folder) == [0.2]
-        assert left_out(folder) == {"flushes of trace buffers": (1, 5.0, round(5 / 5.2, 9))}
+        assert omitted(folder) == {"flushes of trace buffers": (1, 5.0, round(5 / 5.2, 9))}
 
     def test_a_flush_within_a_call_takes_nothing_from_computation(self, filled):
         def fill(a):
@@ -55,7 +55,7 @@ class TestTimeOfTheMeasurementSystem:
 
         folder = filled(fill)
         assert finish_of(folder) == [0.5]
-        seconds = {what: time for what, (_, time, _) in left_out(folder).items()}
+        seconds = {what: time for what, (_, time, _) in omitted(folder).items()}
         assert seconds == {"flushes of trace buffers": 0.1, "recording switched off": 0.9}
 
     def test_regions_of_the_measurement_system_are_its_own_but_not_what_is_inside(self, filled):
@@ -85,7 +85,7 @@ class TestPolling:
 
         folder = filled(fill, 2)
         assert finish_of(folder) == [0.5, 0.0]
-        assert left_out(folder) == {"waiting between polls": (5, 0.36, round(0.36 / 0.9, 9))}
+        assert omitted(folder) == {"waiting between polls": (5, 0.36, round(0.36 / 0.9, 9))}
 
     def test_what_it_waits_for_is_simulated(self, filled):
         def fill(a):
@@ -211,7 +211,7 @@ class TestMpiIo:
         folder = filled(fill)
         assert finish_of(folder) == [11.0]
         what = "calls of MPI-IO, counted as computation"
-        assert left_out(folder) == {what: (1, 10.0, round(10 / 11, 9))}
+        assert omitted(folder) == {what: (1, 10.0, round(10 / 11, 9))}
 
     def test_a_collective_one_begins_when_all_are_there(self, filled):
         """Rank 1 comes 2 s late; rank 0 waits for it in the call, which takes 3 s by itself."""
@@ -243,7 +243,7 @@ class TestMpiIo:
 
         folder = filled(fill)
         assert finish_of(folder) == [5.0]
-        told = left_out(folder)
+        told = omitted(folder)
         assert told["flushes of trace buffers"] == (1, 2.0, 0.2)
         assert told["recording switched off"] == (1, 3.0, 0.3)
 
@@ -257,7 +257,7 @@ def test_one_sided_calls_without_records_are_left_out_and_told(filled):
 
     folder = filled(fill)
     assert finish_of(folder) == [1.0]
-    assert left_out(folder) == {"one-sided calls without records, not simulated": (2, 1.0, 0.5)}
+    assert omitted(folder) == {"one-sided calls without records, not simulated": (2, 1.0, 0.5)}
 
 
 class TestClocks:

@@ -171,14 +171,14 @@ a: send 8b to 0 tag 6
 """
     program = program_of_text(tmp_path, text)
     assert finish(program)[0] > 0
-    assert [entry.count for entry in program.left_out] == [2]
+    assert [entry.count for entry in program.omitted] == [2]
     with pytest.raises(TraceError, match=r"rank 0, operation 1.*no message is left"):
         program_of_text(tmp_path, text.replace("tag 6", "tag 5").replace("to 0 tag 5\n}\nr", "to 1 tag 5\n}\nr"))  # fmt: skip  # noqa: E501
 
 
 def test_processors_and_interfaces_are_told(tmp_path):
     text = "num_ranks 1\nrank 0 {\na: calc 5 cpu 1\nb: calc 7 cpu 1\nc: send 1b to 0 nic 1\nd: recv 1b from 0\n}\n"  # noqa: E501
-    said = [str(entry) for entry in program_of_text(tmp_path, text).left_out]
+    said = [str(entry) for entry in program_of_text(tmp_path, text).omitted]
     assert said == [
         "operations on processors (cpu) other than 0, ordered by dependencies alone: 2",
         "computations that may run beside others of their processor (cpu): 1",

@@ -36,10 +36,10 @@ def test_start_up_does_not_count():
         time[begin + 2 : end] += 5.0  # behind the first call or what begins it
     fit, as_it_was = fit_rate(replace(trace, time=time), "mg"), fit_rate(trace, "mg")
     assert fit.flops == pytest.approx(as_it_was.flops)
-    assert as_it_was.left_out < fit.left_out <= as_it_was.left_out + 8 * 5.0 * (1 + 1e-9)
+    assert as_it_was.omitted < fit.omitted <= as_it_was.omitted + 8 * 5.0 * (1 + 1e-9)
     # When it was begun is no computation at all.
     late = fit_rate(replace(trace, time=trace.time + 5.0), "mg")
-    assert (late.flops, late.left_out) == pytest.approx((as_it_was.flops, as_it_was.left_out))
+    assert (late.flops, late.omitted) == pytest.approx((as_it_was.flops, as_it_was.omitted))
 
 
 @pytest.mark.parametrize("name", ["lu.S.4", "mg.S.16", "is.S.16"])

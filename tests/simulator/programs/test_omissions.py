@@ -6,7 +6,7 @@ import json
 
 from hopmap.simulator import lower, omissions
 from hopmap.traces import nas_folded, read_summary, read_trace, summarize
-from support.left_out import EXPECTED, made
+from support.omitted import EXPECTED, made
 
 
 def test_everything_is_listed_with_what_takes_longest_first(tmp_path):

@@ -137,7 +137,7 @@ def test_a_thread_that_polls_does_not_hide_what_another_computes(filled):
 
     folder = filled(fill, 2)
     assert finish_of(folder) == [10.0, 0.0]
-    assert [entry.seconds for entry in lower(read_trace(folder)).left_out] == [0.0]
+    assert [entry.seconds for entry in lower(read_trace(folder)).omitted] == [0.0]
 
 
 @pytest.mark.parametrize("idle", ["flush", "tool"])

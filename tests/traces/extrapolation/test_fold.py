@@ -336,8 +336,8 @@ def test_times_that_were_not_the_programs_stay_between_the_same_calls():
     assert folded.times[ranks == 0].sum() - folded.times[ranks == 1].sum() >= 1
     assert_same(unfolded(folded), trace)
     lost, found = lower(trace), lower(folded)
-    assert [entry.seconds for entry in found.left_out] == pytest.approx(
-        [entry.seconds for entry in lost.left_out]
+    assert [entry.seconds for entry in found.omitted] == pytest.approx(
+        [entry.seconds for entry in lost.omitted]
     )
     computed = [float((p.compute * p.iterations()).sum()) for p in (lost, found)]
     assert computed[0] == pytest.approx(computed[1])

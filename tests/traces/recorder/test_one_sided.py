@@ -73,6 +73,6 @@ def test_one_sided_operations_are_replayed_from_their_archive(recorded, tmp_path
     read = read_trace(tmp_path / "run.otf2")
     assert told(read, 2) == run.told(2)
     program = lower(read)
-    assert program.left_out == ()
+    assert program.omitted == ()
     assert program.one_sided_traffic().bytes.sum() == one_sided_traffic_of(read).bytes.sum()
     assert simulate(program, mesh((4,)), range(4)).makespan > 0

@@ -112,7 +112,7 @@ def test_messages_of_all_sorts(tmp_path):
     trace = read(tmp_path, [a, b])
     assert pairs(trace) == [(0, 1, 3, 76), (1, 0, 1, 8)]
     assert trace.ignored == {}
-    assert lower(trace).left_out == ()
+    assert lower(trace).omitted == ()
 
 
 def test_what_tests_and_waits_found_is_told(tmp_path):

@@ -38,7 +38,7 @@ def test_requests_are_known_by_their_addresses(tmp_path, width):
         b.recv(0, 5, name="Irecv", request=77).send(0, 2).call("Wait", 77, 0)
     trace = read(tmp_path, [a, b])
     program = lower(trace)
-    assert program.left_out == ()
+    assert program.omitted == ()
     assert pairs(trace) == [(0, 1, 2, 12), (1, 0, 2, 16)]
     round_ = ["MPI_Isend", "ISEND", "MPI_Irecv", "IRECV_REQUEST", "MPI_Waitall"]
     assert kinds(trace, 0)[2:-2] == [*round_, "ISEND_COMPLETE", "IRECV"] * 2
@@ -296,7 +296,7 @@ def test_shared_sweep3d_has_the_totals_of_its_lines(shared):
     summary = summarize(trace)
     assert (summary.messages, summary.bytes) == (sends, collected) == (5760, 207_360_000)
     assert summary.collectives["ALLREDUCE"] == 32
-    assert lower(trace).left_out == ()
+    assert lower(trace).omitted == ()
     words = Counter(
         line.split(":")[0]
         for file in folder.glob("*.txt")

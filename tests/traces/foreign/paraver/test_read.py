@@ -88,7 +88,7 @@ def test_messages_stand_in_their_calls(tmp_path, pcf):
     assert trace.time[0] == pytest.approx(10e-9)
     program = lower(trace)
     assert program.p2p_traffic().same_as(traffic_of(trace))
-    assert program.left_out == ()
+    assert program.omitted == ()
 
 
 def test_times_without_a_unit_are_microseconds(tmp_path):

@@ -45,7 +45,7 @@ def test_messages_computation_and_requests(tmp_path):
     assert trace.time[trace.offsets[1] - 1] == pytest.approx(0.501)
     assert trace.ignored == {}
     assert np.count_nonzero(trace.kind == Kind.IRECV) == 1  # by waitall
-    assert lower(trace).left_out == ()
+    assert lower(trace).omitted == ()
 
 
 def test_sizes_are_numbers_of_a_type_that_init_or_the_action_says(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from otf2.enums import Paradigm, ParameterType
 
-from hopmap.traces.summary import LeftOut
+from hopmap.traces.summary import Omission
 from support.archives import archive_of, region
 
 
@@ -41,10 +41,10 @@ def made(folder):
 
 
 EXPECTED = [
-    LeftOut("flushes of trace buffers", 1, 4.0, 0.2),
-    LeftOut("one-sided calls without records, not simulated", 1, 0.1, 0.005),
-    LeftOut("receives never completed", 1),
-    LeftOut("probes, not simulated", 1),
-    LeftOut("ParameterInt records", 1),
-    LeftOut("messages that nobody receives", 1),
+    Omission("flushes of trace buffers", 1, 4.0, 0.2),
+    Omission("one-sided calls without records, not simulated", 1, 0.1, 0.005),
+    Omission("receives never completed", 1),
+    Omission("probes, not simulated", 1),
+    Omission("ParameterInt records", 1),
+    Omission("messages that nobody receives", 1),
 ]

@@ -7,7 +7,7 @@ import pytest
 from hopmap.traces import write_trace
 from support.collective_calls import collective, trace_of_calls
 from support.commands import invoke
-from support.left_out import EXPECTED, made
+from support.omitted import EXPECTED, made
 
 
 @pytest.mark.parametrize("command", ["info", "matrix", "simulate", "explain"])
@@ -23,7 +23,7 @@ def test_they_say_so_in_lines_and_json(tmp_path, command):
     warning = "made: flushes of trace buffers: 1, 4 s (20.00% of the run)"
     assert [warning in line for line in printed.stderr.splitlines()].count(True) == 1
     assert "one-sided" not in printed.stderr  # 0.5 %
-    told = json.loads(invoke([*words, "--json"]).stdout)["left_out"]
+    told = json.loads(invoke([*words, "--json"]).stdout)["omitted"]
     assert [entry["what"] for entry in told] == [entry.what for entry in EXPECTED]
     assert [entry["seconds"] for entry in told[:2]] == pytest.approx([4.0, 0.1])
 
