@@ -138,7 +138,7 @@ def say_written(*paths: object) -> None:
 def bound_label(name: str, bound: Bound) -> str:
     """Say what needs so long: "link 3 -> 4", "injection of node 3", "rank 7"."""
     if name == "no_contention":
-        return name
+        return "no contention"
     return {"rank": "", "link": "link "}.get(name, f"{name} of ") + bound.place
 
 
