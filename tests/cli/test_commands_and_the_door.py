@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hopmap as hm
-from support import DATA, about
+from support import DATA, ROOT, about
 from support.archives import archives_read_here
 from support.commands import LITTLE, as_json
 
@@ -122,6 +122,8 @@ def test_twenty_commands_print_what_the_door_returns(folder, monkeypatch):
         (["query", "results/little", asked], lambda: hm.query("results/little", asked)),
     ]
     assert len(cases) == 20
+    missing: set[str] = set()
+    described = (ROOT / "docs" / "reference" / "json.md").read_text("utf-8")
     for words, ask in cases:
         with about(words):
             said = as_json(*words)
@@ -130,3 +132,6 @@ def test_twenty_commands_print_what_the_door_returns(folder, monkeypatch):
                 said |= {"done": 0, "skipped": said["done"]}
             plain = json.loads(json.dumps(ask().to_dict(), default=np.ndarray.tolist))
             assert untimed(plain) == untimed(said)
+            if isinstance(said, dict):
+                missing.update(key for key in said if f"`{key}`" not in described)
+    assert not missing, ", ".join(sorted(missing))

@@ -12,8 +12,9 @@ from hopmap.scenarios.results import store
 from hopmap.scenarios.results.gather import gather
 from hopmap.scenarios.results.plan_file import Plan, save_plan
 from hopmap.scenarios.results.stored_runs import error_of, finished, write_loose
-from hopmap.scenarios.results.tables import TABLES, StoreError
+from hopmap.scenarios.results.tables import METRICS, TABLES, StoreError
 from hopmap.topologies import haec, mesh
+from support import ROOT
 
 
 @pytest.fixture
@@ -127,3 +128,11 @@ def test_a_file_that_is_being_written_is_finished_before_sigterm_ends_the_proces
     process.terminate()
     assert process.communicate(timeout=30)[0] == "written\n"
     assert process.returncode == -signal.SIGTERM
+
+
+def test_every_column_is_in_the_page_of_results():
+    page = (ROOT / "docs" / "reference" / "results.md").read_text("utf-8")
+    metrics = {f"{sum_}_{metric}" for sum_ in ("messages", "bytes") for metric in METRICS}
+    columns = {name for schema in TABLES.values() for name in schema.names} - metrics
+    columns = {name for name in columns if not name.startswith("maplib_")} | set(METRICS)
+    assert [name for name in sorted(columns) if f"`{name}`" not in page] == []
