@@ -288,18 +288,18 @@ def _plot(path: Path, placed: Placement, mapper: str) -> None:
 
 def _print_metrics(title: str, metrics: dict[str, Any]) -> None:
     m, b = metrics["messages"], metrics["bytes"]
-    labels = {
-        "ieplc": "IePLC between ranks",
-        "ianlc": "IaNLC on nodes",
-        "ienlc": "IeNLC between nodes",
-        "ienpc": "IeNPC on links",
+    places = {
+        "rank traffic": "IePLC",
+        "within nodes": "IaNLC",
+        "between nodes": "IeNLC",
+        "on links": "IeNPC",
     }
     rows: list[tuple[object, ...]] = [
-        (label, q, *(side[key][part] for part in ("total", "avg", "min", "max")))
-        for key, label in labels.items()
+        (place, name, q, *(side[name.lower()][part] for part in ("total", "avg", "min", "max")))
+        for place, name in places.items()
         for q, side in (("messages", m), ("bytes", b))
     ]
-    print_table(("", "", "total", "average", "min", "max"), rows, title=title, left=2)
+    print_table(("", "HAEC thesis", "", "total", "average", "min", "max"), rows, title=title, left=3)
     say()
     links = m["congestion"]
     print_table(
@@ -315,8 +315,8 @@ def _print_metrics(title: str, metrics: dict[str, Any]) -> None:
             ("off-node, worst node", m["off_node"]["max"], b["off_node"]["max"]),
         ],
         title=f"{metrics['ranks']} ranks, {metrics['nodes']} nodes, {links['used_links']:,} of "
-        f"{links['links']:,} links used, cardinality {metrics['cardinality']:,} of "
-        f"{metrics['pairs']:,} pairs, convention {metrics['convention']}",
+        f"{links['links']:,} links used, {metrics['cardinality']:,} of {metrics['pairs']:,} rank pairs "
+        f"at most one hop apart, convention {metrics['convention']}",
     )
 
 
