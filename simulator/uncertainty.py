@@ -36,6 +36,7 @@ from hopmap.units import show_seconds_to
 CHANCE = 0.05  # how often an interval may miss, and how often chance may call equals different
 LEAST = 6  # draws of which two enclose the median so surely
 
+RELEVANCE = 0.01  # differences of runtimes below this share make no practical difference
 AS_FAST = 1e-9  # of a makespan: models in which mappings differ by less have several best ones
 
 

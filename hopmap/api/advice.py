@@ -19,7 +19,7 @@ from hopmap.simulator.explain.sensitivity import free_makespan
 from hopmap.simulator.noise import without_noise
 from hopmap.simulator.simulate import prepared
 from hopmap.simulator.steady_state import packet_hops
-from hopmap.simulator.uncertainty import Interval, faster, ratio
+from hopmap.simulator.uncertainty import RELEVANCE, Interval, faster, ratio
 from hopmap.units import show_seconds
 
 from .machine import Machine, MachineLike
@@ -31,7 +31,6 @@ from .workload import Workload, WorkloadLike
 MAPPERS = ("auto", "auto(objective=max_link_load)", "recursive_bisection")
 SECONDS = 10.0
 REPEATS = 20
-LITTLE = 0.01  # of a run: less is not worth anybody's time
 MANY = 50_000_000  # packet-hops of a replay: ten seconds, and there are dozens of replays
 LONG = 20  # packet-hops of a message in the mean
 
@@ -63,6 +62,8 @@ class Advice:
         Seconds of the run on a network that takes no time.
     engine : str
         Of all replays.
+    relevance : float
+        Share of the runtime below which a gain makes no practical difference.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Advice:
     candidates: tuple[Candidate, ...]
     free: float
     engine: str = DEFAULT_ENGINE
+    relevance: float = RELEVANCE
 
     @property
     def network_share(self) -> float:
@@ -100,8 +102,8 @@ class Advice:
 
     @property
     def worth_it(self) -> bool:
-        """Whether the best is surely faster, and by more than a hundredth."""
-        return self.significant and self.gain.median >= LITTLE
+        """Whether the best is significantly faster, with a practical difference."""
+        return self.significant and self.gain.median >= self.relevance
 
     @property
     def verdict(self) -> str:
@@ -113,17 +115,15 @@ class Advice:
                 f"shorter ({_percent(gain.low)} to {_percent(gain.high)}), "
                 f"by {show_seconds(self.seconds_saved)}"
             )
-        if share < LITTLE:
+        if share < self.relevance:
             rest = "more than 99.9 %" if 1 - share > 0.999 else _percent(1 - share)
-            return (
-                f"placement does not matter here: {rest} of the run is computing and overhead, "
-                "whatever the network"
-            )
+            return f"no practical difference: {rest} of the run is computing and overhead"
         if self.best is self.baseline:
             return "keep the default order: no mapper found a faster one"
         if self.significant:
             return (
-                f"hardly worth it: {_percent(gain.median)} shorter by {self.best.placement.mapper}"
+                f"no practical difference: {self.best.placement.mapper} makes the run "
+                f"{_percent(gain.median)} shorter, less than {_percent(self.relevance)}"
             )
         return (
             f"keep the default order: {self.best.placement.mapper} is not significantly faster "
@@ -159,6 +159,7 @@ def advise(
     seconds: float = SECONDS,
     repeat: int = REPEATS,
     engine: str | None = None,
+    relevance: float = RELEVANCE,
     progress: Progress = silent,
 ) -> Advice:
     """Say how ranks should be placed, what that buys, and whether it is worth it.
@@ -178,6 +179,8 @@ def advise(
     engine : str, optional
         Of the replays. When left out "compiled", or "flow" for long messages of so many packets
         that dozens of replays would take long.
+    relevance : float
+        Share of the runtime below which a gain makes no practical difference.
 
     Examples
     --------
@@ -209,7 +212,8 @@ def advise(
     others = tuple(each for each in ranked if each is not best and each is not baseline)
     node_of = baseline.placement.node_of
     free = free_makespan(program, machine.network, node_of, machine.parameters, engine)
-    return Advice(workload.name, noisy[id(baseline)], noisy[id(best)], others, free, engine)
+    pair = noisy[id(baseline)], noisy[id(best)]
+    return Advice(workload.name, *pair, others, free, engine, relevance)
 
 
 def _engine(baseline: Placement) -> str:

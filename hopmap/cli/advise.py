@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.units import show_seconds
 
 from .console import print_table, rests_on, say, working
@@ -53,6 +54,14 @@ def advise(
             autocompletion=complete_engines,
         ),
     ] = None,
+    relevance: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of the runtime below which a gain makes no practical difference.",
+        ),
+    ] = RELEVANCE,
 ) -> None:
     """Say which mapping to use, what it buys, and whether that is worth it."""
     from hopmap.api.advice import MAPPERS
@@ -69,6 +78,7 @@ def advise(
             seconds=options.seconds,
             repeat=repeat,
             engine=engine,
+            relevance=relevance,
             progress=progress,
         )
     fixed = place.parameters.network_routing == "deterministic"

@@ -299,7 +299,9 @@ def _print_metrics(title: str, metrics: dict[str, Any]) -> None:
         for place, name in places.items()
         for q, side in (("messages", m), ("bytes", b))
     ]
-    print_table(("", "HAEC thesis", "", "total", "average", "min", "max"), rows, title=title, left=3)
+    print_table(
+        ("", "HAEC thesis", "", "total", "average", "min", "max"), rows, title=title, left=3
+    )
     say()
     links = m["congestion"]
     print_table(
@@ -315,8 +317,8 @@ def _print_metrics(title: str, metrics: dict[str, Any]) -> None:
             ("off-node, worst node", m["off_node"]["max"], b["off_node"]["max"]),
         ],
         title=f"{metrics['ranks']} ranks, {metrics['nodes']} nodes, {links['used_links']:,} of "
-        f"{links['links']:,} links used, {metrics['cardinality']:,} of {metrics['pairs']:,} rank pairs "
-        f"at most one hop apart, convention {metrics['convention']}",
+        f"{links['links']:,} links used, {metrics['cardinality']:,} of {metrics['pairs']:,} pairs "
+        f"of ranks at most one hop apart, convention {metrics['convention']}",
     )
 
 

@@ -70,13 +70,15 @@ def query(
         print_table(answer.columns, answer.rows)
 
 
-def print_runs(runs: pd.DataFrame) -> None:
+def print_runs(runs: pd.DataFrame, relevance: float) -> None:
     """Print one line per mapper, for all its seeds, on each trace and topology; who leads there."""
     from hopmap.scenarios.results.ranking import leading, once, standing
     from hopmap.scenarios.results.study import by_median, cases_of
 
     several = single = False
-    for case in cases_of(by_median(runs[runs["error"].isna()])):
+    same = 0
+    found = cases_of(by_median(runs[runs["error"].isna()]), relevance)
+    for case in found:
         repeated = case.times is not None
         rows: list[tuple[Any, ...]] = []
         for entry in case.entries:
@@ -99,11 +101,15 @@ def print_runs(runs: pd.DataFrame) -> None:
         columns = ["mapper", "runs", "hop-messages", "hop-bytes", "mean hops", "busiest link, B"]
         columns += ["runtime", *(["95 % interval"] if repeated else []), "mapping time"]
         print_table(columns, rows, title=f"{case.trace} on {case.where}")
-        if words := standing(case):
-            say(f"{leading(case)} {words}")
+        if case.replayed and 1 < len(case.entries) == len(case.leaders):
+            same += 1
+        elif words := standing(case):
+            say(leading(case) + words)
         say()
         single = single or (case.replayed and not repeated and len(case.entries) > 1)
         several = several or any(row[1] > 1 for row in rows)
+    if same:
+        say(f"no practical difference between the mappers in {same} of {len(found)} cases")
     if several:
         say("of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time")
     if single:

@@ -187,7 +187,7 @@ def run(
     else:
         for name, entries in omissions_by_trace(table).items():
             warn_of(name, entries)
-        print_runs(table)
+        print_runs(table, loaded.relevance)
         if loaded.published:
             print_published(results)
         say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")

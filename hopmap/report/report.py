@@ -30,7 +30,7 @@ from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.source_files import digest_of, sources_of
 from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing_folder, write_text
-from hopmap.units import count
+from hopmap.units import count, percent
 from hopmap.version import __version__
 
 from .summary import chosen_cases, export_commands, summary, write_cases
@@ -186,6 +186,7 @@ def _render(
         repeated=whole.repeat,
         replayed=any(case.replayed for case in whole.cases),
         once=once(study.runs),
+        relevance=percent(study.relevance),
         summary=summary(whole),
         pictured=sections[""],
         best=tables.best_table([study.cases_of(trace) for trace in study.traces()]),

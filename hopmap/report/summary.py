@@ -17,7 +17,7 @@ import numpy as np
 
 from hopmap.arrays import Floats
 from hopmap.scenarios.results.ranking import networks
-from hopmap.scenarios.results.study import AS_FAST, Case, Study
+from hopmap.scenarios.results.study import Case, Study
 from hopmap.traces.safety.atomic_files import replacing
 from hopmap.units import MISSING, count, duration, percent
 
@@ -81,16 +81,13 @@ def summary(study: Study) -> dict[str, Any] | None:
 
 
 def _led(study: Study) -> Counter[str]:
-    """Count the cases that each mapper leads, or is within `AS_FAST` of the best of."""
+    """Count the cases in which each mapper leads; without replays, has the fewest hop-bytes."""
     column = measure(study)
     led: Counter[str] = Counter()
     for case in study.cases:
-        if case.times is None:
-            least = case.runs[column].min()
-            near = least * (1 + AS_FAST) if least > 0 else -1.0
-            led.update(entry.mapper for entry in case.entries if entry.runs[column].min() <= near)
-        else:
-            led.update(entry.mapper for entry in case.leaders)
+        least = case.runs[column].min()
+        best = [entry for entry in case.entries if 0 < entry.runs[column].min() == least]
+        led.update(entry.mapper for entry in (case.leaders if case.replayed else best))
     return led
 
 

@@ -15,9 +15,7 @@ import numpy as np
 
 from hopmap.plugins import Table
 from hopmap.scenarios.results.ranking import (
-    alike,
     leading,
-    listed,
     matters,
     network_share,
     networks,
@@ -87,7 +85,8 @@ def best_table(traces: Sequence[Sequence[Case]]) -> dict[str, Any] | None:
             row = _best_row(case, replayed)
             if id(case) in found:
                 place, each = found[id(case)]
-                row.append(Cell((each.behind or "fastest") + ", tied" * each.tied, place))
+                same = ", no practical difference" * each.tied
+                row.append(Cell((each.behind or "fastest") + same, place))
             elif compared:
                 row.append(Cell(MISSING))
             rows.append(row)
@@ -98,9 +97,7 @@ def _best_row(case: Case, replayed: bool) -> list[Cell]:
     """Return the cells of a case, those of runtimes where any case was replayed."""
     best, default, share = case.leaders[0], case.default, network_share(case)
     nodes, makespan = best.value("nodes"), best.value("makespan")
-    near = [] if case.times is not None else alike(case)[1:]
-    note = f"within a per cent: {listed([entry.mapper.strip() for entry in near])}" if near else ""
-    mapper = Cell(leading(case), leading(case), standing(case) or note)
+    mapper = Cell(leading(case), leading(case), standing(case).lstrip(" :"))
     quantity = "hop_bytes" if best.value("hop_bytes") else "hop_messages"
     row = [
         Cell(case.trace, case.trace),
@@ -127,12 +124,12 @@ def _against(case: Case, entry: Entry, column: str) -> Cell:
     text, note, tied = change(value, reference), "", False
     if column == "makespan" and case.times is not None:
         gap = case.against(entry, default)
-        tied = gap is None
+        tied = gap is None or (entry in case.leaders and default in case.leaders)
         if gap is not None:
             text, low, high = (change(end, 1.0) for end in gap)
             note = f"{low} to {high}"
     look = "" if tied else {"−": "good", "+": "bad"}.get(text[:1], "")
-    return Cell(text, value / reference, "tied" if tied else note, look)
+    return Cell(text, value / reference, "no practical difference" if tied else note, look)
 
 
 def trace_rows(traffic: dict[str, Traffic | None]) -> list[list[str]]:
@@ -210,7 +207,8 @@ def _main_row(case: Case, entry: Entry, replayed: bool, compared: bool, energy: 
 
     load = "bytes" if entry.value("bytes_ieplc_total") else "messages"
     leads = entry in case.leaders
-    notes = ["best" if case.sure else "tied" if case.times is not None else "shortest"] * leads
+    alone = "best" if case.sure else "shortest"
+    notes = [alone if len(case.leaders) == 1 else "no practical difference"] * leads
     if (
         seeds > 1
         and len(entry.runs[["hop_bytes", "hop_messages", "makespan"]].drop_duplicates()) > 1

@@ -18,18 +18,16 @@ from hopmap.units import change, percent, runtime, show_seconds
 
 from .plan_file import read_plan
 from .store import load_results
-from .study import DEFAULTS, Case, Entry
+from .study import DEFAULTS, Case
 from .tables import StoreError
 
-# A per cent: what one replay had wrong at most in docs/VALIDATION.md.
-LITTLE = 0.01  # differences that one replay does not tell
-ONE_REPLAY = "one replay each, without noise, so that differences below a per cent may be chance"
+ONE_REPLAY = "one replay each, without noise: differences below 1 % may be chance"
 
 
 def once(runs: pd.DataFrame) -> str:
     """Say what one replay tells, and what tells more, which runs beside other jobs have not."""
     alone = bool(runs["slowdown"].isna().all())
-    return ONE_REPLAY + ": replay.repeat = 20 tells which are not" * alone
+    return ONE_REPLAY + "; replay.repeat = 20 tells which are not" * alone
 
 
 def leading(case: Case) -> str:
@@ -38,17 +36,17 @@ def leading(case: Case) -> str:
 
 
 def standing(case: Case) -> str:
-    """Say how sure it is that those lead, and how far behind the next is; empty without repeats."""
+    """Continue the names of the leaders: how sure that is, how far behind the next is."""
     if case.times is None or len(case.entries) < 2:
-        return ""
+        return ": no practical difference" if len(case.leaders) > 1 else ""
     order = np.argsort(np.median(case.times, axis=1), kind="stable")
     behind = [case.entries[k] for k in order if case.entries[k] not in case.leaders]
     one = len(case.leaders) == 1
-    text = "is fastest" if one else "cannot be told apart"
+    text = " is fastest" if one else ": no practical difference"
     if not behind:
         count, repeats = case.times.shape
         least = least_repeats(count)
-        few = f": {repeats} repeats are too few for {count} mappings, {least} the least"
+        few = f"; {repeats} repeats are too few for {count} mappings, {least} are needed"
         return text + (few if repeats < least else "")
     gap = case.against(behind[0], case.leaders[0])
     far = "" if gap is None else f"{excess(gap)} "
@@ -76,29 +74,14 @@ def network_share(case: Case) -> float | None:
     return max(0.0, 1 - free / makespan)
 
 
-def alike(case: Case) -> Sequence[Entry]:
-    """Return the mappers that cannot be told from the best: by noise, or within a per cent."""
-    if case.times is not None:
-        return case.leaders
-    best = case.best.value("makespan")
-    if best is None:
-        return [case.best]
-    near = [e for e in case.entries if (e.value("makespan") or np.inf) <= best * (1 + LITTLE)]
-    return sorted(near, key=lambda entry: entry is not case.best)
-
-
 def matters(case: Case) -> bool:
-    """Whether the best is surely faster than the default order, and by more than a hundredth."""
-    default = case.default
-    if default is None or not case.replayed or default in alike(case):
-        return False
-    gap = case.against(case.leaders[0], default)
-    return gap is None or 1 - gap.median >= LITTLE
+    """Whether the best is faster than the default order, with a practical difference."""
+    return case.replayed and case.default is not None and case.default not in case.leaders
 
 
 def verdict(case: Case) -> str:
     """Say whether placing ranks pays in a case, and how many seconds; the table has the rest."""
-    best, default, share = case.leaders[0], case.default, network_share(case)
+    best, default = case.leaders[0], case.default
     if default is None:
         return f"no default order ({' or '.join(DEFAULTS)}) to compare with"
     if best is default:
@@ -108,18 +91,14 @@ def verdict(case: Case) -> str:
     if matters(case):
         saved = (default.value("makespan") or 0.0) - (best.value("makespan") or 0.0)
         return f"placing ranks saves {runtime(saved)} of {runtime(default.value('makespan'))}"
-    if share is not None and share < LITTLE:
-        return "placement does not matter here"
-    if default in alike(case):
-        return "the default order cannot be told apart from the best"
-    return "placement hardly matters here"
+    return "no practical difference"
 
 
 class Network(NamedTuple):
     """A network of a trace, in a comparison with the others.
 
     ``behind`` is how much longer its best run takes than that on the fastest network, "" of this
-    one; ``tied`` whether it cannot be told apart from the fastest.
+    one; ``tied`` whether the two make no practical difference.
     """
 
     case: Case
@@ -140,11 +119,13 @@ def networks(cases: Sequence[Case]) -> list[Network]:
 def _behind(first: Case, case: Case) -> Network:
     here, least = case.best.value("makespan"), first.best.value("makespan")
     if case.times is None or first.times is None or case.times.shape[1] != first.times.shape[1]:
-        tied = (here or 0.0) <= (least or 0.0) * (1 + LITTLE)
+        tied = (here or 0.0) <= (least or 0.0) * (1 + case.relevance)
         return Network(case, change(here, least), tied)
     one, two = (each.times[each.entries.index(each.best)] for each in (case, first))  # type: ignore[index]
-    middle, low, high = (change(end, 1.0) for end in ratio(one, two))
-    return Network(case, f"{middle} ({low} to {high})", not faster([two, one])[0, 1])
+    gap = ratio(one, two)
+    middle, low, high = (change(end, 1.0) for end in gap)
+    tied = gap.median - 1 < case.relevance or not faster([two, one])[0, 1]
+    return Network(case, f"{middle} ({low} to {high})", tied)
 
 
 CASE = {"trace": "--trace", "topology": "-t", "variant": "--variant"}

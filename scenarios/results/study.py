@@ -14,7 +14,13 @@ import numpy as np
 import pandas as pd
 
 from hopmap.arrays import Floats
-from hopmap.simulator.uncertainty import Interval, faster, not_significantly_slower, ratio
+from hopmap.simulator.uncertainty import (
+    RELEVANCE,
+    Interval,
+    faster,
+    not_significantly_slower,
+    ratio,
+)
 from hopmap.traces.summary import Omission
 
 from .plan_file import Plan, flat, read_plan
@@ -59,6 +65,7 @@ class Case:
     entries: Sequence[Entry]  # In the scenario's order.
     best: Entry
     default: Entry | None  # The default order, where it is one of them.
+    relevance: float = RELEVANCE  # Smaller differences make no practical difference.
 
     @property
     def where(self) -> str:
@@ -80,10 +87,16 @@ class Case:
 
     @cached_property
     def leaders(self) -> Sequence[Entry]:
-        """Mappers than which none is faster, as far as replays with noise tell; else the best."""
+        """The best, then those without a practical difference from it: tied, or nearly as fast."""
         if self.times is None:
-            return [self.best]
-        return [self.entries[k] for k in not_significantly_slower(self.times)]
+            best = self.best.value("makespan")
+            limit = -1.0 if best is None else best * (1 + self.relevance)
+            near = [e for e in self.entries if (e.value("makespan") or np.inf) <= limit]
+            return [self.best, *(entry for entry in near if entry is not self.best)]
+        tied = not_significantly_slower(self.times)
+        order = np.argsort(np.median(self.times, axis=1), kind="stable").tolist()
+        behind = {k: ratio(self.times[k], self.times[order[0]]).median - 1 for k in order}
+        return [self.entries[k] for k in order if k in tied or behind[k] < self.relevance]
 
     @property
     def sure(self) -> bool:
@@ -127,6 +140,11 @@ class Study:
     steps: int | None = None
     rounds: int | None = None
     repeat: int | None = None
+
+    @property
+    def relevance(self) -> float:
+        """Share of a runtime below which differences make no practical difference."""
+        return self.cases[0].relevance if self.cases else RELEVANCE
 
     def spec_of(self, topology: str) -> str:
         """Return the spec of what is called so: of a file, where it lies."""
@@ -203,7 +221,7 @@ def load_study(folder: Path) -> Study:
         plan=plan,
         runs=well,
         failed=runs[runs["error"].notna()],
-        cases=cases_of(well),
+        cases=cases_of(well, given.get("relevance", RELEVANCE)),
         steps=steps if isinstance(steps, int) else None,
         rounds=rounds if isinstance(rounds, int) else None,
         repeat=len(times.iloc[0]) if len(times) else None,
@@ -215,7 +233,7 @@ def by_median(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(makespan=runs["makespan_median"].fillna(runs["makespan"]))
 
 
-def cases_of(runs: pd.DataFrame) -> list[Case]:
+def cases_of(runs: pd.DataFrame, relevance: float = RELEVANCE) -> list[Case]:
     """Return the cases of runs that went well."""
     cases = []
     for (trace, topology, variant), group in runs.groupby(
@@ -232,7 +250,8 @@ def cases_of(runs: pd.DataFrame) -> list[Case]:
         called = {entry.mapper.strip(): entry for entry in entries}
         given = [name for name in called if name.startswith(TODAY) and "|" not in name]
         default = next((called[name] for name in (*given, *DEFAULTS) if name in called), None)
-        cases.append(Case(str(trace), str(topology), str(variant), group, entries, best, default))
+        names = str(trace), str(topology), str(variant)
+        cases.append(Case(*names, group, entries, best, default, relevance))
     return cases
 
 

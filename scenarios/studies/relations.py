@@ -10,8 +10,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.report.tables import Cell, Section, head_of
-from hopmap.scenarios.results.ranking import LITTLE
 from hopmap.scenarios.results.study import AS_FAST, Case, Study
+from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.units import MISSING, change, count, percent
 
 from .correlation import METRICS, Relation, Tau, order_kept, relations, signed
@@ -66,7 +66,7 @@ def _runtime(found: Sequence[Relation]) -> Iterator[str]:
     apart = max(gap(r).spread for r in found)
     answer = (
         f"It makes no difference here, where runs differ by {percent(apart)} at most"
-        if apart < LITTLE
+        if apart < RELEVANCE
         else "Mostly yes"
         if with_ > len(taus) / 2
         else "Rather the reverse"

@@ -19,6 +19,7 @@ import numpy as np
 from hopmap.report.figures import SUM, WORST, case_grids
 from hopmap.report.tables import Cell, Section, head_of
 from hopmap.scenarios.results.study import Case, Study
+from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.traces import Traffic
 from hopmap.units import MISSING, count, data, parse_quantity, percent
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RANDOM = "random"
-AS_FAST = 0.01  # times that differ by less are the same
 PATH = "busiest_path"
 
 
@@ -43,7 +43,7 @@ class Finding(NamedTuple):
     excess: float  # Of the fastest mapping of least worst node.
     spread: float  # Of the slowest.
     random: float | None  # Of random placement.
-    fastest: list[str]  # Mappers within `AS_FAST` of the fastest.
+    fastest: list[str]  # Mappers within `RELEVANCE` of the fastest.
 
 
 def suites_of(study: Study) -> list[str]:
@@ -80,7 +80,7 @@ def finding(case: Case, study: Study) -> Finding | None:
         careful / least - 1,
         float(time.max()) / least - 1,
         float(drawn.mean()) / least - 1 if len(drawn) else None,
-        list(dict.fromkeys(every[every["makespan"] <= least * (1 + AS_FAST)]["mapper"])),
+        list(dict.fromkeys(every[every["makespan"] <= least * (1 + RELEVANCE)]["mapper"])),
     )
 
 
@@ -111,7 +111,7 @@ def suite_section(study: Study) -> dict[str, Any] | None:
 
 def _row(text: str, size: int, variant: str, found: Sequence[Finding]) -> list[Cell]:
     fastest = Counter(mapper for each in found for mapper in each.fastest).most_common(3)
-    right = sum(each.excess <= AS_FAST for each in found)
+    right = sum(each.excess <= RELEVANCE for each in found)
     drawn = [each.random for each in found if each.random is not None]
     return [
         Cell(text.partition(",")[0].replace("_", " ")),

@@ -22,6 +22,7 @@ from hopmap.api.job import jobs_digest
 from hopmap.plugins import add_plugin, load_named
 from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, check_settings, known_keys
+from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces.sources import Source, open_source
 
@@ -100,6 +101,8 @@ class Scenario(BaseModel):
     mappers that need no mapping to start from."""
     seeds: Seeds = [0]
     """Seeds of mappers that draw random numbers; others run once."""
+    relevance: Annotated[float, Field(ge=0, lt=1)] = RELEVANCE
+    """Smaller differences between runtimes make no practical difference; 0.01 is 1 %."""
     replay: Replay = Replay()
     """How runs are replayed: the table [replay]."""
     parameters: dict[str, Parameter] = {}

@@ -19,6 +19,7 @@ from hopmap.simulator.programs.program import Program
 from hopmap.simulator.result import Result
 from hopmap.simulator.run_plan import ENDS, ServerName, plan_run, server_kinds, server_name, speeds
 from hopmap.simulator.simulate import simulate
+from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.topologies import Mapping, Topology, check_mapping
 from hopmap.traces import Traffic
 from hopmap.units import show_seconds
@@ -29,8 +30,6 @@ from .sensitivity import Doubling, double_parameters, free_makespan
 
 if TYPE_CHECKING:
     import pandas as pd
-
-LITTLE = 0.01  # of a run: less is not worth anybody's time, and one replay does not tell it
 
 
 @dataclass(frozen=True)
@@ -242,15 +241,15 @@ class Explanation(Shown):
     def verdict(self) -> str:
         """One sentence: what another mapping may gain at most, and what this one has gained."""
         makespan, share = self.result.makespan, self.network_share
-        if share < LITTLE:
+        if share < RELEVANCE:
             return (
-                f"placement does not matter here: {100 * (1 - share):.1f} % of the run is "
-                "computing and overhead, whatever the network"
+                f"placement makes no practical difference: {100 * (1 - share):.1f} % of the run is "
+                "computing and overhead"
             )
         most = show_seconds(makespan - self.free)
         gain = self.default_order - makespan
-        if abs(gain) < LITTLE * self.default_order:
-            against = "the default order takes as long, within 1 %"
+        if abs(gain) < RELEVANCE * self.default_order:
+            against = "no practical difference from the default order"
         else:
             against = (
                 f"{show_seconds(abs(gain))} ({100 * abs(gain) / self.default_order:.1f} %) "

@@ -8,16 +8,16 @@ import pytest
 from hopmap.report import summary as report_summary
 from hopmap.report.summary import chosen_cases, excess, summary, write_cases
 from hopmap.scenarios.results.plan_file import Plan
-from hopmap.scenarios.results.study import Study
+from hopmap.scenarios.results.study import Study, cases_of
 
 
 @pytest.fixture
-def study_of(case_of):
-    """Make a study of cases made by hand."""
+def study_of():
+    """Make a study of the runs of several cases."""
 
     def make(tmp_path, *tables):
-        cases = [case_of(table) for table in tables]
-        runs = pd.concat(tables).assign(trace="t", topology="mesh:2x2", variant="")
+        named = [table.assign(trace="t", topology="mesh:2x2", variant="") for table in tables]
+        cases, runs = [case for table in named for case in cases_of(table)], pd.concat(named)
         return Study(tmp_path, "s", "", "", {}, (), Plan(runs=[]), runs, runs[:0], cases)
 
     return make

@@ -64,7 +64,7 @@ def test_runs_are_on_free_nodes_and_take_what_all_at_once_take(file):
     write_report(results)
     page = (results / "report.html").read_text()
     assert "The jobs of others.toml ran beside all runs, which take 2.91 to 3.3 times" in page
-    assert "below a per cent may be chance" in page
+    assert "below 1 % may be chance" in page
     assert "replay.repeat" not in page  # which is refused
 
 
