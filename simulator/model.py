@@ -2,7 +2,7 @@
 
 All engines call these functions, SimPy as they stand and compiled ones through ``numba.njit``, so
 that they form the same times by the same additions in the same order. What they say in words is
-in docs/MODEL.md.
+in docs/explanations/, messages-and-protocols.md and network-and-routing.md.
 
 A message travels over a path of *servers*: the injection link of its node, the links of the route,
 the ejection link of the target; or, between ranks of one node, that node's memory alone. Each

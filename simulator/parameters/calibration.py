@@ -1,7 +1,7 @@
 """Parameters of links and end points from measured ping-pongs, by the closed form of the model.
 
 Half a round trip of S bytes between nodes that are h links apart takes, alone in the network with
-cut-through (docs/MODEL.md, "Network"),
+cut-through (docs/explanations/network-and-routing.md),
 
     T = o + c (E + h t) + S / B        c = 1 below the eager limit, else 3: request, grant, data
     T = o + c m + S / M                within a node, h = 0

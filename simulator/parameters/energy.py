@@ -1,7 +1,7 @@
 """Energy of a run: what links and nodes draw, by the linear model that energy studies use.
 
 A link costs joules for every byte and watts as long as the run lasts; a node draws one power while
-it computes and another while it does not. See docs/MODEL.md.
+it computes and another while it does not. See docs/explanations/network-and-routing.md.
 """
 
 from __future__ import annotations

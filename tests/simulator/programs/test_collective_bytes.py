@@ -1,4 +1,4 @@
-"""What all members send together is what docs/MODEL.md says, whether in place or not."""
+"""All members together send as docs/explanations/collectives.md says, in place or not."""
 
 from __future__ import annotations
 
