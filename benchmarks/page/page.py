@@ -2,7 +2,7 @@
 
 Reader, writer, metrics, engines, mappers, sweeps and the command line, each beside a peer that is
 measured in the same run (mappers: beside the figures of peers.csv, where ../shared/mapping is).
-Writes these parts of docs/BENCHMARKS.md, and compares the ratios with those of baseline.json; a
+Writes README.md here, and compares the ratios with those of baseline.json; a
 ratio below 0.7 of its baseline is marked and makes the exit code 1. ``--baseline`` writes a new
 one. ``--only reader metrics`` prints parts without writing. Ten minutes of one core; processor
 seconds, compilation apart. The scripts in the folders beside look at each area more closely.
@@ -29,7 +29,7 @@ import mapper_rows
 import trace_rows
 
 BASELINE = Path(__file__).with_name("baseline.json")
-PAGE = Path(__file__).parents[2] / "docs" / "BENCHMARKS.md"
+PAGE = Path(__file__).with_name("README.md")
 TOLERATED = 0.7
 PARTS = {
     "reader and writer": trace_rows.rows,

@@ -4,7 +4,7 @@
 
 Compilation is apart: it happens once per installation. Each figure is the best of several runs;
 memory is the peak of a fresh process beyond what it had before reading, without that of the child
-that reads (docs/UNTRUSTED.md).
+that reads (docs/explanations/untrusted-input.md).
 """
 
 from __future__ import annotations

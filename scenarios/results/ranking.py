@@ -21,7 +21,7 @@ from .store import load_results
 from .study import DEFAULTS, Case, Entry
 from .tables import StoreError
 
-# A per cent: what one replay had wrong at most in docs/VALIDATION.md.
+# A per cent: what one replay had wrong at most in benchmarks/replay.
 LITTLE = 0.01  # differences that one replay does not tell
 ONE_REPLAY = "one replay each, without noise, so that differences below a per cent may be chance"
 
