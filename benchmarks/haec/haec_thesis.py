@@ -1,4 +1,4 @@
-"""What REPRODUCTION says of the HAEC thesis beside its tables: ``python ...haec_thesis.py``.
+"""Figures of the HAEC thesis outside its tables: ``python benchmarks/haec/haec_thesis.py``.
 
     python benchmarks/haec/haec_thesis.py [totals] [pairs] [minmd] [seeds] [--seeds N]
 

@@ -3,7 +3,7 @@
 ``hopmap run ienpc_time_energy --workers 2`` first, then
 ``python benchmarks/objectives/tau.py [results/ienpc_time_energy]``
 
-The 24 cases of the study (docs/STUDY.md), with the bound of the makespan, and its longest path
+The 24 cases of the study (benchmarks/study), with the bound of the makespan, and its longest path
 alone, beside the metrics that the study's runs have; behind them the milliseconds of processor time
 that a bound takes. The last lines are medians and the lowest.
 """

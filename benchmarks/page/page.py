@@ -2,7 +2,7 @@
 
 Reader, writer, metrics, engines, mappers, sweeps and the command line, each beside a peer that is
 measured in the same run (mappers: beside the figures of peers.csv, where ../shared/mapping is).
-Writes these parts of docs/BENCHMARKS.md, and compares the ratios with those of baseline.json; a
+Writes README.md here, and compares the ratios with those of baseline.json; a
 ratio below 0.7 of its baseline is marked and makes the exit code 1. ``--baseline`` writes a new
 one. ``--only reader metrics`` prints parts without writing. Ten minutes of one core; processor
 seconds, compilation apart. The scripts in the folders beside look at each area more closely.
@@ -29,7 +29,7 @@ import mapper_rows
 import trace_rows
 
 BASELINE = Path(__file__).with_name("baseline.json")
-PAGE = Path(__file__).parents[2] / "docs" / "BENCHMARKS.md"
+PAGE = Path(__file__).with_name("README.md")
 TOLERATED = 0.7
 PARTS = {
     "reader and writer": trace_rows.rows,
@@ -97,13 +97,6 @@ def machine() -> str:
     )
 
 
-def behind_parts(page: str) -> str:
-    """Return what stands on the page behind the parts that are measured here."""
-    sections = page.split("\n## ")[1:]
-    kept = [each for each in sections if each.partition("\n")[0].lower() not in PARTS]
-    return "\n".join(f"## {each}" for each in kept).rstrip()
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", default=[], metavar="WORD")
@@ -111,11 +104,13 @@ def main() -> int:
     options = parser.parse_args()
     baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     page = [
-        "# Benchmarks",
+        "# Speed and quality on one page",
+        "This page compares reader, writer, metrics, engines, mappers and commands with a peer "
+        "each, measured in the same run.",
         f"`python benchmarks/page/page.py` on {machine()}.",
-        "A ratio says how many times faster, or lower in cost, hopmap is than a peer measured in "
-        "the same run. Rates are per second of processor time; compilation is apart. "
-        "Seconds of VieM and aims are fixed: those rows compare machines, too.",
+        "A ratio says how many times faster, or lower in cost, hopmap is than its peer. Rates are "
+        "per second of processor time, without compilation. VieM's seconds and\n"
+        "the aims are fixed, so those rows compare machines, too.",
     ]
     ratios: dict[str, float] = {}
     for part, rows in measured(options.only):
@@ -123,7 +118,6 @@ def main() -> int:
         print("\n".join(page[-2:]), flush=True)
         ratios |= {row.what: round(row.ratio, 4) for row in rows}
     if not options.only:
-        page.append(behind_parts(PAGE.read_text(encoding="utf-8")))
         PAGE.write_text("\n\n".join(page) + "\n", encoding="utf-8")
         if options.baseline:
             BASELINE.write_text(json.dumps(ratios, indent=1) + "\n")

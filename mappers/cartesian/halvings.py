@@ -39,7 +39,7 @@ def kd_tree(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: halves across the longest dimension, again and again.
 
     Source: Lehr 2019, chapter 5, listing 5.1. Its bounds are in
-    `benchmarks/models/cartesian_bounds.py`.
+    `benchmarks/cartesian/cartesian_bounds.py`.
     """
     grid = cartesian(traffic, "kd_tree", weighs=False)
     return placed(grid, kd_tree_all(grid.dims), topology)

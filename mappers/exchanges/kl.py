@@ -1,8 +1,8 @@
 """KL: swaps of tasks at most t apart, best first, with locks, passes and rollback.
 
-Source: "KL-based iterative improvement heuristic for topology aware mapping", section 3 of the
-paper whose tables are in docs/REPRODUCTION.md (our copy names no authors), after Kernighan and Lin,
-An efficient heuristic procedure for partitioning graphs, Bell System Technical Journal 49 (1970).
+Source: "KL-based iterative improvement heuristic for topology aware mapping", section 3 (our
+copy names no authors; benchmarks/reproduction has its tables), after Kernighan and Lin, An
+efficient heuristic procedure for partitioning graphs, Bell System Technical Journal 49 (1970).
 One pass:
 
 1. Of all swaps of two unlocked tasks i, j on processors P_i, P_j with d(P_i, P_j) <= t make the one

@@ -12,7 +12,7 @@ the hosts turns it into seconds. What is written:
 Collectives are written as their messages, so that both simulators replay the same ones.
 
 With the platform and the options SimGrid's flow model is that of the flow engine, but for what
-docs/VALIDATION.md lists.
+benchmarks/replay/README.md lists.
 
 Sources: SimGrid 3.32, src/smpi/internals/smpi_replay.cpp; its documentation, "Replaying traces",
 "Platform: XML reference" and "Configuring SimGrid".

@@ -1,4 +1,4 @@
-"""What REPRODUCTION says of the HAEC thesis beside its tables."""
+"""Figures of the HAEC thesis outside its tables, as benchmarks/reproduction has them."""
 
 import pytest
 from haec_thesis import main, pair_rows, seeds

@@ -1,4 +1,4 @@
-"""The command that makes the tables of docs/STENCILS.md."""
+"""The command that makes the tables of benchmarks/stencils/README.md."""
 
 import pytest
 from stencils import findings, show

@@ -70,7 +70,7 @@ def test_an_unknown_preset_is_refused_and_so_is_one_of_a_mapper_without():
 
 
 def test_by_bytes_minmd_is_worse_on_the_torus_than_by_messages():
-    """Of the printed Algorithm 2 (docs/REPRODUCTION.md): 15.60 and 14.23 million messages."""
+    """Of the printed Algorithm 2 (benchmarks/reproduction): 15.60 and 14.23 million messages."""
     traffic, topology = nas_traffic("lu.C.64"), topology_from_spec("torus:4x4x4")
     million = [
         objective_value(

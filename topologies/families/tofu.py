@@ -53,7 +53,7 @@ from .grid import box, torus
 GROUP = (2, 3, 2)
 # Six interfaces, each as fast as a link (Ajima et al.: 6.8 GB/s), send in turns, a message through
 # one; what comes in takes as long as through one of them, and buffers of 64 MiB are kept, those of
-# 256 MiB new in every call (both measured, docs/TRUST.md).
+# 256 MiB new in every call (both measured, benchmarks/trust).
 END_POINTS: Mapping[str, str | float] = {
     "nic": "round_robin",
     "nic.rails": 6,

@@ -1,6 +1,6 @@
 """Quality for time.
 
-``python benchmarks/mapping/quality_time.py FOLDER [--measured CSV] [--out STEM]``
+``python benchmarks/anytime/quality_time.py FOLDER [--measured CSV] [--out STEM]``
 
 FOLDER holds ``peers.csv`` (mean J and mean processor seconds of every peer and setting) and
 ``instances/*.graph``. Ours get the instances shuffled (see mapping_peers.py) and several budgets,
@@ -14,17 +14,20 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from mapping_peers import shuffled, spec_of
 from quality_time_figure import NAMES, draw
 
 from hopmap.figures.style import svg_text
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.topologies import topology_from_spec
+
+sys.path.append(str(Path(__file__).parents[1] / "mapping"))
+from mapping_peers import shuffled, spec_of
 
 BUDGETS = (0.03, 0.1, 0.3, 1.0, 5.0)
 PRESETS = ("fast", "eco", "strong")

@@ -1,10 +1,10 @@
 """Mappers of Cartesian grids on the thesis' suites and beside the optimum.
 
-``python benchmarks/mapping/cartesian.py suites [MAPPER ...]`` maps every case of the test suites of
-Lehr's thesis (sections 7.2 and 7.3) by every mapper and prints, suite by suite, what leaves the
+``python benchmarks/cartesian/cartesian.py suites [MAPPER ...]`` maps every case of the test suites
+of Lehr's thesis (sections 7.2 and 7.3) by every mapper. It prints, suite by suite, what leaves the
 nodes in sum and the worst node, as geometric means relative to `grid_portfolio`, and how often that
-is beaten. ``python benchmarks/mapping/cartesian.py optimum`` does so on all 2-D grids up to 6 x 6,
-5 points, 2 to 6 nodes, relative to the exact optimum. Sizes of nodes differ by one where
+is beaten. ``python benchmarks/cartesian/cartesian.py optimum`` does so on all 2-D grids up to
+6 x 6, 5 points, 2 to 6 nodes, relative to the exact optimum. Sizes of nodes differ by one where
 they do not divide. Means are over a mapper's seeds; ours has one, and is beaten if any seed of
 another does it.
 """

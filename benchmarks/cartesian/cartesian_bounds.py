@@ -1,7 +1,7 @@
 """Worst-case bounds of the k-d tree and of squarest strips, for stars of 2 n points.
 
-``python benchmarks/models/cartesian_bounds.py`` prints tables 6.1 to 6.3, published and ours, and
-the worst ratio of the k-d tree on 2,000 random grids (``--grids N``).
+``python benchmarks/cartesian/cartesian_bounds.py`` prints tables 6.1 to 6.3, published and ours,
+and the worst ratio of the k-d tree on 2,000 random grids (``--grids N``).
 
 A bound is a ratio: messages that leave the worst node, over those of a node whose p ranks fill a
 perfect hypercube, 2 n p^((n-1)/n). The k-d tree's are proven; those of strips are computed.

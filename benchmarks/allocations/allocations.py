@@ -4,7 +4,7 @@ Every run is held against the same pattern on the same job with ranks in the ord
 list (identity); of the ratios the median and the 10th and 90th percentile over jobs are shown.
 
     hopmap run allocations --set folder=FOLDER --out RESULTS
-    python benchmarks/mapping/allocations.py RESULTS docs/allocations.svg > allocations.md
+    python benchmarks/allocations/allocations.py RESULTS allocations.svg > allocations.md
 """
 
 from __future__ import annotations

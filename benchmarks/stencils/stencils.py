@@ -1,6 +1,6 @@
-"""The tables of docs/STENCILS.md over several scenarios.
+"""The tables of README.md here, over several scenarios.
 
-``python benchmarks/mapping/stencils.py FOLDER [FOLDER ...]`` with results of `hopmap run
+``python benchmarks/stencils/stencils.py FOLDER [FOLDER ...]`` with results of `hopmap run
 stencil_partitions`, `stencil_dimensions` and `stencil_shapes` prints, for every memory and size of
 messages, the medians over all cases of Kendall's tau of worst node, sum and busiest path with the
 time (in brackets: in how many cases it is above 0 and clear), in how many cases the least worst

@@ -1,8 +1,8 @@
-"""What Lehr's thesis prints of single grids, beside ours: ``python benchmarks/mapping/lehr.py``.
+"""What Lehr's thesis prints of single grids, beside ours: ``python benchmarks/cartesian/lehr.py``.
 
 Messages that leave the worst node and all nodes, each direction counted, and the boxes of figure
-7.16. Tables 6.1 to 6.3 are in benchmarks/models/cartesian_bounds.py, figures 7.13 and 7.22 in the
-scenarios stencil_dimensions and stencil_shapes.
+7.16. Tables 6.1 to 6.3 are in cartesian_bounds.py, figures 7.13 and 7.22 in the scenarios
+stencil_dimensions and stencil_shapes.
 
 Source: Lehr, Efficient process mapping for Cartesian topologies, Diplomarbeit TU Wien 2019.
 """
@@ -50,7 +50,7 @@ PRINTED = [
         "exact_partition(measure=worst)",
         4,
         None,
-        "4 is no minimum: see docs/REPRODUCTION.md",
+        "4 is no minimum: see benchmarks/reproduction",
     ),
 ]
 FIGURE_7_16 = {"row_major": (3, 10), "gropp": (15, 2), "squarest_strips": (6, 5)}

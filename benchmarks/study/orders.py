@@ -1,4 +1,4 @@
-"""Is the best mapping the best under other models? `orders.py RESULTS...` (docs/STUDY.md).
+"""Is the best mapping the best under other models? `orders.py RESULTS...` (README.md).
 
 RESULTS are what `hopmap run models` leaves, and what `hopmap run models --set replay.engine=flow
 --out FLOWS` does, of which the first model counts. Each model is held against the default one:
