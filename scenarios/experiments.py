@@ -99,7 +99,7 @@ def sweep(
     Returns
     -------
     DataFrame
-        A row for each run; `docs/SWEEPS.md` lists the columns. Failed runs have an ``error``.
+        A row for each run, see `docs/how-to/query-results.md`. Failed runs have an ``error``.
     """
     what = [Workload.of(each) for each in _listed(workloads)]
     where = [Machine.of(each) for each in _listed(machines)]

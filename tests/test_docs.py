@@ -158,7 +158,7 @@ def test_scripts_of_a_page_run_and_make_its_pictures(page, place, tmp_path, monk
 
 
 def test_every_mapper_is_in_the_page_of_mappers():
-    page = (ROOT / "docs" / "MAPPERS.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "mappers.md").read_text("utf-8")
     assert [name for name in MAPPERS if f"`{name}`" not in page] == []
 
 

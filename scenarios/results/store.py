@@ -107,9 +107,9 @@ def _save(folder: Path, name: str, run_id: str, columns: Sequence[Any], rows: in
 
 
 def load_results(folder: str | Path) -> pd.DataFrame:
-    """Return the finished runs of a folder of results, a row each, as `docs/SWEEPS.md` says.
+    """Return the finished runs of a folder of results, a row each, in the scenario's order.
 
-    They are in the scenario's order.
+    `docs/how-to/query-results.md` lists the tables of such a folder.
 
     Raises
     ------

@@ -92,7 +92,7 @@ def test_a_program_without_mpi_is_said(mpi, tmp_path):
 def test_the_lines_of_the_guide_do_what_it_says(tmp_path, monkeypatch):
     """Its mpicc and mpirun are Open MPI's."""
     mpi = installed("openmpi")
-    page = (ROOT / "docs" / "GUIDES.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "record-a-trace.md").read_text(encoding="utf-8")
     block = re.search(r"runs it -->\n```\n(.*?)```", page, flags=re.DOTALL)
     assert block is not None
     commands = tmp_path / "commands"

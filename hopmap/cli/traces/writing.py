@@ -97,7 +97,7 @@ class Options:
         str,
         typer.Option(
             help="Of training: like model=175b,batch=1,microbatches=16 or layers=32,hidden=4096,"
-            "experts=8, see docs/GUIDES."
+            "experts=8, see docs/how-to/simulate-training.md."
         ),
     ] = "model=1.7b"
 

@@ -33,8 +33,8 @@ from .cart_header import (
 )
 
 HERE = Path(__file__).parent
-PAGE = (ROOT / "docs" / "MAPPERS.md").read_text(encoding="utf-8")
-GUIDE = (ROOT / "docs" / "CARTESIAN_MPI.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "mappers.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "how-to" / "cartesian-communicators.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
