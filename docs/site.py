@@ -41,14 +41,11 @@ def commands():
     for name in group.list_commands(None):
         command = group.get_command(None, name)
         yield f"## hopmap {name}\n\n{inspect.cleandoc(command.help)}\n"
-        rows = [("", "value", "default", "")]
+        rows = [("", "default", "")]
         for each in command.params:
-            names = each.metavar if each.param_type_name == "argument" else ", ".join(each.opts)
-            value = "" if getattr(each, "is_flag", False) else each.make_metavar(None)
-            default = (
-                "" if each.default in (None, False) or callable(each.default) else each.default
-            )
-            rows.append((code(names), code(value), code(default), getattr(each, "help", "") or ""))
+            name = each.metavar if each.param_type_name == "argument" else ", ".join(each.opts)
+            default = "" if callable(each.default) or not each.default else each.default
+            rows.append((code(name), code(default), each.help))
         yield table(*rows) + "\n"
 
 

@@ -177,5 +177,6 @@ def test_the_pages_build(tmp_path):
     asked = re.compile(r"<(?:script|img)\b[^>]*src=\"(?:https?:)?//[^\"]*|\bcdn\w*\.")
     texts = [path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")]
     assert [found for text in texts for found in asked.findall(text)] == []
-    pages = {path.parent.name for path in tmp_path.glob("*/index.html")}
-    assert {page.stem for page in PAGES[1:]} - {"index"} <= pages
+    built = {str(path.parent.relative_to(tmp_path)) for path in tmp_path.rglob("index.html")}
+    folders = {title_of(page).removeprefix("docs/") for page in PAGES[1:]}
+    assert {re.sub("/?(index|README)$", "", folder) or "." for folder in folders} <= built
