@@ -41,7 +41,7 @@ def commands():
     for name in group.list_commands(None):
         command = group.get_command(None, name)
         yield f"## hopmap {name}\n\n{inspect.cleandoc(command.help)}\n"
-        rows = [("", "default", "")]
+        rows = [("option", "default", "meaning")]
         for each in command.params:
             name = each.metavar if each.param_type_name == "argument" else ", ".join(each.opts)
             default = "" if callable(each.default) or not each.default else each.default
@@ -66,7 +66,7 @@ def capabilities(info: MapperInfo):
 
 def mappers():
     """Return the table of mappers and of what each can."""
-    head = ("mapper", "", "starts from a mapping", "seed", "time budget", "objective")
+    head = ("mapper", "what it does", "starts from a mapping", "seed", "time budget", "objective")
     infos = sorted(all_mappers().values(), key=lambda info: info.name)
     yield table((*head, "parameters", "source"), *map(capabilities, infos))
 
@@ -100,6 +100,11 @@ def type_of(field, schema):
     return names.get(field.get("type"), field.get("type", "value"))
 
 
+def plain(value):
+    """Return a default that says something: no empty list, no table."""
+    return "" if isinstance(value, dict) or value in ([], "") else value
+
+
 def scenarios():
     """Return a table for every table of a scenario file."""
     said = dict(x for module in (scenario, scenario_tables) for x in descriptions(module))
@@ -109,15 +114,15 @@ def scenarios():
         head = "Keys at the top" if kind is schema else heads.get(name, f"[[{name.lower()}]]")
         yield f"## {head}\n\n{inspect.cleandoc(kind['description']).replace('``', '`')}\n"
         rows = [
-            (code(key), type_of(field, schema), code(field.get("default")), said[name, key])
+            (code(key), type_of(field, schema), code(plain(field.get("default"))), said[name, key])
             for key, field in kind["properties"].items()
         ]
-        yield table(("key", "value", "default", ""), *rows) + "\n"
+        yield table(("key", "value", "default", "meaning"), *rows) + "\n"
 
 
 def listed(what):
     """Return the table of what `hopmap list` prints."""
-    rows = [("name", "", "settings", "source")]
+    rows = [("name", "what", "settings", "source")]
     for entry in CATALOGUE[what]():
         settings = [
             f"{code(each['name'])}: {each['type']}"
