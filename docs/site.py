@@ -13,7 +13,7 @@ from mkdocs.structure.files import File
 from typer.main import get_command
 
 from hopmap.cli.app import app
-from hopmap.cli.listing import CATALOGUE
+from hopmap.cli.listing import CATALOGUE, show_value
 from hopmap.mappers import all_mappers
 from hopmap.mappers.mapper import MapperInfo
 from hopmap.scenarios.sweep import scenario, scenario_tables
@@ -124,11 +124,13 @@ def listed(what):
     """Return the table of what `hopmap list` prints."""
     rows = [("name", "what", "settings", "source")]
     for entry in CATALOGUE[what]():
-        settings = [
-            f"{code(each['name'])}: {each['type']}"
-            + ("" if each["default"] is None else f"; default {code(each['default'])}")
-            for each in entry["parameters"]
-        ]
+        settings = []
+        for each in entry["parameters"]:
+            default = "" if each["default"] is None else show_value(each["default"], each["type"])
+            settings.append(
+                f"{code(each['name'])}: {each['type']}"
+                + f"; default {code(default)}" * bool(default)
+            )
         rows.append((code(entry["name"]), entry["summary"], "<br>".join(settings), entry["source"]))
     kept = [place for place in range(4) if any(row[place] for row in rows[1:])]
     yield table(*([row[place] for place in kept] for row in rows))

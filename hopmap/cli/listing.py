@@ -9,6 +9,8 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from hopmap.units import show_bytes, show_seconds
+
 from .console import print_json, say
 from .options import AsJson
 
@@ -28,6 +30,13 @@ def _entry(name: str, summary: str, source: str = "", parameters: Sequence[Entry
 
 def _parameter(name: str, kind: str, default: object = None) -> Entry:
     return {"name": name, "type": kind, "default": default}
+
+
+def show_value(value: Any, unit: str) -> str:
+    """Write a value with its unit."""
+    if unit not in ("bytes/s", "bytes", "s"):
+        return str(value)
+    return show_seconds(value) if unit == "s" else show_bytes(value) + unit.removeprefix("bytes")
 
 
 def _first_line(text: str | None) -> str:
@@ -115,6 +124,7 @@ def _parameters() -> Entries:
     from hopmap.simulator import KEYS, Parameters
     from hopmap.simulator.parameters.energy import LINK as ENERGY_LINK
     from hopmap.simulator.parameters.energy import MEANS
+    from hopmap.simulator.parameters.keys import ASSUMED, TRACER
     from hopmap.simulator.parameters.settings import LINK_UNITS
     from hopmap.topologies import haec, mesh
 
@@ -122,10 +132,11 @@ def _parameters() -> Entries:
     plain, boxes = mesh((2,)).kinds[0], haec((1, 1, 2)).kinds
     for prefix, links in (("link", "all links"), ("link.KIND", "links of one kind")):
         for quantity, unit in LINK_UNITS.items():
-            of_haec = ", ".join(f"{kind.name} {getattr(kind, quantity)}" for kind in boxes)
+            of_haec = (f"{kind.name} {show_value(getattr(kind, quantity), unit)}" for kind in boxes)
             yield _entry(
                 f"{prefix}.{quantity}",
-                f"{quantity} of {links}; of haec {of_haec}; presets and files have their own",
+                f"{quantity} of {links}; haec: {', '.join(of_haec)}; presets and files have others",
+                "assumed",
                 parameters=[_parameter("value", unit, getattr(plain, quantity))],
             )
     for quantity, unit in ENERGY_LINK.items():
@@ -135,7 +146,8 @@ def _parameters() -> Entries:
         default = getattr(defaults, key.field) if key.field else (*key.choices, 0)[0]
         value = _parameter("value", key.unit or "|".join(key.choices), default)
         text = key.summary or f"algorithm of {name.partition('.')[2]}"
-        yield _entry(name, text, parameters=[value])
+        source = "assumed" if name in ASSUMED else "TraceR, generic torus" * (name in TRACER)
+        yield _entry(name, text, source, [value])
 
 
 def _algorithms() -> Entries:
@@ -192,7 +204,8 @@ def list_(
     for entry in entries:
         say(f"{entry['name']}: {entry['summary']}")
         for parameter in entry["parameters"]:
-            default = "" if parameter.get("default") is None else f" = {parameter['default']}"
+            shown = show_value(parameter["default"], parameter["type"])
+            default = "" if parameter["default"] is None else f" = {shown}"
             say(f"    {parameter['name']}{default}  ({parameter['type']})")
         if entry["source"]:
             say(f"    source: {entry['source']}")

@@ -51,7 +51,12 @@ MOST_CHANNELS = 2**15 - 1  # classes of channels are of 16 bits
 MOST_PLACES = 2**31 - 1  # of a channel; of all of a link with room to add in int64
 
 ASSUMED = ("control_bytes", "memory.bandwidth", "memory.latency")
-"""Keys whose defaults no source confirms; the others are TraceR's, or change nothing."""
+"""Keys whose defaults no source confirms."""
+TRACER = (
+    *("overhead.send", "overhead.recv", "injection.bandwidth", "injection.latency"),
+    *("ejection.bandwidth", "ejection.latency", "eager_limit", "packet_size"),
+)
+"""Keys whose defaults are those of TraceR's generic torus; all other defaults change nothing."""
 
 
 def names_algorithm(key: str) -> bool:
