@@ -117,7 +117,7 @@ class Advice:
             rest = "more than 99.9 %" if 1 - share > 0.999 else _percent(1 - share)
             return (
                 f"placement does not matter here: {rest} of the run is computing and overhead, "
-                "whatever the network"
+                "on any network"
             )
         if self.best is self.baseline:
             return "keep the default order: no mapper found a faster one"

@@ -381,6 +381,6 @@ def simulate_with_jobs(
         name: getattr(run.result, name)[: program.ranks]
         for name in ("finish", "compute", "communicate", "wait")
     }
-    # Of the energy of all nobody can say whose it is.
+    # Energy is known for the whole machine only, not for each job.
     own |= {"makespan": run.jobs[0].makespan, "energy": None}
     return replace(run.result, program=program, node_of=node_of, **own)

@@ -49,7 +49,7 @@ def split_mapper(mapper: str) -> tuple[Path | None, str]:
 
 
 def canonical_mapper(text: str) -> str:
-    """Return a mapper as it is always written, whatever its spaces."""
+    """Return a mapper in its canonical spelling, without extra spaces."""
     file, pipeline = split_mapper(text.strip())
     stages = parse_pipeline(pipeline) if pipeline or file is None else ()
     words = " | ".join(map(str, stages))

@@ -152,7 +152,7 @@ def robust(
     ] = None,
     engine: Engine = "compiled",
 ) -> None:
-    """Choose the mapping that is never far behind the best, whatever the machine is."""
+    """Choose the mapping that stays close to the best on any machine within the ranges."""
     from hopmap.api.robust.robust import CANDIDATES, Sampling
     from hopmap.api.robust.robust import robust as choose_robust
 

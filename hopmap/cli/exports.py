@@ -167,7 +167,7 @@ class AnswerOptions:
 
 
 def _say_exported(done: Exported) -> None:
-    """Say what was written, how it is used, and which names were made up."""
+    """Print what was written, how to use it, and which names were generated."""
     say_written(*done.files)
     if done.files and done.command:
         say(f"use it:  {done.command}")

@@ -329,7 +329,7 @@ def _print_validation(found: Validation) -> None:
 
 
 def _print_errors(errors: Mapping[str, Error], groups: Sequence[Group], title: str = "") -> None:
-    """Print errors by name, and those of every algorithm."""
+    """Print errors by name, and the errors of every algorithm."""
     from hopmap.validation.validation import COLUMNS, error_cells
 
     rows = [(name, *error_cells(error)) for name, error in errors.items()]

@@ -38,7 +38,7 @@ def from_stdin(argument: Argument) -> Argument:
     if str(argument) != "-":
         return argument
     if _folder.cache_info().currsize:
-        raise typer.BadParameter("-: given twice: expected stdin for one argument")
+        raise typer.BadParameter("-: expected at most one argument that reads stdin")
     content = sys.stdin.buffer.read()
     suffix = next((end for start, end in BEGINS.items() if content.startswith(start)), ".csv")
     file = _folder() / f"stdin{suffix}"
@@ -56,7 +56,7 @@ def readable(line: str) -> str:
 
 
 def forget() -> None:
-    """Let the next command read stdin anew."""
+    """Let the next command read stdin again."""
     _folder.cache_clear()
 
 

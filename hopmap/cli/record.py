@@ -37,7 +37,7 @@ def record(
     ] = None,
     mpicc: Annotated[
         str | None,
-        typer.Option(help="The C compiler of the program's MPI; that beside mpirun if left out."),
+        typer.Option(help="The C compiler of the program's MPI; mpicc next to mpirun if omitted."),
     ] = None,
     profile: Annotated[
         bool, typer.Option("--profile", help="Keep counts only: who sends how much to whom.")

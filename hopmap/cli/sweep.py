@@ -84,7 +84,7 @@ def run(
         typer.Option(
             min=1,
             metavar="N",
-            help="Processes that share the runs; of a Slurm job array, those of each task.",
+            help="Processes that share the runs; in a Slurm job array, processes of each task.",
         ),
     ] = 1,
     sets: Annotated[

@@ -149,7 +149,7 @@ def _machine(spec: str) -> str:
 def _shape(spec: str) -> str:
     """Return a spec without slots and options; of a preset, of the network that it is.
 
-    Meshes, tori and HAEC Boxes of the same sizes number their nodes alike.
+    Meshes, tori and HAEC Boxes of the same sizes number their nodes the same way.
     """
     family, _, name = re.split("[*,]", spec, maxsplit=1)[0].partition(":")
     if family == "preset" and name in PRESETS:

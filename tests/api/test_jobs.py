@@ -310,7 +310,7 @@ def test_a_makespan_beside_others_is_that_of_the_replay_with_them():
 
 def test_an_objective_that_does_not_see_the_others_says_so():
     other = Job(message(), mapping=[0, 1])
-    with pytest.warns(hm.HopmapWarning, match="counts nothing of the jobs beside but the nodes"):
+    with pytest.warns(hm.HopmapWarning, match="ignores the traffic of co-running jobs"):
         hm.map_ranks(message(), hm.Machine("mesh:4", co_running=(other,)), objective="hop_bytes")
     with pytest.raises(hm.HopmapError, match="no node of mesh:2 is free"):
         hm.map_ranks(message(), hm.Machine("mesh:2", co_running=(other,)))

@@ -1,6 +1,6 @@
-"""Ranges of what nobody knows of a machine, and the models that are drawn from them.
+"""Ranges of a machine's unknown parameters, and the models that are drawn from them.
 
-A range stands beside the dotted key of a parameter, any that ``--set`` takes:
+A range is listed under the dotted key of a parameter, any that ``--set`` takes:
 
     [ranges]
     "network.buffer" = [0, 1, 4]                       # one of these, all as likely
@@ -87,7 +87,7 @@ def draw_models(
     count: int,
     seed: int,
 ) -> list[Settings]:
-    """Draw models: what each of them sets besides what is set already.
+    """Draw models: return the settings that each of them adds.
 
     What is set stays as it is set: only factors are drawn of it. A parameter's values do not depend
     on which others are drawn. Every model has noise of its own, unless ``noise.seed`` is set.

@@ -50,7 +50,7 @@ Workers = Annotated[
 
 @dataclass(frozen=True)
 class MatrixOptions(TrafficOptions):
-    """The same, of point-to-point messages alone unless told otherwise."""
+    """The same options; point-to-point messages only by default."""
 
     collectives: Collectives = Collectives.IGNORE
 

@@ -1,4 +1,4 @@
-"""Commands that write traffic and traces that nobody recorded: generate, scale."""
+"""Commands that write synthetic traffic and traces: generate, scale."""
 
 from __future__ import annotations
 
