@@ -54,11 +54,11 @@ class Source:
     has_calls : bool
         Whether the calls of MPI are known, so that collectives can be expanded.
     needs_rounds : bool
-        Whether a replay has to be told in how many rounds traffic is sent.
+        Whether a replay needs the number of rounds in which traffic is sent.
     has_steps : bool
         Whether fewer time steps than all can be generated.
     assumes_rate : bool
-        Whether its ranks compute at a rate that nobody measured.
+        Whether its ranks compute at an assumed rate.
     is_recorded : bool
         Whether its calls were recorded, so that a pass over them sums up all that is in it.
     """
@@ -281,7 +281,7 @@ def _open_file(path: Path) -> Source:
 
 
 def tools() -> Mapping[str, Any]:
-    """Return the kinds of traces that are told by their content, by the tool that wrote them."""
+    """Return the kinds of traces that are recognised by content, by the tool that wrote them."""
     found: Mapping[str, Any] = (
         load_named(__package__, TOOLS)() if is_installed(__package__, TOOLS) else {}
     )
@@ -314,7 +314,7 @@ def _opened(kind: str | Opener, words: str, folder: Path | None) -> Source:
 
 
 def _named_alike(path: Path) -> list[Path]:
-    """Return what lies beside a missing file under its name with a suffix, or in other letters."""
+    """Return a file of a missing file's folder, of its name with a suffix or in other letters."""
     name, ends = path.name.lower(), [kind for kind in KINDS if kind[0] == "."]
     alike = {name, *(name + end for end in ends)}
     if not path.parent.is_dir():

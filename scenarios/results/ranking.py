@@ -27,9 +27,9 @@ ONE_REPLAY = "one replay each, without noise, so that differences below a per ce
 
 
 def once(runs: pd.DataFrame) -> str:
-    """Say what one replay tells, and what tells more, which runs beside other jobs have not."""
+    """Say what one replay shows, and what shows more, which runs with other jobs do not have."""
     alone = bool(runs["slowdown"].isna().all())
-    return ONE_REPLAY + ": replay.repeat = 20 tells which are not" * alone
+    return ONE_REPLAY + ": replay.repeat = 20 shows which are not" * alone
 
 
 def leading(case: Case) -> str:
@@ -44,7 +44,7 @@ def standing(case: Case) -> str:
     order = np.argsort(np.median(case.times, axis=1), kind="stable")
     behind = [case.entries[k] for k in order if case.entries[k] not in case.leaders]
     one = len(case.leaders) == 1
-    text = "is fastest" if one else "cannot be told apart"
+    text = "is fastest" if one else "are tied"
     if not behind:
         count, repeats = case.times.shape
         least = least_repeats(count)
@@ -77,7 +77,7 @@ def network_share(case: Case) -> float | None:
 
 
 def alike(case: Case) -> Sequence[Entry]:
-    """Return the mappers that cannot be told from the best: by noise, or within a per cent."""
+    """Return the mappers that are tied with the best: by noise, or within a per cent."""
     if case.times is not None:
         return case.leaders
     best = case.best.value("makespan")
@@ -111,7 +111,7 @@ def verdict(case: Case) -> str:
     if share is not None and share < LITTLE:
         return "placement does not matter here"
     if default in alike(case):
-        return "the default order cannot be told apart from the best"
+        return "the default order is tied with the best"
     return "placement hardly matters here"
 
 
@@ -119,7 +119,7 @@ class Network(NamedTuple):
     """A network of a trace, in a comparison with the others.
 
     ``behind`` is how much longer its best run takes than that on the fastest network, "" of this
-    one; ``tied`` whether it cannot be told apart from the fastest.
+    one; ``tied`` whether it is tied with the fastest.
     """
 
     case: Case

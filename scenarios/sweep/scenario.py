@@ -199,11 +199,8 @@ class Scenario(BaseModel):
                 )
         scenario._check_parameters()
         for key in ("repeat", "messages") if scenario.co_running_jobs else ():
-            if value := getattr(scenario.replay, key):
-                raise ScenarioError(
-                    f"replay.{key}: {value!r}: expected none of it with other jobs beside, which "
-                    "are replayed once"
-                )
+            if getattr(scenario.replay, key):
+                raise ScenarioError(f"replay.{key} and co_running_jobs are mutually exclusive")
         if scenario.published:
             file = context.path.parent / scenario.published.file
             with prefixed("published.file"):

@@ -95,7 +95,7 @@ class Replayed(NamedTuple):
 def walk_operations(run: Replayed, at: int, segments: Any) -> int:
     """Walk back from the end of entry `at` to the beginning of the run; count the segments.
 
-    Segments (SEGMENT) are filled as far as the table is long; given none, the call counts.
+    Segments (SEGMENT) are filled as far as the table is long; an empty table only counts.
     """
     count = 0
     stage, message = ENDED, -1

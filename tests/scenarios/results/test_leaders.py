@@ -1,4 +1,4 @@
-"""Who leads a case: one mapper, several that cannot be told apart, or nobody knows."""
+"""Who leads a case: one mapper, several that are tied, or nobody knows."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_those_that_noise_does_not_tell_apart_are_called_tied(case):
         for b in ("scan", "minmd", "greedy")
         for c in ("scan", "minmd", "greedy")
     }
-    assert standing(found).startswith("cannot be told apart; 3")
+    assert standing(found).startswith("are tied; 3")
     assert standing(found).endswith("%) behind them: sweep")
     assert not found.sure
     assert not shown(found)["Mapper"].look
@@ -88,17 +88,17 @@ def test_that_repeats_are_too_few_to_tell_is_said(case):
     """Even of three, one that is faster with all of 6 seeds; it takes 7."""
     found = case(own=1e-9, repeats=6, scan=1.0, minmd=1.5, greedy=1.6)
     assert standing(found) == (
-        "cannot be told apart: 6 repeats are too few for 3 mappings, 7 the least"
+        "are tied: 6 repeats are too few for 3 mappings, 7 the least"
     )
     assert standing(case(repeats=7, scan=1.0, minmd=1.5, greedy=1.6)).startswith("is fastest")
 
 
 def test_a_default_order_that_is_tied_is_not_beaten(case):
     found = case(own=0.02, sweep=1.001, scan=1.0)
-    assert standing(found) == "cannot be told apart"
+    assert standing(found) == "are tied"
     row = shown(found)
     assert row["Verdict"].text in {
-        "the default order cannot be told apart from the best",
+        "the default order is tied with the best",
         "keep the default order",
     }
 

@@ -239,7 +239,7 @@ def test_alltoallv_and_alltoallw_have_a_size_for_each_way(tmp_path):
     assert collectives(trace, Collective.ALLTOALLV) == [(-1, 12, 18)] * 2
     assert collectives(trace, Collective.ALLTOALLW) == [(-1, 3, 9)] * 2
     assert trace.counts is None  # whose turns would be those of alltoallw, too
-    assert trace.ignored == {"MPI_Alltoallw, types taken for bytes, in": 2}
+    assert trace.ignored == {"MPI_Alltoallw (types treated as bytes), in": 2}
 
 
 def test_a_wrong_line_is_named(tmp_path):
