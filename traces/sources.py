@@ -248,7 +248,7 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
     path = (folder or Path()) / text
     if path.exists():
         if is_nas_name(str(text)) and folder is None and isinstance(text, str):
-            _warn(f"{text}: what lies here is taken, not the benchmark: ./{text} says so")
+            _warn(f"{text}: reads this file, not the benchmark; ./{text} avoids this warning")
         return _open_file(path)
     begin, colon, words = str(text).partition(":")
     if colon and (found := _kind_of(begin + colon, str.__eq__)):
@@ -256,7 +256,7 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
     if is_nas_name(str(text)):
         source = _opened(BENCHMARK, str(text), None)
         for near in _named_alike(path):
-            _warn(f"{text}: generated, there is no such file; {near} is another")
+            _warn(f"{text}: no such file, so the benchmark is generated; did you mean {near}?")
         return source
     raise TraceError(
         f"{path}: no such file or folder: expected an OTF2 archive, a traffic file, "

@@ -266,7 +266,7 @@ def _row(kind: type[Asked], row: Any, where: str, folder: Path) -> Asked:
     row = dict(row)
     if "policy" in row:
         if "mapping" in row:
-            raise JobsError(f"{where}: mapping {row['mapping']!r}: expected it or policy, not both")
+            raise JobsError(f"{where}: mapping and policy are mutually exclusive")
         row["mapping"] = row.pop("policy")
         if row["mapping"] not in POLICIES:
             raise JobsError(

@@ -236,5 +236,5 @@ def topology(spec: str | Topology, settings: Settings | None = None) -> Topology
     """
     for key in settings or {}:
         if not key.startswith("link."):
-            raise SettingError(f"{key}: of a replay, not of a network: expected link. before it")
+            raise SettingError(f"{key}: a parameter of replays: expected a key of links, link.*")
     return Machine(spec, settings or {}).network

@@ -222,7 +222,7 @@ def map_ranks(
     workload, machine = Workload.of(workload), Machine.of(machine)
     stages = parse_pipeline(mapper)
     if initial is not None and stages[0].info.initial == "ignored":
-        raise MappingError(f"initial: {stages[0].info.name} starts from no mapping")
+        raise MappingError(f"initial: mapper {stages[0].info.name} ignores an initial mapping")
     if isinstance(initial, str | Path):
         initial = MappingFile(initial)
     if initial is not None and machine.imbalance is None:

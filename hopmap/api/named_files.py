@@ -58,7 +58,7 @@ def canonical_mapper(text: str) -> str:
     if not file.is_file():
         raise MappingError(f"{text}: no such file: expected a mapping")
     if stages and stages[0].info.initial == "ignored":
-        raise MappingError(f"{text}: {stages[0].info.name} starts from no mapping")
+        raise MappingError(f"{text}: mapper {stages[0].info.name} ignores an initial mapping")
     return " | ".join(filter(None, (f"{FILE}{file}", words)))
 
 

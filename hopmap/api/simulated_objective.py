@@ -70,7 +70,7 @@ class Simulated:
         parameters = machine.parameters
         if objective.quantity == "energy" and not parameters.energy:
             raise MappingError(
-                "objective energy: nothing draws any: expected a setting like "
+                "objective energy requires energy parameters, like "
                 "--set energy.link.per_byte='1 nJ/byte' (see: list parameters)"
             )
         self.objective, self.workload, self.machine = objective, workload, machine

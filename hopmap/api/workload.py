@@ -110,7 +110,7 @@ class Workload:
             raise ParameterError(f"steps {self.steps}: {self.name} is no benchmark like lu.C.64")
         if self.rounds is not None and self.has_order:
             raise ParameterError(
-                f"rounds {self.rounds}: {self.name} is no traffic, it has an order"
+                f"rounds {self.rounds} requires traffic: {self.name} has an order of messages"
             )
 
     @classmethod
@@ -239,9 +239,7 @@ class Workload:
                 return Sent(counted, expanded=True)
         if not self.has_order:
             place = getattr(self._read, "path", None) or self.name
-            raise TraceError(
-                f"{place}: only traffic, it has no collectives apart: expected a trace"
-            )
+            raise TraceError(f"{place}: traffic without separate collectives: expected a trace")
         program = self.program(algorithms)
         if isinstance(self._read, Program):
             algorithms = algorithms or program.algorithms

@@ -93,7 +93,7 @@ def network_of(path: FileLike) -> Topology:
     try:
         return topology_from_spec(named)
     except TopologyError as error:
-        raise MappingError(f"{path} names {error}: -t (--topology) tells another") from None
+        raise MappingError(f"{path} names {error}: -t (--topology) replaces it") from None
 
 
 def named_hosts(path: FileLike) -> list[str] | None:

@@ -59,7 +59,7 @@ def on_job(
     if hosts is None and nodelist is None:
         return topology
     if hosts is not None and nodelist is not None:
-        raise MappingError(f"node list {nodelist}: expected it or the file {hosts}, not both")
+        raise MappingError("hosts and nodelist are mutually exclusive")
     given, where = _listed(hosts, nodelist, "node list")
     try:
         return topology.only(numbers_of(topology, given, where))

@@ -76,7 +76,9 @@ def minmd(
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     if rule == "connected":
         if order == "maplib":
-            raise MappingError("mapper minmd: order=maplib: expected it without rule=connected")
+            raise MappingError(
+                "mapper minmd: order=maplib and rule=connected are mutually exclusive"
+            )
         model = cost_model(traffic, topology, f"hop_{weight}", few=True)
         model = model._replace(weight=alike(model.weight))
         most_connected_kernels.place_connected(model, topology.slots, node_of)

@@ -182,7 +182,7 @@ def best_run(
         named = "; ".join(_named(cases[:4])) + "; ..." * (len(cases) > 4)
         options = " ".join(option for column, option in CASE.items() if cases[column].nunique() > 1)
         raise StoreError(
-            f"{folder}: {len(cases)} cases ({named}): expected one, as {options} tells them apart"
+            f"{folder}: {len(cases)} cases ({named}): expected one: select it by {options}"
         )
     columns = ("makespan_median", "makespan", "hop_bytes")
     by = next(column for column in columns if done[column].notna().all())

@@ -227,7 +227,7 @@ class Scenario(BaseModel):
                 if source in here or sources.setdefault(source.name, source) != source:
                     at = f"include[{place - 1}]." if place else ""
                     raise ScenarioError(
-                        f"{at}traces: two are called {source.name!r}: expected unlike names"
+                        f"{at}traces: two are called {source.name!r}: expected different names"
                     )
                 here.append(source)
         return list(sources)

@@ -335,8 +335,8 @@ def critical_path(ready: RunPlan, result: Result) -> CriticalPath:
         )
     if ready.parameters.progress == "in_mpi_calls":
         raise ParameterError(
-            "critical path with progress calls: expected asynchronous, where no message waits for "
-            "a rank that computes"
+            "the critical path requires progress = asynchronous, where no message waits for a rank "
+            "that computes"
         )
     replayed = _replayed(ready, result)
     last = replayed.last[ready.program.main()[result.finish.argmax()]] if result.ranks else -1

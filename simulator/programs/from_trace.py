@@ -90,7 +90,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     dropped = dropped_requests(kind, partner, gone)
     one_sided = one_sided_rows(trace, calls)
     if len(folded.begin) and len(one_sided.rows.event):
-        raise TraceError(f"{trace.name}: one-sided operations: expected no folded trace")
+        raise TraceError(f"{trace.name}: folded, with one-sided operations: expected it unfolded")
     omitted = omissions_of(recorded, timed, dropped) + one_sided.omitted
     messages = message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)

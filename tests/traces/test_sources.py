@@ -20,7 +20,7 @@ def here(tmp_path, monkeypatch):
 
 def test_a_folder_that_is_called_like_a_benchmark_is_taken_and_warned_of(here):
     (here / "lu.S.4").mkdir()
-    with pytest.warns(HopmapWarning, match=r"lu\.S\.4: what lies here is taken, not the bench"):
+    with pytest.warns(HopmapWarning, match=r"lu\.S\.4: reads this file, not the benchmark"):
         assert open_source("lu.S.4").kind == "archive"
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -81,9 +81,9 @@ def tofu(
 ) -> Topology:
     """TofuD of Fugaku: all of it by its groups of 12 nodes, or the torus that a job gets."""
     if job and ties != "direct":
-        raise TopologyError(f"tofud: ties={ties}: expected none under a job, which has no ties")
+        raise TopologyError(f"tofud: ties={ties} and job are mutually exclusive")
     if order and not job:
-        raise TopologyError(f"tofud: order={order}: expected it with job= only")
+        raise TopologyError("tofud: order requires job")
     if job:
         return tofud_job(sizes, order=order, slots=slots)
     return tofud(sizes, slots=slots, ties=ties)

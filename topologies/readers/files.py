@@ -80,7 +80,7 @@ def from_file(path: str) -> Topology:
             if known(text):
                 return _with_slots(read(text, spec, wanted), slots or 1)
     elif wanted:
-        raise TopologyError(f"{spec}: #{wanted}: expected that of Slurm's files only")
+        raise TopologyError(f"{spec}: #{wanted} requires a file of Slurm's")
     else:
         try:
             root = ElementTree.fromstring(content)

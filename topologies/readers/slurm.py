@@ -239,7 +239,7 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
         raise TopologyError(f"{spec}: {found}: expected switches, blocks or rings, and only one")
     ((kind, entries),) = parts.items()
     if wanted and kind != "ringname":
-        raise TopologyError(f"{spec}: #{wanted}: expected that of one of several rings only")
+        raise TopologyError(f"{spec}: #{wanted} requires a file of several rings")
     if kind == "switchname":
         graph = switches_of(entries)
         expect_below(graph, above)

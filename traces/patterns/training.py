@@ -150,7 +150,7 @@ def _check(text: str, training: Training) -> None:
                 f"training {text}: {what} {whole}: expected a multiple of {name} {part}"
             )
     if of.ep > 1 and not of.experts:
-        raise TraceError(f"training {text}: ep {of.ep}: expected experts=NUMBER with it")
+        raise TraceError(f"training {text}: ep requires experts=NUMBER")
     if of.experts and of.topk > of.experts:
         raise TraceError(f"training {text}: topk {of.topk}: expected at most {of.experts} experts")
 

@@ -204,7 +204,7 @@ def bine_reduce(
     as in the authors' library: parts that wait for receives would wait for each other.
     """
     if ports > 1 and not puts:
-        raise AlgorithmError(f"reduce=bine(ports={ports}): expected puts=1 with several ports")
+        raise AlgorithmError(f"reduce=bine(ports={ports}) requires puts=1")
     asks = puts > 0 and int(volume[0]) > 1024
 
     def of(port: int, part: Ints) -> Schedule:

@@ -110,7 +110,7 @@ def test_what_comes_with_hopmap_fits_any_network(spec):
 
 def test_what_is_no_range_is_one_line():
     for ranges, said in [
-        ({}, r"no table \[ranges\] with something in it"),
+        ({}, r"expected a table \[ranges\] with at least one key"),
         ({"network.bufer": [0]}, "unknown parameter 'network.bufer' .did you mean"),
         ({"link.wireles.latency": [0]}, "unknown parameter 'link.wireles.latency'"),
         ({"network.buffer": 4}, r"network.buffer: 4: expected a list of values"),
@@ -140,5 +140,5 @@ def test_files_that_are_none_are_one_line(tmp_path):
     for name, said in (("no", "No such file"), ("bad", "TOML"), ("none", "no table")):
         with pytest.raises(hm.HopmapError, match=said):
             ranges_given(tmp_path / f"{name}.toml")
-    with pytest.raises(hm.HopmapError, match="all that is in them is set"):
+    with pytest.raises(hm.HopmapError, match="all their parameters are set"):
         drawn({"gap": [0, 1e-9]}, settings={"gap": 0})

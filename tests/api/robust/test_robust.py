@@ -103,8 +103,8 @@ def test_models_that_cannot_be_replayed_are_left_out_and_said():
     )
     buffered = [bool(model["network.buffer"]) for model in found.models]
     assert (np.isnan(found.times).all(axis=0) == buffered).all()
-    assert len(found.refused) == 3
-    assert "network.virtual_channels 1: on torus:8 packets can wait" in found.refused[0]
+    assert len(found.rejected) == 3
+    assert "network.virtual_channels 1: on torus:8 packets can wait" in found.rejected[0]
     with pytest.raises(hm.HopmapError, match="no model can be replayed: network"):
         hm.robust(
             ring,

@@ -87,9 +87,7 @@ def test_those_that_noise_does_not_tell_apart_are_called_tied(case):
 def test_that_repeats_are_too_few_to_tell_is_said(case):
     """Even of three, one that is faster with all of 6 seeds; it takes 7."""
     found = case(own=1e-9, repeats=6, scan=1.0, minmd=1.5, greedy=1.6)
-    assert standing(found) == (
-        "are tied: 6 repeats are too few for 3 mappings, 7 the least"
-    )
+    assert standing(found) == ("are tied: 6 repeats are too few for 3 mappings, 7 the least")
     assert standing(case(repeats=7, scan=1.0, minmd=1.5, greedy=1.6)).startswith("is fastest")
 
 

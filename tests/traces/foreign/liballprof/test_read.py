@@ -180,7 +180,7 @@ def test_what_is_not_read_is_told(tmp_path):
         rank.call("Iallreduce", 7, 8, 1, INT, 1, rank.comm(), 500).call("Wait", 500, 0)
     assert read(tmp_path, ranks).ignored == {"non-blocking collectives, left out, in": 2}
     ranks[0].lines.insert(1, "MPI_Comm_rank:1.00:0:0x7ffd34:2.00")
-    with pytest.raises(TraceError, match=r"trace-0.txt: of liballprof2, which tells no sizes"):
+    with pytest.raises(TraceError, match=r"trace-0.txt: of liballprof2, which records no sizes"):
         read(tmp_path, ranks)
 
 
