@@ -75,7 +75,7 @@ def test_settings_of_a_network_stay_with_it(placed):
     slow = hm.topology(TORUS, {"link.bandwidth": "1 MB/s"})
     in_run = hm.simulate(MG, hm.Machine(TORUS, settings={"link.bandwidth": "1 MB/s"}), placed)
     assert hm.simulate(MG, slow, placed).makespan == in_run.makespan
-    with pytest.raises(hm.HopmapError, match="eager_limit: of a replay"):
+    with pytest.raises(hm.HopmapError, match="eager_limit: a parameter of replays"):
         hm.topology(TORUS, {"eager_limit": "1 kB"})
 
 

@@ -231,7 +231,7 @@ def test_a_file_of_jobs_that_makes_no_sense_is_refused_in_a_line(tmp_path):
         ("[[jobs]]\ntrace = 'lu.S.4'\nstarts = 1", r"jobs\[0\]: unknown key 'starts'"),
         ("[[jobs]]\ntrace = 'lu.S.4'\nseed = 'x'", r"jobs\[0\].seed: 'x': expected a whole"),
         ("[[jobs]]\ntrace = 'lu.S.4'\npolicy = 'any'", r"jobs\[0\].policy: 'any'"),
-        ("[[jobs]]\ntrace = 'a'\npolicy = 'contiguous'\nmapping = 'm'", "it or policy, not both"),
+        ("[[jobs]]\ntrace = 'a'\npolicy = 'contiguous'\nmapping = 'm'", "mutually exclusive"),
         ("[[jobs", "cannot be read as a file of jobs"),
     ]:
         with about(tables, said):

@@ -91,9 +91,9 @@ def test_it_says_why_it_stopped():
             stop=Budget(**budget),
         )  # fmt: skip
 
-    assert run(moves=3000).stopped == "budget"
-    assert run(seconds=0.05).stopped == "budget"
-    assert run(objective="max_link_load", moves=3000).stopped == "budget"
+    assert run(moves=3000).stop_reason == "budget"
+    assert run(seconds=0.05).stop_reason == "budget"
+    assert run(objective="max_link_load", moves=3000).stop_reason == "budget"
     free = run()
     assert free.stop_reason == "stagnated"
     rounds = [step.best for step in free.steps if step.member.startswith("tabu")]

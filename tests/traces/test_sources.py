@@ -31,7 +31,7 @@ def test_a_folder_that_is_called_like_a_benchmark_is_taken_and_warned_of(here):
 @pytest.mark.parametrize("beside", ["lu.S.4.otf2", "lu.S.4.npz", "LU.S.4"])
 def test_a_benchmark_that_is_generated_beside_a_file_of_nearly_its_name_is_warned_of(here, beside):
     (here / beside).mkdir()
-    with pytest.warns(HopmapWarning, match=rf"lu\.S\.4: generated, .*; {beside} is another"):
+    with pytest.warns(HopmapWarning, match=rf"lu\.S\.4: no such file, .*; did you mean {beside}\?"):
         assert open_source("lu.S.4").kind == "benchmark"
 
 

@@ -205,7 +205,7 @@ def robust(
         replays = budget(len(placements), samples)
     if replays < len(placements):
         raise SettingError(
-            f"max_simulations {replays}: expected at least {len(placements)}, one a mapping"
+            f"max_simulations {replays}: expected at least {len(placements)}, one for each"
         )
     made, rejected = 0, list[str]()
 

@@ -142,7 +142,10 @@ def test_the_command_says_the_sentence_first_and_writes_the_file(tmp_path):
         (["-c", "rcm"], "candidates: 1: expected two or more"),
         (["-c", "rcm,bokhary"], "did you mean"),
         (["--ranges", "no.toml"], "no.toml: cannot be read"),
-        (["--max-simulations", "2", "-c", "rcm,minmd,random"], "max_simulations 2: expected 3"),
+        (
+            ["--max-simulations", "2", "-c", "rcm,minmd,random"],
+            "max_simulations 2: expected at least 3",
+        ),
         (["--engine", "ns3"], "unknown engine"),
         (["--to", "slrum"], "did you mean slurm"),
     ],

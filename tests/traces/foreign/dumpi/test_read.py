@@ -189,7 +189,7 @@ def test_counts_below_0_are_named(tmp_path):
 
 def test_a_communicator_of_unknown_origin_is_named(tmp_path):
     ranks = [Rank().call("Comm_dup", 77, 78) for _ in range(2)]
-    with pytest.raises(TraceError, match=r"run-0000.bin: communicator 77: its members cannot be"):
+    with pytest.raises(TraceError, match=r"run-0000.bin: communicator 77: its members are unk"):
         read(tmp_path, ranks)
 
 
