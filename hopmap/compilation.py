@@ -37,7 +37,7 @@ NO_WRAPPERS: Any = {"no_cpython_wrapper": True} | NO_C_WRAPPER
 _ONE_THREAD = threading.RLock()
 
 UNUSED_DAYS = 30
-"""Days after which the cache folder of a version that nobody used is removed."""
+"""Days after which the cache folder of an unused version is removed."""
 
 
 def njit(function: Function) -> Function:
@@ -59,7 +59,7 @@ def subroutine(function: Any = None, /, **options: Any) -> Any:
     """Compile a function into the kernels that call it, without a wrapper for Python.
 
     It returns the function itself, which runs as plain Python where Python calls it; without a
-    function, a decorator. Options are those of `numba.njit`, such as ``forceinline``.
+    function, a decorator. Options are the options of `numba.njit`, such as ``forceinline``.
     """
     if function is None:
         return lambda function: subroutine(function, **options)
@@ -118,7 +118,7 @@ def wall() -> float:
 
 
 def cpu() -> float:
-    """Return seconds of the processor, but for those of the compiler in this thread."""
+    """Return CPU seconds of the process, without the compiler's in this thread."""
     return time.process_time() - _waits().cpu
 
 

@@ -14,7 +14,7 @@ LONGEST = 1200  # characters of a message; lists of what is known are long
 
 
 class HopmapError(Exception):
-    """Something that was given is wrong, or cannot be done with it; the message says what.
+    """An input is wrong, or cannot be used this way; the message says what is wrong.
 
     It names file, key and value as far as there are any, and what was expected. Any other exception
     that leaves hopmap is a mistake of hopmap's.
@@ -22,7 +22,7 @@ class HopmapError(Exception):
 
 
 class HopmapWarning(UserWarning):
-    """Something about a result that whoever asked for it should know."""
+    """Something that the reader of a result should know about it."""
 
 
 class MissingExtraError(HopmapError, ImportError):
@@ -64,7 +64,7 @@ def one_line(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    """Make a line of a text, without what nobody reads, and what would move a cursor."""
+    """Return a text as one line, shortened, without control characters."""
     text = " ".join(text.split())
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"

@@ -36,7 +36,7 @@ class PluginError(HopmapError, ValueError):
 def add_plugin(plugin: str) -> None:
     """Load a plugin, here and in all processes that this one starts.
 
-    It is a Python file, beside which it may import others, or the name of a module. Raises
+    It is a Python file, which may import others of its folder, or the name of a module. Raises
     `PluginError` if it is not there, or fails as it is loaded.
     """
     name = str(Path(plugin).absolute()) if _is_file(plugin) else plugin

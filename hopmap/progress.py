@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Told now and then how far a long step is."""
+    """Called from time to time with the progress of a long step."""
 
     def __call__(self, done: int, total: int | None, text: str = "", /) -> object:
         """Show that `done` of `total` (None: unknown) is over, of what `text` says."""

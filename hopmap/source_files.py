@@ -1,4 +1,4 @@
-"""Which files a module is made of, by its imports: hopmap's, and what lies beside a plugin.
+"""Source files of a module, found by its imports: hopmap's, and files in a plugin's folder.
 
 What was compiled and what was measured are kept under such digests, so that neither outlives the
 code that it came from, and a change elsewhere does not cost it.
@@ -19,7 +19,7 @@ BESIDE = re.compile(rb"^ *(?:import|from) (\w+)", re.MULTILINE)  # as plugins na
 
 
 def sources_of(*files: Path, whole: bool = False) -> list[Path]:
-    """Return the files of modules and of what they import of hopmap or from beside them, sorted.
+    """Return the files of modules and of what they import from hopmap or their folder, sorted.
 
     `whole` follows imports within functions as well, and names to where a package that hands them
     on has them from; else what stands at the head and names modules.

@@ -1,14 +1,14 @@
 """Auto: a portfolio that spends a budget on what is known to work, and keeps the best.
 
-1. Orders that cost nothing: the given mapping, nodes in order, of grids what the mappers of grids
-   make of them and the best fold, on boxes the curves.
+1. Orders that cost nothing: the initial mapping, nodes in order; for grids the orders of the grid
+   mappers and the best fold; on boxes the curves.
 2. Starts: recursive bisections with several seeds, on hierarchies with many tries that are
    combined. The first one ends after `BISECTION` of a time budget, with what it has split by then;
    what it has not is put in an order of clusters, which alone takes a few per cent of the time.
 3. Rounds of annealing: from a start, hot; then from the best so far, warm; and so on. How many
    rounds and how hot follows from how many proposals a rank the budget allows: with few a single
    cool one, for a hot round that is cut short is worse than its start. On hierarchies the ranks
-   of some subsystems are split anew, level by level (see `ruin_and_recreate`), and then annealed
+   of some subsystems are split again, level by level (see `ruin_and_recreate`), and then annealed
    cold.
 4. After each round whole blocks of nodes exchange their ranks (see `exchange_blocks`).
 5. On at most `FEW` slots, of dense traffic `FEW_IF_DENSE`, most of each round is for iterated tabu
@@ -28,8 +28,8 @@ after a round that gains less than `STALE`. `Portfolio.stop_reason` says which.
 Nothing is ever lost: the best mapping met is what is returned, also at the end of the time or on
 Ctrl-C. `portfolio` says what every step reached; `auto` logs the same lines (logger
 ``hopmap.mappers.auto``, level INFO). A budget of `moves` is a number of proposals and gives the
-same mapping for the same seed everywhere, beside a time budget that suffices, too; what a time
-budget alone gives depends on the machine.
+same mapping for the same seed everywhere, also with a time budget that suffices. A time budget
+alone gives results that depend on the machine.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def auto(
     objective: ObjectiveName | LoadName | Callable[[Mapping], float] = "hop_bytes",
     stop: Budget,
 ) -> Mapping:
-    """Best of a portfolio: given order, curves, folds, recursive bisections, rounds of annealing.
+    """Best of a portfolio: initial order, curves, folds, recursive bisections, annealing rounds.
 
     - `objective`: what is minimised or maximised; a function of ``node_of`` is minimised.
     - `moves`: proposals of all rounds; if there is no time budget either 20,000 a rank and round,
@@ -192,7 +192,7 @@ def _members(
     """
     topology = search.topology
     watch = search.watch if moves is None else Watch()
-    yield "given order"
+    yield "initial order"
     search.assign(with_free_slots(order, topology))
     yield "sweep"
     starts = []
@@ -296,7 +296,7 @@ def _part(watch: Watch) -> float:
 
 
 def _scale(search: AnnealingSearch) -> float:
-    """Return what a proposal costs, in which temperatures are given.
+    """Return the mean cost of a proposal, the unit of temperatures.
 
     Where a few ranks have most of the traffic, what their moves cost says nothing about the others,
     whose own cost then is the scale.
@@ -331,7 +331,7 @@ def _portfolio_of_loads(
         _note(steps, member, valued(node_of), valued, watch)
 
     try:
-        note("given order", start)
+        note("initial order", start)
         sums = portfolio(traffic, topology, rng=rng, initial=start, stop=stop.part(SUMS))
         for step, node_of in zip(sums.steps[1:], sums.met[1:], strict=True):
             note(step.member, node_of)
@@ -370,7 +370,7 @@ def _portfolio_of_function(
     with keeping(lambda: best_of(valued, start)):
         if valued.over():
             return Portfolio(start, steps, met)
-        _note(steps, "given order", valued(start), valued, watch)
+        _note(steps, "initial order", valued(start), valued, watch)
         met.append(start)
         found = _portfolio_of_loads(traffic, topology, start, stop.part(CANDIDATES), rng)
         candidates = list(zip([step.member for step in found.steps], found.met, strict=True))

@@ -74,7 +74,7 @@ class MapperInfo:
     """A registered mapper.
 
     - `summary`: first line of its docstring.
-    - `initial`: whether it starts from a given mapping.
+    - `initial`: whether it starts from an initial mapping.
     - `passed`: which of ``rng``, ``initial``, ``progress`` and ``stopped`` it asks for.
     - `groups`: dataclasses by the argument that takes one, like ``stop``: their fields are
       parameters.
@@ -97,7 +97,7 @@ class MapperInfo:
 
     @property
     def needs_initial(self) -> bool:
-        """Whether it only refines a mapping that is given."""
+        """Whether it only refines an initial mapping."""
         return self.initial == "needed"
 
     def has(self, parameter: str) -> bool:
@@ -229,8 +229,8 @@ def mapper(
     source : str
         Where the algorithm was published.
     initial : {"ignored", "optional", "needed"}, optional
-        Constructors ignore a given mapping, searches may start from it, refiners need it; by
-        default as the argument of that name says: not there, with a default, or without one.
+        Constructors ignore an initial mapping, searches may start from it, refiners need it.
+        The default follows from the argument of that name: none, with a default, or without one.
     presets : mapping, optional
         Parameters as a publication set them, by its name, for ``preset=NAME`` in a pipeline.
     needs : callable, optional
@@ -288,7 +288,7 @@ def mapper(
 
 
 def _arguments(name: str, function: MapperFunction) -> list[inspect.Parameter]:
-    """Return what a mapper asks for besides traffic and topology."""
+    """Return what a mapper asks for in addition to traffic and topology."""
     given = inspect.signature(function).parameters.values()
     single = [p for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     by_place = [p for p in single[:2] if p.kind is not p.KEYWORD_ONLY]
@@ -320,7 +320,7 @@ def _hint(name: str, parameter: inspect.Parameter, function: Callable[..., Any])
         names = getattr(inspect.unwrap(function), "__globals__", {})
         try:
             return get_type_hints(annotated, names, include_extras=True)["it"]
-        except Exception as error:  # whatever a text means where it is not looked at
+        except Exception as error:  # evaluating the annotation's text may raise anything
             why = f"annotation {parameter.annotation!r} ({type(error).__name__}: {error})"
     if known is not None:
         return known
@@ -333,7 +333,7 @@ def _hint(name: str, parameter: inspect.Parameter, function: Callable[..., Any])
 
 
 def all_mappers() -> Registry:
-    """Return all mappers, those of plugins and installed packages among them."""
+    """Return all mappers, including mappers of plugins and installed packages."""
     load_plugins()
     load_entry_points(GROUP, _enter)
     return MAPPERS

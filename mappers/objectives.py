@@ -5,7 +5,7 @@
 | cardinality | unordered rank pairs that talk and are at most one hop apart | higher |
 | hop_messages | messages times hops, over all directed pairs | lower |
 | hop_bytes | bytes times hops, over all directed pairs | lower |
-| max_link_load | bytes on the busiest directed link, those of other jobs with them | lower |
+| max_link_load | bytes on the busiest directed link, including other jobs' bytes | lower |
 
 Cardinality is Bokhari's (1981) and counts a pair once, whichever direction talks. He places one
 rank a node; where nodes take more, a pair on one node counts as well, as in the weak homomorphism
@@ -191,7 +191,7 @@ def lower_bound(model: CostModel, topology: Topology, cells: Ints | None) -> int
        node has most others near it; elsewhere every pair is as close as two slots can be.
     3. Grids: among s cells of a grid of d dimensions are at most d s - d s^((d-1)/d) pairs of
        neighbours (Loomis and Whitney 1949), so that the rest leaves the nodes of s slots, and the
-       subsystems of s slots of a hierarchy, whatever is done. It is reached where these are cubes.
+       subsystems of s slots of a hierarchy, for any mapping. It is reached where these are cubes.
 
     `cells`, shape (ranks, dimensions), are the coordinates of the ranks, where they are a grid.
     """

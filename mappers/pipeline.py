@@ -47,8 +47,8 @@ def parse_pipeline(text: str) -> tuple[Stage, ...]:
     """Read a pipeline and check every name and value in it.
 
     Stages are joined by bars, each ``name`` or ``name(parameter=value, ...)``; ``preset=NAME``
-    stands for the parameters of a publication, over which those win that are written besides. A
-    mapper that ignores what the stages before it did is refused. Mistakes are a `MappingError`.
+    sets the parameters of a publication, which explicit parameters override. A mapper that ignores
+    what the stages before it did is refused. Mistakes are a `MappingError`.
     """
     stages = tuple(_stage(part.strip(), text) for part in text.split("|"))
     for before, stage in pairwise(stages):
@@ -116,7 +116,7 @@ def map_ranks(
     - `objective`: what is minimised or maximised by those mappers of the pipeline that can and do
       not say otherwise. A function of ``node_of``, an array of shape (ranks,), is minimised.
     - `progress`: called as ``progress(done, total or None, text)``.
-    - `stopped`: told by each stage that knows why it ended: "optimal", "stagnated" or "budget".
+    - `stopped`: called by each stage with why it ended: "optimal", "stagnated" or "budget".
     """
     try:
         return time_mapping(

@@ -24,13 +24,13 @@ Stopped = Callable[[Reason], None]
 
 @dataclass(frozen=True)
 class Stop:
-    """What a search may spend, and whom it tells how far it is and why it ended.
+    """Budget of a search, and callbacks for its progress and for why it ended.
 
     - `seconds`: time budget; none by default.
     - `clock`: whether elapsed or processor seconds count.
     - `progress`: called at most ten times a second.
-    - `stopped`: told why a search ended, where it knows: a lower bound is reached or the result
-      proved ("optimal"), a round gained next to nothing ("stagnated"), or all is spent ("budget").
+    - `stopped`: called with why a search ended, where it knows: a lower bound is reached or the
+      result proved ("optimal"), a gain is negligible ("stagnated"), or all is spent ("budget").
     """
 
     seconds: Seconds = None

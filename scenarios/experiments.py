@@ -1,4 +1,4 @@
-"""Many questions at once: sweeps, given in Python or by a scenario file."""
+"""Many runs at once: sweeps, described in Python or by a scenario file."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def sweep(
     Parameters
     ----------
     workloads : one or several of Workload, str, Path, Source or Traffic
-        Taken in one way: steps, rounds and collectives are those of all.
+        With the same steps, rounds and collectives for all.
     machines : one or several of Machine or str
         With the same settings.
     mappers : one or several pipelines
@@ -127,7 +127,7 @@ def sweep(
         write_text(path, tomli_w.dumps(said))
         try:
             loaded = load_scenario(path)
-        except ScenarioError as error:  # nobody but us wrote this file
+        except ScenarioError as error:  # this file is hopmap's own, so name the sweep instead
             raise ScenarioError(str(error).replace(f"{path}: ", "sweep: ", 1)) from None
         outcome = run(path, loaded, folder, workers=Workers(workers), progress=progress)
         return outcome.to_frame()
@@ -139,7 +139,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _common(values: Sequence[Workload] | Sequence[Machine], name: str) -> Any:
-    """Return what all of them have alike, as a scenario says it once."""
+    """Return the value that all of them share, as a scenario has it once."""
     found = [getattr(each, name) for each in values]
     if any(each != found[0] for each in found):
         raise ScenarioError(f"{name}: {found}: expected the same of all, or `vary`")

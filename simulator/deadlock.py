@@ -17,7 +17,7 @@ SENDS, RECEIVES = (Op.SEND, Op.ISEND), (Op.RECV, Op.IRECV)
 
 
 class DeadlockError(HopmapError, RuntimeError):
-    """Ranks wait for each other, or for a message that nobody sends; or packets, in a ring."""
+    """Ranks wait for each other, or for a message that no rank sends; or packets, in a ring."""
 
 
 def deadlock(
@@ -76,8 +76,8 @@ def _operation(plan: RunPlan, row: int, place: int) -> str:
     same = plan.channel == plan.channel[awaited]
     if program.kind[awaited] in RECEIVES:
         there = int(plan.iterations[same & np.isin(program.kind, SENDS)].sum())
-        return text if place < there else f"{text}, which nobody sends"
+        return text if place < there else f"{text}, which no rank sends"
     if program.kind[awaited] in SENDS:
         there = int(plan.iterations[same & np.isin(program.kind, RECEIVES)].sum())
-        return text if place < there else f"{text}, which nobody receives"
+        return text if place < there else f"{text}, which no rank receives"
     return text

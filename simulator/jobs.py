@@ -3,7 +3,7 @@
 An engine, a buffer, noise or a timeline knows nothing of jobs: ranks of different jobs have no
 messages for each other, and meet at links and nodes. A job starts by starting its ranks later.
 
-A job that repeats begins anew when it has ended, rank by rank. What repeats is a loop, so that it
+A job that repeats begins again when it has ended, rank by rank. What repeats is a loop, so that it
 stands in memory once. Background tasks are begun outside of loops only; a program that has some is
 written out.
 """
@@ -128,8 +128,8 @@ def _expect_balance(program: Program, times: int) -> None:
     takes = program.kind[rows] >= Op.RECV
     if np.bincount(channel[rows], np.where(takes, -iterations[rows], iterations[rows])).any():
         raise ParameterError(
-            f"{program.name}: repeat {times}: it has messages that nobody receives, or receives "
-            "that get none: expected 1"
+            f"{program.name}: repeat {times}: some messages are never received, or some receives "
+            "get no message: expected 1"
         )
 
 
@@ -140,11 +140,11 @@ def merge_programs(
     names: Sequence[str] | None = None,
     background: Sequence[bool] | None = None,
 ) -> Program:
-    """Let programs run side by side; the ranks of each stand behind those of the one before.
+    """Let programs run at the same time; ranks of each are numbered behind the previous one's.
 
     Each begins at its start, in seconds, 0 when left out, and runs as often as `repeats` says, see
     `repeated`. `names` are what they are called, their own when left out, numbered where two are
-    alike. `background` says which are traffic of others, see `Job`. The program's `jobs` say whose
+    equal. `background` says which are traffic of others, see `Job`. The program's `jobs` say whose
     each rank is. Rows have no events of a trace any more, but of one program that is neither late
     nor repeated.
     """
@@ -272,7 +272,7 @@ class JobResult(NamedTuple):
     # start, finish: when its ranks begin, and when the last of them has finished
     start: float
     finish: float
-    # compute, communicate, wait: means over its ranks; before its start nobody waits
+    # compute, communicate, wait: means over its ranks; time before its start does not count
     compute: float
     communicate: float
     wait: float

@@ -37,7 +37,7 @@ BUFFERED = 1
 SYNCHRONOUS = 2
 READY = 3
 PUT = 4  # no mode of MPI's: into memory that the target has named, asks for nothing either
-HARDWARE = 5  # likewise, by a network interface beside its rank: nobody is busy with it
+HARDWARE = 5  # likewise, by a network interface, without its rank: no rank is busy with it
 
 # When a send is complete: when it is posted, when its message has been received, when its data have
 # left the first server.
@@ -47,7 +47,7 @@ LEFT = 2
 
 
 def order_key(kind: int, number: int, packet: int, number_bits: int, packet_bits: int) -> int:
-    """Rank of an event among those of one instant; lower comes first.
+    """Rank of an event among events of one instant; lower comes first.
 
     The bits only have to be wide enough: they do not change the order.
     """
@@ -190,7 +190,7 @@ def noticed(
 ) -> float:
     """When a message counts as arrived: a control message once its target has handled it.
 
-    A put's target is told after a while, and may do something else meanwhile.
+    A put's target notices it after a while, and may do something else meanwhile.
     """
     if cargo != DATA:
         return arrival + overhead_control

@@ -1,4 +1,4 @@
-"""Noise: how long pauses are by chance, and how late ranks start; drawn alike in all engines.
+"""Noise: random pauses, and late starts of ranks; all engines draw the same numbers.
 
 What is drawn is a quantile, from a table of as many as `model.QUANTILES` that are equally likely,
 by the hash of seed, task and number of the pause on that task (0 is its start): not by when
@@ -31,7 +31,7 @@ USUAL: Mapping[str, Any] = {
 }
 """Levels of an ensemble for which none are set."""
 
-OF_COMPUTATION, OF_OVERHEAD = 0, QUANTILES  # where in `Noise.factors` those of a kind begin
+OF_COMPUTATION, OF_OVERHEAD = 0, QUANTILES  # where each kind begins in `Noise.factors`
 _APART = 0x9E3779B9  # between seeds and tasks: what one has, the other has not
 
 
@@ -99,7 +99,7 @@ def quantiles(distribution: str, deviation: float) -> Floats:
     """
     if deviation == 0:
         return np.ones(QUANTILES)
-    from scipy import special  # slow to import, and without noise nobody needs it
+    from scipy import special  # slow to import, and needed for noise only
 
     share = (np.arange(QUANTILES) + 0.5) / QUANTILES
     if distribution == "gamma":

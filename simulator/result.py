@@ -145,8 +145,8 @@ class Result(Shown):
     ensemble : Ensemble or None
         What repeats with noise took, if they were asked for.
     assumed : sequence of str
-        Parameters that it used and that nobody has measured or published, by key, as far as who
-        asked knows.
+        Keys of parameters that it used and whose values are neither measured nor published, as far
+        as the caller knows.
     program : Program or None
         What was replayed.
     node_of : ndarray(int64, shape=(ranks,)) or None

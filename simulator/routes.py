@@ -15,13 +15,13 @@ How routers choose, by pure functions that all engines call:
   nodes is a topology's (``fattree:4x4,routing=ecmp``). Source: Dixit, Prakash, Hu and Kompella, On
   the impact of packet spraying in data center networks, INFOCOM 2013; for trees, Leiserson,
   Fat-trees, IEEE Trans. Computers 34, 1985.
-- **valiant**: to a node at random, and from there to the target, deterministically. Whatever the
+- **valiant**: to a node at random, and from there to the target, deterministically. With any
   pattern, a link carries what it would with uniform traffic, twice. The node is any, source and
   target among them; of a node behind a switch, that switch. On a dragonfly only its group counts,
-  which is any but those of source and target: as soon as a packet has reached that, it goes on to
-  its target. What stays within a group goes minimally. Sources: Valiant and Brebner, Universal
-  schemes for parallel communication, STOC 1981; Kim, Dally, Scott and Abts, Technology-driven,
-  highly-scalable dragonfly topology, ISCA 2008.
+  which is any except the source's and the target's: as soon as a packet has reached that, it goes
+  on to its target. What stays within a group goes minimally. Sources: Valiant and Brebner,
+  Universal schemes for parallel communication, STOC 1981; Kim, Dally, Scott and Abts,
+  Technology-driven, highly-scalable dragonfly topology, ISCA 2008.
 - **ugal_l, ugal_g** (universal globally-adaptive load-balanced): a packet's first router draws an
   intermediate node as Valiant's does, and takes the detour only if its queue, times the links on
   the way, is less than that of the minimal way. With UGAL-L q is the queue at the link that the
@@ -66,7 +66,7 @@ class Routes(NamedTuple):
     hops: NextHops
     groups: bool  # whether places form groups, as in dragonflies
     crosses: Bools  # shape (links,): links between groups
-    # shape (nodes,): nodes of which Valiant's is drawn, those of a group behind each other
+    # shape (nodes,): nodes of which Valiant's is drawn, nodes of a group behind each other
     drawn: Ints
     # first, size: shape (regions,): of each group in `drawn`, where it begins, and how many it has.
     # Where there are no groups nothing is left out, and both are 0.
@@ -212,7 +212,7 @@ def intermediate(drawn: int, left: int, low: int, low_size: int, high: int, high
 
 
 def goes_minimally(q_m: float, h_m: int, q_nm: float, h_nm: int) -> bool:
-    """Whether queue times hops of the minimal way are at most those of the detour."""
+    """Whether queue times hops of the minimal way are at most queue times hops of the detour."""
     return q_m * h_m <= q_nm * h_nm
 
 

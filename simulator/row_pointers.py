@@ -2,7 +2,7 @@
 
 An array that compiled code passes on or takes out of a tuple is reference-counted each time, which
 costs more than an event of the replay does. A record is a bare pointer. The owner of a table must
-keep it alive, and nobody checks the index.
+keep it alive, and the index is not checked.
 """
 
 from __future__ import annotations

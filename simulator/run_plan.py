@@ -61,7 +61,7 @@ class RunPlan:
     packet_bits: int
 
     def order_key(self, kind: int, number: int, packet: int = 0) -> int:
-        """Rank of an event among those of one instant, see `model.order_key`."""
+        """Rank of an event among events of one instant, see `model.order_key`."""
         return model.order_key(kind, number, packet, self.number_bits, self.packet_bits)
 
     def again(self, parameters: Parameters) -> RunPlan:

@@ -59,9 +59,9 @@ def simulate(
         how many bins the use of every link over time, of which more than half are used.
     steady : Steady, optional
         When a run may be extrapolated from its first steps; never when left out. Runs that keep
-        anything, and those of engines that write loops out, are replayed whole.
+        anything, and runs of engines that write loops out, are replayed whole.
     repeat : int
-        How often to replay with noise, see `Result.ensemble`: that of the parameters, or else of
+        How often to replay with noise, see `Result.ensemble`. Levels are the parameters', or else
         `noise.USUAL`; seeds count from theirs. The run itself has no noise then.
     progress : callable, optional
         Called now and then with the messages delivered so far and those to come in all.
@@ -178,12 +178,12 @@ def _watch(
     if len(plan.program.jobs) > 1:
         return None, "its jobs have steps of their own"
     if plan.parameters != without_noise(plan.parameters):
-        return None, "with noise no two steps are alike"
+        return None, "with noise no two steps are the same"
     if not ENGINES[engine].packets:
         return None, f"engine {engine} writes loops out"
     if plan.routes is not None:
         routing = plan.parameters.network_routing
-        return None, f"with network.routing {routing} no two steps are alike"
+        return None, f"with network.routing {routing} no two steps are the same"
     loop = main_loop(plan)
     if loop is None:
         return None, "it has no loop that all ranks go through together"

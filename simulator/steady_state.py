@@ -218,7 +218,7 @@ class LoopWatch:
 
     @property
     def left(self) -> int:
-        """Iterations that nobody replays."""
+        """Iterations that are not replayed."""
         return self.loop.iterations - self.leave if self.leave else 0
 
     def look(self, moved: Ints, busy: Floats, waited: Floats) -> int:

@@ -168,7 +168,7 @@ def task_machine(
     def complete(run: Any, at: int, iteration: int, now: float) -> None:
         """Let a task that waits for the row go on.
 
-        Nobody can wait for it any more once the row began something new.
+        No task can wait for it any more once the row began something new.
         """
         row = nth(run.rows, at)
         if row["iterations"] != iteration:
@@ -199,7 +199,7 @@ def _leave_operation(run: Any, task: Any, now: float) -> None:
 
 @subroutine
 def _factor(run: Any, task: Any, first: int) -> float:
-    """Draw the factor of a task's next pause; `first` is where those of its kind begin."""
+    """Draw the factor of a task's next pause; `first` is where its kind begins."""
     number = task["pauses"]
     task["pauses"] = number + 1
     drawn = hashed(task["stream"], number) & (QUANTILES - 1)

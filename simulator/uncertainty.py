@@ -63,7 +63,7 @@ def median_interval(values: ArrayLike) -> Interval:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """What replays with noise took; those of two mappings are paired, seed by seed."""
+    """Makespans of replays with noise; two mappings are paired, seed by seed."""
 
     makespans: Floats  # shape (repeats,): seconds
     seed: int  # the first one, of the first replay; the others follow
@@ -132,7 +132,7 @@ def least_repeats(mappings: int) -> int:
 def not_significantly_slower(times: ArrayLike) -> list[int]:
     """Return the mappings than which none is faster, lowest median first.
 
-    One alone is the winner; several cannot be told apart.
+    One alone is the winner; several are tied.
     """
     rows = np.asarray(times, dtype=np.float64)
     beaten = np.asarray(faster(rows).any(axis=0))
@@ -165,7 +165,7 @@ def regrets(times: ArrayLike) -> Floats:
     least = np.where(np.isnan(rows), np.inf, rows).min(axis=0, initial=np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = rows / least - 1
-    found[(least == 0) & (rows == 0)] = 0.0  # nothing takes time: all are alike
+    found[(least == 0) & (rows == 0)] = 0.0  # nothing takes time: all are equal
     return np.asarray(found, dtype=np.float64)
 
 
@@ -182,9 +182,9 @@ def _standing(row: Floats) -> Standing:
 
 
 def least_regret(found: Sequence[Standing]) -> int:
-    """Return the mapping of least worst regret; of equals that of the least mean, then the first.
+    """Return the mapping of least worst regret; of equals the one of least mean, then the first.
 
-    Mappings that were replayed under fewer models than others do not stand beside these.
+    Mappings that were replayed under fewer models than others do not compete with these.
     """
     most = max(each.models for each in found)
     places = [place for place, each in enumerate(found) if each.models == most]

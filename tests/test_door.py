@@ -75,7 +75,7 @@ def test_settings_of_a_network_stay_with_it(placed):
     slow = hm.topology(TORUS, {"link.bandwidth": "1 MB/s"})
     in_run = hm.simulate(MG, hm.Machine(TORUS, settings={"link.bandwidth": "1 MB/s"}), placed)
     assert hm.simulate(MG, slow, placed).makespan == in_run.makespan
-    with pytest.raises(hm.HopmapError, match="eager_limit: of a replay"):
+    with pytest.raises(hm.HopmapError, match="eager_limit: a parameter of replays"):
         hm.topology(TORUS, {"eager_limit": "1 kB"})
 
 
@@ -127,7 +127,7 @@ def test_collectives_of_objects_are_counted_or_refused_as_those_of_names():
             )
         with pytest.raises(hm.HopmapError, match="expected one of auto, ignore, expand"):
             hm.map_ranks(hm.Workload(each, collectives="expnd"), TORUS, "sweep")
-    for each, said in ((program, "expected the same"), (found[0].traffic, "no collectives apart")):
+    for each, said in ((program, "expected the same"), (found[0].traffic, "separate collectives")):
         with pytest.raises(hm.HopmapError, match=said):
             hm.map_ranks(each, hm.Machine(TORUS, settings=settings), "sweep")
     assert found[0].traffic.same_as(lower(trace).traffic())

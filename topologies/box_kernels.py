@@ -32,7 +32,7 @@ class BoxRouter(NamedTuple):
 class FoldedRouter(NamedTuple):
     """A GRID whose nodes are numbered otherwise, so that it has no coordinates for mappers.
 
-    Fields and routes are those of a `BoxRouter`.
+    Fields and routes are a `BoxRouter`'s.
     """
 
     family: int

@@ -5,7 +5,7 @@ those that are waited for form a cycle, nothing moves again; routes without such
 deadlock (Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection networks,
 IEEE Trans. Computers 36, 1987). A class is one or more virtual channels of every link.
 
-- **dateline**, rings: class 0 up to the link that wraps around, class 1 behind it, anew in every
+- **dateline**, rings: class 0 up to the link that wraps around, class 1 behind it, again in every
   dimension (the same work). Dimension order needs nothing more, and meshes not even that.
 - **global links crossed**, dragonflies: class 0 up to the global link, class 1 behind it, on
   minimal routes (Kim, Dally, Scott and Abts, ISCA 2008, section 4.1).
@@ -17,7 +17,7 @@ IEEE Trans. Computers 36, 1987). A class is one or more virtual channels of ever
 knows no past, and so counts what is ahead: class 1 where no wrap-around, or no global link, is left
 on the route from here.
 
-`waiting_cycle` looks at the routes themselves, whatever rule they come from.
+`waiting_cycle` looks at the routes themselves, from any rule.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _passed(group: Ints, mark: Bools) -> Ints:
 def waiting_cycle(indptr: Ints, channels: Ints) -> Ints:
     """Return channels of which each waits for the next, and the last for the first; none if none.
 
-    Routes are as those of `channel_classes`, by channels: a link, or a link and its class.
+    Routes are like the routes of `channel_classes`, by channels: a link, or a link and its class.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order, connected_components

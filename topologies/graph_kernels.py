@@ -1,7 +1,7 @@
 """Distance and routes on arbitrary graphs (`graph.py`), and routes round failures (`failures.py`).
 
 The routing functions of graphs are compiled where `routing.distance` and `next_link` are called;
-those of detours are in `routing.py`, since they ask the network's own router.
+routing functions of detours are in `routing.py`, since they ask the network's own router.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A job on a machine: the network, with ranks on the hosts that the job was given.
+"""A job on a machine: the network, with ranks on the hosts that the job has.
 
 ``job:HOSTS@SPEC`` takes the hosts of a file (`readers/hosts.py`); ``names:LIST@SPEC`` says what the
 nodes of a network are called that has no names of its own, as Slurm's list in order of their
@@ -67,7 +67,7 @@ def _stamp(spec: str) -> tuple[int, ...]:
     try:
         status = file_and_name(inner)[0].stat()
     except OSError:
-        return ()  # whoever reads it says so
+        return ()  # reading it reports the error
     return status.st_size, status.st_mtime_ns
 
 

@@ -2,7 +2,7 @@
 
 Kernels take a `Router`, a named tuple of plain arrays and numbers. Every family of topologies has a
 router type of its own, and numba compiles a kernel once for each type that it meets, so that one
-`distance` serves all of them and none pays for another. No n x n table is kept but for arbitrary
+`distance` serves all of them and none pays for another. No n x n table is kept except for arbitrary
 graphs and listed routes, which are limited in size; mappers keep tables of their own. Vertices are
 the nodes, then the switches. At the end the routes that meet a link that is down, and the shortest
 ways round, for `failures.py`.
@@ -76,7 +76,7 @@ def detour_link(router: DetourRouter, here: int, target: int, source: int) -> in
     return int(router.links[hop])
 
 
-# The two functions of each family, written in Python and compiled into whatever calls them.
+# The two functions of each family, written in Python and compiled into their callers.
 ROUTING: dict[type, tuple[Callable[..., int], Callable[..., int]]] = {
     BoxRouter: (box_distance, box_link),
     FoldedRouter: (box_distance, box_link),

@@ -240,7 +240,7 @@ def topology_family(name: str) -> Callable[[F], F]:
 
 
 def all_families() -> dict[str, Family]:
-    """Return `FAMILIES`, with those of plugins and installed packages."""
+    """Return `FAMILIES`, with families of plugins and installed packages."""
     load_plugins()
     load_entry_points("hopmap.topologies", _enter)
     return FAMILIES

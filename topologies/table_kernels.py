@@ -1,4 +1,4 @@
-"""Distance from tables: of all routes (see `families/graph.py`), or of parts that are alike.
+"""Distance from tables: of all routes (see `families/graph.py`), or of equal parts.
 
 Plain functions, compiled where `routing.distance` and `routing.next_link` are called.
 """
@@ -41,7 +41,7 @@ def route_link(router: RouteRouter, here: int, target: int, source: int) -> int:
 
 
 class PartRouter(NamedTuple):
-    """Distances only, from two small tables, for networks of parts that are alike.
+    """Distances only, from two small tables, for networks of equal parts.
 
     On a box the hops within a plane and those between planes add up. In a hierarchy nodes of unlike
     groups are as far apart as their groups. Two tables of about sqrt(nodes) rows say what one of
@@ -71,5 +71,5 @@ def part_distance(router: PartRouter, source: int, target: int) -> int:
 
 
 def part_link(router: PartRouter, here: int, target: int, source: int) -> int:
-    """Nobody knows."""
+    """Return -1: there are no routes."""
     return -1

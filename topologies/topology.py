@@ -90,7 +90,7 @@ class LinkKind:
     latency : float
         seconds from a packet's head entering the link to its reaching the next node.
     sources : (str, str)
-        Where bandwidth and latency are from; "assumed" where nobody says so.
+        Where bandwidth and latency are from; "assumed" without a source.
     of, share : str, float
         Of degraded links: the kind that they were, and the share of its bandwidth that is left,
         which stays what it is where that kind's bandwidth is set.
@@ -309,7 +309,7 @@ class Topology:
         return replace(self, kinds=tuple(kinds))
 
     def only(self, nodes: ArrayLike) -> Topology:
-        """Return the same network with ranks on these nodes alone: those that a job was given.
+        """Return the same network with ranks on these nodes alone, such as a job's nodes.
 
         All links stay, since messages pass by the nodes of others, which have no slots any more.
         """

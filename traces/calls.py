@@ -135,7 +135,7 @@ def trace_of_calls(
     tables: Iterable[Table],
     communicators: Sequence[Ints32] = (),
 ) -> Trace:
-    """Build the trace of a program given as one call table per rank.
+    """Build the trace of a program from one call table per rank.
 
     `tables` are in order of the ranks, and consumed one at a time. `communicators` are the world
     ranks of the members of communicators 1, 2, ...; 0 is MPI_COMM_WORLD. More than 2^31 - 1 records

@@ -51,7 +51,7 @@ class Folded(NamedTuple):
     recorded: Recorded | None = None  # of a recording, what is lost in its loops
 
     def iterations(self, events: Ints) -> Ints:
-        """How often each of these events takes place; given in rising order."""
+        """How often each of these events takes place; `events` in rising order."""
         iterations = np.ones(len(events), dtype=np.int64)
         begin, end = np.searchsorted(events, (self.begin, self.end))
         for first, behind, times in zip(begin, end, self.times, strict=True):
@@ -116,7 +116,7 @@ def trace_of_parts(
     programs: Iterable[Parts],
     communicators: Sequence[Ints32] = (),
 ) -> Trace:
-    """Build the trace of a program given as parts per rank, all calls; see `trace_of_calls`."""
+    """Build the trace of a program from parts per rank, all calls; see `trace_of_calls`."""
     tables = (with_requests(_written_out(parts)) for parts in programs)
     return trace_of_calls(name, ranks, tables, communicators)
 
@@ -127,7 +127,7 @@ def folded_of_parts(
     programs: Iterable[Parts],
     communicators: Sequence[Ints32] = (),
 ) -> Folded:
-    """Build the folded trace of a program given as parts per rank; see `trace_of_calls`."""
+    """Build the folded trace of a program from parts per rank; see `trace_of_calls`."""
     tables, loops = zip(*map(_once, programs), strict=True)
     trace = trace_of_calls(name, ranks, map(with_requests, tables), communicators)
     # Every call begins with its ENTER.
@@ -163,7 +163,7 @@ def _once(parts: Parts, at: int = 0) -> tuple[Table, list[tuple[int, int, int]]]
             table = part
         tables.append(table)
         at += count_calls(table)
-    # Told the type, numpy does not find it out table by table, which would take half of the time.
+    # With an explicit type numpy does not infer it for each table, which takes half of the time.
     return np.concatenate(tables, dtype=CALL), loops
 
 

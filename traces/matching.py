@@ -3,7 +3,7 @@
 A receive names the partner and the largest size that it takes, and perhaps neither: MPI_ANY_SOURCE
 and MPI_ANY_TAG. The k-th send from one rank to another under one tag on a communicator meets the
 k-th receive that names these; a receive that leaves something open takes, of the messages to its
-rank that nobody else takes, the one that was sent first, by the ranks' own clocks.
+rank that no other receive takes, the one that was sent first, by the ranks' own clocks.
 """
 
 from __future__ import annotations

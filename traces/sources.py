@@ -54,11 +54,11 @@ class Source:
     has_calls : bool
         Whether the calls of MPI are known, so that collectives can be expanded.
     needs_rounds : bool
-        Whether a replay has to be told in how many rounds traffic is sent.
+        Whether a replay needs the number of rounds in which traffic is sent.
     has_steps : bool
         Whether fewer time steps than all can be generated.
     assumes_rate : bool
-        Whether its ranks compute at a rate that nobody measured.
+        Whether its ranks compute at an assumed rate.
     is_recorded : bool
         Whether its calls were recorded, so that a pass over them sums up all that is in it.
     """
@@ -248,7 +248,7 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
     path = (folder or Path()) / text
     if path.exists():
         if is_nas_name(str(text)) and folder is None and isinstance(text, str):
-            _warn(f"{text}: what lies here is taken, not the benchmark: ./{text} says so")
+            _warn(f"{text}: reads this file, not the benchmark; ./{text} avoids this warning")
         return _open_file(path)
     begin, colon, words = str(text).partition(":")
     if colon and (found := _kind_of(begin + colon, str.__eq__)):
@@ -256,7 +256,7 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
     if is_nas_name(str(text)):
         source = _opened(BENCHMARK, str(text), None)
         for near in _named_alike(path):
-            _warn(f"{text}: generated, there is no such file; {near} is another")
+            _warn(f"{text}: no such file, so the benchmark is generated; did you mean {near}?")
         return source
     raise TraceError(
         f"{path}: no such file or folder: expected an OTF2 archive, a traffic file, "
@@ -281,7 +281,7 @@ def _open_file(path: Path) -> Source:
 
 
 def tools() -> Mapping[str, Any]:
-    """Return the kinds of traces that are told by their content, by the tool that wrote them."""
+    """Return the kinds of traces that are recognised by content, by the tool that wrote them."""
     found: Mapping[str, Any] = (
         load_named(__package__, TOOLS)() if is_installed(__package__, TOOLS) else {}
     )
@@ -314,7 +314,7 @@ def _opened(kind: str | Opener, words: str, folder: Path | None) -> Source:
 
 
 def _named_alike(path: Path) -> list[Path]:
-    """Return what lies beside a missing file under its name with a suffix, or in other letters."""
+    """Return a file of a missing file's folder, of its name with a suffix or in other letters."""
     name, ends = path.name.lower(), [kind for kind in KINDS if kind[0] == "."]
     alike = {name, *(name + end for end in ends)}
     if not path.parent.is_dir():

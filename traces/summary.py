@@ -32,8 +32,8 @@ class Summary:
     one_sided: Traffic  # what one-sided operations move, see `one_sided_traffic_of`
     # Records of these, and of what synchronises them, by OTF2's names
     one_sided_records: Mapping[str, int] = field(default_factory=dict)
-    # Records of ranks that a `Trace` leaves out, counted by name; those of locations that belong to
-    # no rank together, as "of other locations"
+    # Records of ranks that a `Trace` leaves out, counted by name; records of locations that belong
+    # to no rank together, as "of other locations"
     ignored: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -176,7 +176,7 @@ def rank_seconds(trace: Trace) -> float:
 
 
 def of_records(ignored: Mapping[str, int], told: Collection[str] = ()) -> list[Omission]:
-    """List the kinds of records that were read and left out, but for those told otherwise."""
+    """List the kinds of records that were read, left out, and not listed elsewhere."""
     return [
         Omission(f"{name} records", count)
         for name, count in sorted(ignored.items())

@@ -151,7 +151,7 @@ class Records(NamedTuple):
 
 
 class Span(IntEnum):
-    """Why a time of a rank is noted beside its events."""
+    """Why a time of a rank is noted in addition to its events."""
 
     FLUSH = 0  # the measurement system wrote out what it had recorded
     OFF = 1  # recording was switched off
@@ -228,7 +228,7 @@ class Trace:
     ignored : mapping of str to int
         Event records that were read and left out (metrics, OpenMP, ...), counted by name.
     roles : ndarray(uint8, shape=(regions,))
-        `Role` of each region; where it is not given, names decide.
+        `Role` of each region; where it is missing, names decide.
     spans : Spans
         Times that were not the program's, or not of one thread alone.
     counts : PairCounts, optional
@@ -339,5 +339,5 @@ def roles_by_name(regions: Iterable[str]) -> NDArray[np.uint8]:
 
 
 def is_call(roles: NDArray[np.uint8]) -> Bools:
-    """Which roles are those of calls of MPI."""
+    """Which roles belong to calls of MPI."""
     return (roles >= Role.CALL) & (roles <= Role.ONE_SIDED)

@@ -227,7 +227,7 @@ def one_sided_traffic_of(trace: Trace) -> Traffic:
     """Reduce a trace to what its one-sided operations move.
 
     A put is a message from its origin to its target, and a get one from its target to its origin;
-    an atomic operation is a put, and a get besides if it brings bytes back.
+    an atomic operation is a put, and also a get if it brings bytes back.
     """
     events = np.flatnonzero((trace.kind >= Kind.RMA_PUT) & (trace.kind <= Kind.RMA_ATOMIC))
     rows, kind = trace.ref[events], trace.kind[events]

@@ -34,9 +34,9 @@ class Exported(NamedTuple):
     launcher: str
     command: str  # Which uses the file; empty for hopmap's own format.
     files: tuple[Path, ...]  # That were written.
-    extra_files: tuple[str, ...]  # Names of the files that the launcher needs beside this one.
+    extra_files: tuple[str, ...]  # Names of the other files that the launcher needs.
     ranks: int
-    made_up: str  # Names of nodes that nobody gave, node0 to node15; "" where there are none.
+    made_up: str  # Generated node names, node0 to node15; "" if the input names the nodes.
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``export --json`` prints: the file, or its text if none was written."""
@@ -227,7 +227,7 @@ def convert(
     ExportError
         Something that the format does not have.
     TraceError, TopologyError, MappingError, SettingError, ParameterError, OSError
-        What is given makes no sense, or the place cannot be written.
+        An input is invalid, or the target cannot be written.
     """
     from hopmap.simulator.run_plan import computed
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MappingLike: TypeAlias = "str | Path | MappingFile | ArrayLike"
 
 TRACE, NETWORK, MAPPING = "trace or traffic", "network", "mapping"
-# By the names of classes, most of which nobody has imported.
+# By class name, so that no module has to be imported.
 KINDS = dict.fromkeys(("Workload", "Source", "Trace", "Folded", "Program", "Traffic"), TRACE)
 KINDS |= dict.fromkeys(("Machine", "Topology"), NETWORK)
 LIKE = {

@@ -23,7 +23,7 @@ from .input_kinds import MappingLike
 from .workload import Workload, WorkloadLike
 
 LATEST = 10**6  # seconds: behind it a time of 64 bits no longer tells a nanosecond
-MESSAGE = 64 * 1024  # bytes of a message of background traffic, unless told otherwise
+MESSAGE = 64 * 1024  # bytes of a message of background traffic by default
 NUMBERS = ("repeat", "seed", "steps", "rounds")
 QUANTITIES = ("start", "rate", "size", "duration")
 
@@ -81,7 +81,7 @@ class Job:
 
     @property
     def policy(self) -> str | None:
-        """By which it gets nodes, if they are not given."""
+        """Policy that assigns its nodes; None if the job lists them."""
         if self.mapping is None:
             return None if self.hosts or self.nodelist else "contiguous"
         word = str(self.mapping).replace("-", " ") if isinstance(self.mapping, str) else ""
@@ -177,7 +177,7 @@ def background_of(text: str) -> Background:
 
 
 def read_jobs(path: str | Path) -> tuple[list[Job], list[Background]]:
-    """Read a file of tables [[jobs]] and [[background]]; files in it lie beside it."""
+    """Read a TOML file of [[jobs]] and [[background]]; its paths are relative to its folder."""
     try:
         given = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
@@ -266,7 +266,7 @@ def _row(kind: type[Asked], row: Any, where: str, folder: Path) -> Asked:
     row = dict(row)
     if "policy" in row:
         if "mapping" in row:
-            raise JobsError(f"{where}: mapping {row['mapping']!r}: expected it or policy, not both")
+            raise JobsError(f"{where}: mapping and policy are mutually exclusive")
         row["mapping"] = row.pop("policy")
         if row["mapping"] not in POLICIES:
             raise JobsError(

@@ -216,8 +216,8 @@ def simulate_jobs(
         program, result = run(seconds)
     else:
         raise JobsError(
-            f"background: the jobs had not ended after {seconds:g} s of it: expected a lower rate, "
-            "or a duration"
+            f"background: the jobs did not end within {seconds:g} s of traffic: expected a lower "
+            "rate, or a duration"
         )
     generated = any(each.generated for each in workloads)
     result = with_assumed(result, machine.settings, generated=generated)
@@ -250,7 +250,7 @@ def allocate_jobs(
 def _given(job: Job, ranks: int, network: Topology) -> Mapping:
     if job.hosts or job.nodelist:
         if job.mapping is not None:
-            raise MappingError(f"{job.mapping}: expected a mapping or hosts, not both")
+            raise MappingError(f"{job.mapping}: a mapping and hosts are mutually exclusive")
         order = nodes_named(job, network)
         slots = np.repeat(order, network.slots[order])
         if len(slots) < ranks:
@@ -271,7 +271,7 @@ def _given(job: Job, ranks: int, network: Topology) -> Mapping:
 def nodes_named(asked: Job | Background, network: Topology) -> Ints:
     """Return the nodes of a list of hosts, in its order."""
     if asked.hosts and asked.nodelist:
-        raise MappingError(f"node list {asked.nodelist}: expected it or {asked.hosts}, not both")
+        raise MappingError("hosts and nodelist are mutually exclusive")
     hosts = read_hosts(asked.hosts) if asked.hosts else expand(asked.nodelist or "")
     try:
         numbers = nodes_of(network, hosts, str(asked.hosts or f"node list {asked.nodelist}"))
@@ -381,6 +381,6 @@ def simulate_with_jobs(
         name: getattr(run.result, name)[: program.ranks]
         for name in ("finish", "compute", "communicate", "wait")
     }
-    # Of the energy of all nobody can say whose it is.
+    # Energy is known for the whole machine only, not for each job.
     own |= {"makespan": run.jobs[0].makespan, "energy": None}
     return replace(run.result, program=program, node_of=node_of, **own)

@@ -1,4 +1,4 @@
-"""Where it runs: a network, the nodes of the job, parameters, and jobs that run beside it.
+"""Where a job runs: network, nodes of the job, parameters, and co-running jobs.
 
 The one place where specs, names of nodes and settings become a network and its parameters.
 """
@@ -129,7 +129,7 @@ class Machine:
 
     @property
     def is_named(self) -> bool:
-        """Whether anybody says what its nodes are called, if only by those of a job."""
+        """Whether its nodes have names, at least in the job's host list."""
         return any((self.names, self.hosts, self.nodelist))
 
     @property
@@ -139,7 +139,7 @@ class Machine:
         return algorithms_from(tuple(chosen))
 
     def expect_alone(self, question: str) -> None:
-        """Raise `JobsError` for jobs beside it, where a question does not count them."""
+        """Raise `JobsError` if there are co-running jobs, which this question ignores."""
         if self.co_running:
             raise JobsError(
                 f"co_running: {question} does not count them: expected map_ranks, or simulate_jobs"
@@ -171,7 +171,7 @@ def nodes_of_ranks(mapping: MappingLike, network: Topology, ranks: int | None = 
 
 
 class Placed(NamedTuple):
-    """A machine and a mapping on it, read and checked but for its number of ranks."""
+    """A machine and a mapping on it, read and checked except for the number of ranks."""
 
     machine: Machine
     node_of: Mapping
@@ -236,5 +236,5 @@ def topology(spec: str | Topology, settings: Settings | None = None) -> Topology
     """
     for key in settings or {}:
         if not key.startswith("link."):
-            raise SettingError(f"{key}: of a replay, not of a network: expected link. before it")
+            raise SettingError(f"{key}: a parameter of replays: expected a key of links, link.*")
     return Machine(spec, settings or {}).network

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Objective: TypeAlias = str | Replayed | Function | None
 
 DEFAULT_ORDER = "identity"
-"""The mapper that places ranks as launchers do when nobody asks."""
+"""The mapper that places ranks in launchers' default order."""
 
 MANY, VERTICES, LOOSE = "integrated", 2**14, 0.01
 """What `auto` stands for from so many vertices and such an imbalance on: it moves single ones."""
@@ -191,8 +191,8 @@ def map_ranks(
     workload : Workload, or what it takes
         Who talks to whom: a trace, a benchmark, traffic.
     machine : Machine, str or Topology
-        Where, on which nodes, beside which jobs. Beside other jobs the objective of "auto" is
-        "max_link_load", unless another is asked for.
+        Network, nodes of the job, and co-running jobs. With co-running jobs the objective of
+        "auto" defaults to "max_link_load".
     mapper : str
         A pipeline, like "minmd | bokhari(jumps=8)"; see ``hopmap list mappers``. On a machine with
         an imbalance, "auto" is "integrated" from 16,384 vertices and 1 % on, up to 2,048 nodes.
@@ -222,7 +222,7 @@ def map_ranks(
     workload, machine = Workload.of(workload), Machine.of(machine)
     stages = parse_pipeline(mapper)
     if initial is not None and stages[0].info.initial == "ignored":
-        raise MappingError(f"initial: {stages[0].info.name} starts from no mapping")
+        raise MappingError(f"initial: mapper {stages[0].info.name} ignores an initial mapping")
     if isinstance(initial, str | Path):
         initial = MappingFile(initial)
     if initial is not None and machine.imbalance is None:
@@ -305,7 +305,7 @@ def _goal(
 
 
 def _beside(objective: Objective, free: bool) -> Objective:
-    """Return the objective of a job beside others, and say what it does not count of them.
+    """Return the objective of a job with co-running jobs; warn of what it ignores of them.
 
     `free` is whether the mapper takes any and names none.
     """
@@ -314,8 +314,8 @@ def _beside(objective: Objective, free: bool) -> Objective:
     counts = isinstance(objective, Replayed) or objective in (LOAD, *SIMULATED)
     if not counts and not callable(objective):
         warnings.warn(
-            f"objective {objective or 'of each mapper'}: it counts nothing of the jobs beside but "
-            f"the nodes that they have ({LOAD} and makespan do)",
+            f"objective {objective or 'of each mapper'}: ignores the traffic of co-running jobs "
+            f"({LOAD} and makespan count it)",
             HopmapWarning,
             stacklevel=3,
         )

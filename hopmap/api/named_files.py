@@ -49,7 +49,7 @@ def split_mapper(mapper: str) -> tuple[Path | None, str]:
 
 
 def canonical_mapper(text: str) -> str:
-    """Return a mapper as it is always written, whatever its spaces."""
+    """Return a mapper in its canonical spelling, without extra spaces."""
     file, pipeline = split_mapper(text.strip())
     stages = parse_pipeline(pipeline) if pipeline or file is None else ()
     words = " | ".join(map(str, stages))
@@ -58,7 +58,7 @@ def canonical_mapper(text: str) -> str:
     if not file.is_file():
         raise MappingError(f"{text}: no such file: expected a mapping")
     if stages and stages[0].info.initial == "ignored":
-        raise MappingError(f"{text}: {stages[0].info.name} starts from no mapping")
+        raise MappingError(f"{text}: mapper {stages[0].info.name} ignores an initial mapping")
     return " | ".join(filter(None, (f"{FILE}{file}", words)))
 
 

@@ -1,4 +1,4 @@
-"""What `simulate` writes about a run besides its summary: archive, timeline, use of links."""
+"""Files that `simulate` writes in addition to its summary: archive, timeline, link use."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def with_assumed(result: Result, settings: Collection[str], *, generated: bool) 
 
 
 def _links(result: Result, network: Topology) -> Iterator[str]:
-    """Yield those of links that carried anything, if only a message of no bytes."""
+    """Yield the assumed parameters of links that carried anything, even an empty message."""
     carried = (result.link_messages > 0) | (result.link_busy > 0)  # busy with requests and grants
     used = np.unique(network.link_kind[carried])
     for kind in (network.kinds[place] for place in used.tolist()):
@@ -49,7 +49,7 @@ def _links(result: Result, network: Topology) -> Iterator[str]:
 
 
 def _ends(result: Result, network: Topology) -> Iterator[str]:
-    """Yield those of the model, as the machine has them or else by default."""
+    """Yield the assumed parameters of the model, from the machine's preset or by default."""
     machine = PRESETS.get(network.spec.removeprefix("preset:").partition("*")[0])
     sources = {} if machine is None else {k: f.source for k, f in machine.parameters.items()}
     used = {"control_bytes": result.controls > 0, "memory": bool(result.memory.messages.any())}

@@ -1,7 +1,7 @@
 """Objectives that take a program: the simulated time of a mapping, its energy, or a bound.
 
-Mappers know no engine, so that they are given a function of the mapping. The program is lowered
-once and replayed at every evaluation.
+Mappers know no engine: they get a function of the mapping. It lowers the program once and
+simulates it at every evaluation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Others(NamedTuple):
 class Simulated:
     """The function from a mapping to its makespan in seconds, or its energy in joules.
 
-    Beside other jobs it is its own makespan, and the energy of all of them. The first mapping and
+    With co-running jobs it is its own makespan, and the energy of all jobs. The first mapping and
     every one that was the best are not replayed again. Energy without any figures of what links and
     nodes draw is a `MappingError`.
     """
@@ -70,7 +70,7 @@ class Simulated:
         parameters = machine.parameters
         if objective.quantity == "energy" and not parameters.energy:
             raise MappingError(
-                "objective energy: nothing draws any: expected a setting like "
+                "objective energy requires energy parameters, like "
                 "--set energy.link.per_byte='1 nJ/byte' (see: list parameters)"
             )
         self.objective, self.workload, self.machine = objective, workload, machine
@@ -113,7 +113,7 @@ class Simulated:
 
 
 class SimulatedTime(Simulated):
-    """A makespan, with the bound of it as what is cheaper and sorts mappings much alike."""
+    """A makespan; its lower bound is a cheaper function that ranks mappings about the same."""
 
     @cached_property
     def estimate(self) -> MakespanBound:
@@ -132,7 +132,7 @@ def bound_of(workload: Workload, machine: Machine) -> MakespanBound:
 def simulated(
     objective: Replayed, workload: Workload, machine: Machine, others: Others | None = None
 ) -> Simulated:
-    """Return the function that replays, beside other jobs if there are any."""
+    """Return the function that simulates the mapping, with co-running jobs if there are any."""
     # the bound knows fixed routes only
     fixed = machine.parameters.network_routing == "deterministic"
     bounded = objective.quantity == "makespan" and fixed

@@ -93,9 +93,9 @@ def simulate(
         Whether a long run may end once its main loop has settled; `Result.extrapolated` says which
         steps are extrapolated, and how far they may be off.
     repeat : int
-        How often to replay with noise besides, for `Result.ensemble`: median and interval. Seeds
-        count from "noise.seed"; levels are those that are set, or 1 % on computation, 10 % on
-        overheads and starts that are 1 us late in the mean. The run itself has no noise then.
+        Additional replays with noise, for the median and interval of `Result.ensemble`. Seeds
+        count from "noise.seed". Default levels are 1 % on computation, 10 % on overheads and
+        starts that are 1 us late in the mean. The run itself has no noise then.
     outputs : Outputs, optional
         Files to write of the run.
 

@@ -55,7 +55,7 @@ class Sent(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """What runs, and how it is taken. It is read once, whatever is asked about it.
+    """What runs, and how it is interpreted. Its files are read only once.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Workload:
             raise ParameterError(f"steps {self.steps}: {self.name} is no benchmark like lu.C.64")
         if self.rounds is not None and self.has_order:
             raise ParameterError(
-                f"rounds {self.rounds}: {self.name} is no traffic, it has an order"
+                f"rounds {self.rounds} requires traffic: {self.name} has an order of messages"
             )
 
     @classmethod
@@ -195,13 +195,13 @@ class Workload:
     def traffic(self, algorithms: Mapping[str, str] | None = None) -> Traffic:
         """Return who sends how much to whom.
 
-        Warn where messages are next to nothing beside collectives, and of what is made up.
+        Warn if collectives send most of the bytes, and if some of the traffic is assumed.
         """
         from hopmap.simulator.programs.from_collectives import PAIRS_COUNTED, SOME_MEMBERS
 
         sent = self.sent(algorithms)
         self.warn_about(sent)
-        certain = (PAIRS_COUNTED, SOME_MEMBERS)  # notes that leave nobody's traffic open
+        certain = (PAIRS_COUNTED, SOME_MEMBERS)  # notes that leave no traffic uncertain
         notes = [f"{what}: {n:,}" for what, n in sent.notes.items() if what not in certain]
         if notes:
             warnings.warn(f"{self.name}: {'; '.join(notes)}", HopmapWarning, stacklevel=2)
@@ -210,8 +210,8 @@ class Workload:
     def sent(self, algorithms: Mapping[str, str] | None = None) -> Sent:
         """Return who sends how much to whom, and what is counted in it.
 
-        For `algorithms` see `program`; with collectives "ignore" they are a `ParameterError`. Of
-        files of traffic, only those of Open MPI's monitoring have collectives.
+        For `algorithms` see `program`; with collectives "ignore" they are a `ParameterError`.
+        Among traffic files, only Open MPI's monitoring files record collectives.
         """
         source, why = self._read, ""
         if algorithms and self.collectives == "ignore":
@@ -239,9 +239,7 @@ class Workload:
                 return Sent(counted, expanded=True)
         if not self.has_order:
             place = getattr(self._read, "path", None) or self.name
-            raise TraceError(
-                f"{place}: only traffic, it has no collectives apart: expected a trace"
-            )
+            raise TraceError(f"{place}: traffic without separate collectives: expected a trace")
         program = self.program(algorithms)
         if isinstance(self._read, Program):
             algorithms = algorithms or program.algorithms
@@ -297,7 +295,7 @@ class Workload:
     def _outweighed(self, messages: Traffic, in_collectives: int | None) -> str:
         """Say what is sent in messages where collectives send more, like NAS FT and IS.
 
-        Where nobody says how much these send, fewer messages than ranks are a sign of it.
+        If the bytes of collectives are unknown, fewer messages than ranks are a sign of it.
         """
         source = self._read
         if messages.ranks == 1 or (isinstance(source, Source) and not source.has_collectives):
@@ -399,9 +397,8 @@ class Workload:
             return () if self.calls is not None or not self.has_order else omissions(self.program())
         if self.archive is not None and summary.events > LOOKED_THROUGH:
             why = (
-                f"{summary.name}: {summary.events:,} events, more than {LOOKED_THROUGH:,}: what a "
-                "replay leaves out is not looked for, but for ignored records: hopmap simulate "
-                "says it"
+                f"{summary.name}: {summary.events:,} events, more than {LOOKED_THROUGH:,}: lists "
+                "ignored records only; hopmap simulate also lists what a replay leaves out"
             )
         else:
             try:

@@ -40,7 +40,7 @@ def advise(
         typer.Option(
             "--mapper",
             "-m",
-            help="Pipeline to try; may be repeated. Three usual ones.",
+            help="Pipeline to try; may be repeated. Default: three pipelines.",
             autocompletion=complete_mappers,
         ),
     ] = None,
@@ -50,7 +50,7 @@ def advise(
     engine: Annotated[
         str | None,
         typer.Option(
-            help="Of the replays: compiled, or flow where messages are long; see: list engines.",
+            help="Engine of the replays: compiled, or flow for long messages; see: list engines.",
             autocompletion=complete_engines,
         ),
     ] = None,
@@ -128,16 +128,16 @@ class ModelOptions:
         int | None,
         typer.Option(
             min=2,
-            help="Replays at most. When left out, enough for the last two candidates under every "
-            "model. Candidates times samples replay everything.",
+            help="Most replays; default: enough for the last two candidates under every model. "
+            "Candidates times samples replays everything.",
         ),
     ] = None
     ranges: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.toml",
-            help=r'Table \[ranges] of what is not known, like "network.buffer" = [0, 1, 4]; usual '
-            "ones when left out.",
+            help=r'Table \[ranges] of uncertain parameters, like "network.buffer" = [0, 1, 4]; '
+            "replaces the default ranges.",
         ),
     ] = None
 
@@ -155,14 +155,14 @@ def robust(
             "--candidates",
             "-c",
             metavar="MAPPER|FILE,...",
-            help="Pipelines and mapping files, with commas between; may be repeated. Five usual "
-            "mappers when left out.",
+            help="Pipelines and mapping files, separated by commas; may be repeated. Default: five "
+            "mappers.",
             autocompletion=complete_mappers,
         ),
     ] = None,
     engine: Engine = "compiled",
 ) -> None:
-    """Choose the mapping that is never far behind the best, whatever the machine is."""
+    """Choose the mapping that stays close to the best on any machine within the ranges."""
     from hopmap.api.robust.robust import CANDIDATES, Sampling
     from hopmap.api.robust.robust import robust as choose_robust
 

@@ -62,7 +62,7 @@ COMMANDS: Table[Any] = Table(
     },
 )
 """Functions of commands, in the order of the help; only the one that is called is imported."""
-WRONG_INPUT, OURS = 2, 1  # exit codes, besides `INTERRUPTED`
+WRONG_INPUT, OURS = 2, 1  # exit codes, in addition to `INTERRUPTED`
 SETTINGS = {"record": {"allow_interspersed_args": False}}
 
 
@@ -113,7 +113,7 @@ class CommandGroup(TyperGroup):
             # What still waits goes to nowhere, so that Python's exit is silent.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except SystemExit as stop:
-            # That of --help is told to click and rich.
+            # click and rich catch the closed pipe of --help and exit.
             code = 0 if isinstance(stop.__context__, BrokenPipeError) else stop.code
         except KeyboardInterrupt:
             code, line = INTERRUPTED, "interrupted"

@@ -42,13 +42,13 @@ def coarsen(
     epsilon: Annotated[
         float | None,
         typer.Option(
-            min=0, help="How far a part may be above the mean, 0.03 is 3 %; 0 of rms, 0.03 of rb."
+            min=0, help="How far a block may exceed the mean, 0.03 is 3 %; 0 of rms, 0.03 of rb."
         ),
     ] = None,
     blocks: Annotated[
         Path | None, typer.Option(help="Mapping file to write: the block of each vertex.")
     ] = None,
-    preset: Annotated[Preset, typer.Option(help="How hard KaHIP tries.")] = Preset.FAST,
+    preset: Annotated[Preset, typer.Option(help="KaHIP's preset.")] = Preset.FAST,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same blocks.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -89,8 +89,8 @@ def coarsen(
     if size.max() > most:
         above = int((size > most).sum())
         warn(
-            f"{above} of {len(size)} blocks are above {1 + slack:g} times the mean: KaHIP does not "
-            "keep to it where blocks are small; --by rms without --epsilon does"
+            f"{above} of {len(size)} blocks exceed {1 + slack:g} times the mean: KaHIP exceeds it "
+            "for small blocks; --by rms without --epsilon keeps it"
         )
     cut = int(made.traffic.bytes.sum())
     facts = {

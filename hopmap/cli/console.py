@@ -27,7 +27,7 @@ _notes: ContextVar[list[str]] = ContextVar("notes")
 
 
 class ClosedPipeError(Exception):
-    """Nobody reads stdout any more, as in ``hopmap list mappers | head -1``."""
+    """The reader of stdout closed it, as in ``hopmap list mappers | head -1``."""
 
 
 def hold_notes() -> None:
@@ -110,7 +110,7 @@ def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, obje
 
 
 def say_omissions(omitted: Iterable[Omission], notes: Mapping[str, int]) -> None:
-    """Say below a table what a trace had besides, and what it leaves open, and how often."""
+    """Print below a table what a trace leaves out and what it leaves open, with counts."""
     for entry in omitted:
         say(f"left out: {entry}")
     for what, count in notes.items():
@@ -118,7 +118,7 @@ def say_omissions(omitted: Iterable[Omission], notes: Mapping[str, int]) -> None
 
 
 def say_basis(result: Result) -> None:
-    """Say below a run what it leaves out, and how fast links are, a line for all that are alike."""
+    """Print below a run what it leaves out, and link speeds, one line for kinds of equal speed."""
     say_omissions(result.omitted, result.notes)
     alike: dict[str, list[str]] = {}
     for kind in result.network.kinds if result.network is not None else ():
@@ -148,7 +148,7 @@ def share(part: float, whole: float) -> str | None:
 
 
 def rests_on(assumed: Sequence[str]) -> str:
-    """Say which parameters nobody has set."""
+    """Say which parameters keep assumed values."""
     from hopmap.api.provenance import format_keys
 
     return f"assumed: {format_keys(assumed)}" if assumed else "nothing assumed"

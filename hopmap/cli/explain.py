@@ -79,7 +79,7 @@ def explain(
     if one is None:
         place, several, loads = jobs_in(machine, topology, jobs)
         if loads:
-            raise typer.BadParameter(f"--jobs {jobs.jobs}: [[background]]: expected jobs alone")
+            raise typer.BadParameter(f"--jobs {jobs.jobs}: expected no [[background]]")
         from hopmap.api.jobs import place_jobs
 
         together = place_jobs(several, place)

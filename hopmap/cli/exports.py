@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 
 UnnamedTopology = Annotated[
-    str | None, typer.Option("--topology", "-t", help="If the mapping file does not name it.")
+    str | None,
+    typer.Option("--topology", "-t", help="Topology, if the mapping file does not name it."),
 ]
 
 
@@ -45,13 +46,13 @@ class BestOptions:
         bool,
         typer.Option(
             "--best",
-            help="MAPPING is a folder of hopmap run: its fastest mapping, where -t, --trace and "
-            "--variant choose among several networks, traces and parameters that vary.",
+            help="Take the fastest mapping of MAPPING, a results folder of hopmap run; -t, --trace "
+            "and --variant select among several networks, traces and varied parameters.",
         ),
     ] = False
-    trace: Annotated[str | None, typer.Option(help="Of --best: which trace of the results.")] = None
+    trace: Annotated[str | None, typer.Option(help="With --best: trace in the results.")] = None
     variant: Annotated[
-        str | None, typer.Option(help="Of --best: which of what varies, as the report calls it.")
+        str | None, typer.Option(help="With --best: varied parameters, as the report names them.")
     ] = None
 
     def __post_init__(self) -> None:
@@ -74,7 +75,7 @@ def export(
     topology: UnnamedTopology = None,
     form: Annotated[
         str | None,
-        typer.Option("--from", help="Launcher whose file MAPPING is, if it does not show that."),
+        typer.Option("--from", help="Launcher format of MAPPING, if the file does not show it."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
     as_json: AsJson = False,
@@ -86,7 +87,7 @@ def export(
     check_out(out)
     out = None if str(out) == "-" else out
     if (mapping / "plan.json").is_file() and not results.best:
-        raise typer.BadParameter(f"{mapping}: results of many runs: --best takes the fastest")
+        raise typer.BadParameter(f"{mapping}: a folder of results requires --best")
     chosen: MappingLike = mapping
     if results.best:
         from hopmap.scenarios.results.ranking import best_run
@@ -117,8 +118,8 @@ class AnswerOptions:
     to: Annotated[
         str | None,
         typer.Option(
-            help="Launcher to write the best for (see: list formats), in TRACE.LAUNCHER when there "
-            "is no --out; csv, hopmap's own, when there is only --out.",
+            help="Launcher format of the best mapping (see: list formats). Without --out, writes "
+            "TRACE.LAUNCHER; --out alone writes hopmap's csv.",
             autocompletion=complete_launchers,
         ),
     ] = None
@@ -167,7 +168,7 @@ class AnswerOptions:
 
 
 def _say_exported(done: Exported) -> None:
-    """Say what was written, how it is used, and which names were made up."""
+    """Print what was written, how to use it, and which names were generated."""
     say_written(*done.files)
     if done.files and done.command:
         say(f"use it:  {done.command}")
@@ -184,10 +185,10 @@ def convert(
     machine: MachineOptions,
     to: Annotated[str, typer.Option(help="Simulator: simgrid, or goal (LogGOPSim, ATLAHS).")],
     out: Annotated[
-        Path, typer.Option(help="Folder to write, of goal a file; what is there is replaced.")
+        Path, typer.Option(help="Folder to write, a file for goal; replaces existing output.")
     ],
     mapping: Annotated[
-        Path | None, typer.Option(help="Mapping file: writes the platform and the hosts as well.")
+        Path | None, typer.Option(help="Mapping file; also writes the platform and the hosts.")
     ] = None,
     topology: UnnamedTopology = None,
     zone: Annotated[

@@ -31,7 +31,7 @@ def header(
     check_out(folder, folder=True)
     check_folder("--dir", folder)
     if out is not None and folder is not None:
-        raise typer.BadParameter(f"--out {out} and --dir {folder}: expected one of them")
+        raise typer.BadParameter("--out and --dir are mutually exclusive")
     texts = {} if out is None else {out: header_text()}
     if folder is not None:
         folder.mkdir(exist_ok=True)

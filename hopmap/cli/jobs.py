@@ -24,14 +24,14 @@ class ListedJobs:
         list[str] | None,
         typer.Option(
             metavar="TRACE,MAPPING",
-            help="A job among others, in place of TRACE and MAPPING; may be repeated. MAPPING is a "
-            "file, or contiguous, random-nodes, random-switches (with seed=N) among the free "
-            "nodes; or hosts=FILE. Behind it start=2ms, repeat=3, name=NAME, steps=N, rounds=N.",
+            help="A job, in place of TRACE and MAPPING; may be repeated. MAPPING is a file, or "
+            "contiguous, random-nodes, random-switches (with seed=N) among the free nodes; or "
+            "hosts=FILE. Options follow: start=2ms, repeat=3, name=NAME, steps=N, rounds=N.",
         ),
     ] = None
     jobs: Annotated[
         Path | None,
-        typer.Option(help=r"TOML file with tables [\[jobs]] and [\[background]], likewise."),
+        typer.Option(help=r"TOML file with tables [\[jobs]] and [\[background]]."),
     ] = None
 
     @property

@@ -92,7 +92,7 @@ def _formats() -> Entries:
 
     yield _entry(".otf2", "trace: OTF2 archive folder")
     for name, tool in tools().items():
-        yield _entry(name, f"trace: {tool.about}; told by content")
+        yield _entry(name, f"trace: {tool.about}; recognised by content")
     for name, text in FORMATS.items():
         yield _entry(name, f"traffic: {text}")
     for name, text in NETWORK_FORMATS.items():

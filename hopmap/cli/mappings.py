@@ -57,13 +57,13 @@ class SearchOptions:
         str | None,
         typer.Option(
             help="hop_bytes, hop_messages, cardinality, max_link_load, makespan_bound; or, "
-            "replayed at every evaluation, makespan or energy. When left out, each mapper's own."
+            "replayed at every evaluation, makespan or energy. Default: each mapper's own."
         ),
     ] = None
     engine: Annotated[
         str | None,
         typer.Option(
-            help="Of makespan and energy: compiled, or see: list engines.",
+            help="Engine of makespan and energy: compiled, or see: list engines.",
             autocompletion=complete_engines,
         ),
     ] = None
@@ -77,17 +77,17 @@ class SearchOptions:
         float | None,
         typer.Option(
             min=0,
-            help="A graph of more vertices than slots: how far above its share a node may get, "
-            "0.03 is 3 %.",
+            help="Imbalance of a graph with more vertices than slots: how far a node may exceed "
+            "its share, 0.03 is 3 %.",
         ),
     ] = None
     with_job: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TRACE,MAPPING",
-            help="A job that is on the machine already, as simulate --job has it: its nodes are "
-            "not free; max_link_load (then the objective of auto) and makespan count it. May be "
-            "repeated.",
+            help="A co-running job, written as for simulate --job; may be repeated. Its nodes are "
+            "not free. max_link_load (then the default objective of auto) and makespan count its "
+            "traffic.",
         ),
     ] = None
 
@@ -225,7 +225,7 @@ def evaluate(
     topology: TopologyOfMapping = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Of --failures that are drawn: what so many draws cost."),
+        typer.Option(min=1, help="Number of samples of random --failures."),
     ] = None,
     convention: Annotated[
         str, typer.Option(help="hopmap (correct) or maplib (as the HAEC thesis published).")

@@ -30,12 +30,12 @@ Allocations = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
-        help="Hosts of the ranks (rank,host), of all files or of each; else all nodes, in order.",
+        help="Host file (rank,host), one for all files or one for each; default: all nodes.",
     ),
 ]
 Ranks = Annotated[
     int,
-    typer.Option(min=0, metavar="N", help="Leave out calls of more ranks; 0: none."),
+    typer.Option(min=0, metavar="N", help="Leave out calls with more ranks; 0: no limit."),
 ]
 
 
@@ -46,12 +46,12 @@ class CollectiveOptions:
     topology: Annotated[
         list[str] | None,
         typer.Option(
-            "--topology", "-t", help="Of collectives: of all files; or repeated, of each."
+            "--topology", "-t", help="Collectives: machine of all files, or repeated, of each."
         ),
     ] = None
     fit: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY", help="Of collectives: a parameter to fit; may be repeated."),
+        typer.Option(metavar="KEY", help="Collectives: parameter to fit; may be repeated."),
     ] = None
     alloc: Allocations = None
     ranks: Ranks = 0
@@ -69,7 +69,7 @@ class PingPongOptions:
         int, typer.Option(min=0, help="Links between the nodes if the file has no such column.")
     ] = 1
     round_trip: Annotated[
-        bool, typer.Option("--round-trip", help="Times are of whole round trips, not of half.")
+        bool, typer.Option("--round-trip", help="Times are full round trips, not half.")
     ] = False
 
 
@@ -100,7 +100,7 @@ def calibrate(
     if is_measured(measured[0]):
         check_options(context, "a fit to collectives", _names(CollectiveOptions))
         if not collectives.topology:
-            raise typer.BadParameter("--topology: a fit to collectives needs one: expected SPEC")
+            raise typer.BadParameter("a fit to collectives requires --topology SPEC")
         _calibrate_to_collectives(measured, collectives, out, as_json)
     else:
         check_options(context, "a fit to ping-pongs", _names(PingPongOptions))
@@ -236,7 +236,7 @@ def validate(
     ],
     topology: Annotated[
         list[str],
-        typer.Option("--topology", "-t", help="The machine, of all files; or repeated, of each."),
+        typer.Option("--topology", "-t", help="Machine of all files, or repeated, of each."),
     ],
     parameters: Annotated[
         Path | None,
@@ -246,9 +246,7 @@ def validate(
     ranks: Ranks = 0,
     limit: Annotated[
         float,
-        typer.Option(
-            min=1, help="Packets of a call that is simulated, at most; others are listed."
-        ),
+        typer.Option(min=1, help="Most packets of a simulated call; larger calls are only listed."),
     ] = 2e7,
     out: Annotated[
         Path | None,
@@ -313,8 +311,8 @@ def _print_validation(found: Validation) -> None:
     say()
     choice, order = choice_of(measured, prediction), order_of(measured, prediction)
     say(
-        f"fastest known algorithm: found in {choice.right} of {choice.cells} cells, that or one "
-        f"within 5 % of it in {choice.within_5}"
+        f"fastest known algorithm: found in {choice.right} of {choice.cells} cells; one within 5 % "
+        f"of it in {choice.within_5}"
     )
     if order.cells:
         say(
@@ -329,7 +327,7 @@ def _print_validation(found: Validation) -> None:
 
 
 def _print_errors(errors: Mapping[str, Error], groups: Sequence[Group], title: str = "") -> None:
-    """Print errors by name, and those of every algorithm."""
+    """Print errors by name, and the errors of every algorithm."""
     from hopmap.validation.validation import COLUMNS, error_cells
 
     rows = [(name, *error_cells(error)) for name, error in errors.items()]

@@ -38,7 +38,7 @@ def from_stdin(argument: Argument) -> Argument:
     if str(argument) != "-":
         return argument
     if _folder.cache_info().currsize:
-        raise typer.BadParameter("-: given twice: expected stdin for one argument")
+        raise typer.BadParameter("-: expected at most one argument that reads stdin")
     content = sys.stdin.buffer.read()
     suffix = next((end for start, end in BEGINS.items() if content.startswith(start)), ".csv")
     file = _folder() / f"stdin{suffix}"
@@ -56,7 +56,7 @@ def readable(line: str) -> str:
 
 
 def forget() -> None:
-    """Let the next command read stdin anew."""
+    """Let the next command read stdin again."""
     _folder.cache_clear()
 
 
@@ -131,7 +131,7 @@ OptionalMapping = Annotated[
 Engine = Annotated[
     str,
     typer.Option(
-        help="Of the replay; simpy is the reference; see: list engines.",
+        help="Engine of the replay; simpy is the reference; see: list engines.",
         autocompletion=complete_engines,
     ),
 ]
@@ -161,13 +161,13 @@ TopologyOfMapping = Annotated[
     typer.Option(
         "--topology",
         "-t",
-        help="The machine, like torus:4x4x4; that of the mapping's file when left out.",
+        help="The machine, like torus:4x4x4; default: as the mapping file names it.",
         autocompletion=complete_topologies,
     ),
 ]
 Balanced = Annotated[
     bool,
-    typer.Option("--balanced", help="As many ranks on every node; else nodes may be filled up."),
+    typer.Option("--balanced", help="Same number of ranks on every node; else nodes may fill up."),
 ]
 
 
@@ -182,7 +182,7 @@ class ReplayOptions:
         int | None,
         typer.Option(
             min=1,
-            help="Rounds in which a file of traffic is sent, 1 for all at once; when left out, one "
+            help="Rounds in which a traffic file is sent; 1 sends all at once. Default: one "
             "message of a pair in each.",
         ),
     ] = None
@@ -201,8 +201,8 @@ class TrafficOptions(ReplayOptions):
     collectives: Annotated[
         Collectives,
         typer.Option(
-            help="Of a trace's collectives, count no messages, all that they send, or (auto) that "
-            "only where it is more than the messages."
+            help="Traffic of a trace's collectives: ignore it, expand it into messages, or (auto) "
+            "expand it only where it exceeds the messages."
         ),
     ] = Collectives.AUTO
     rma: Annotated[
@@ -222,7 +222,7 @@ class MachineOptions:
         str | None,
         typer.Option(
             metavar="FILE|ITEMS",
-            help="What is down: link=3-4,node=12, degraded: link=3-4*0.5, or drawn: links=3,"
+            help="Failures: down, link=3-4,node=12; degraded, link=3-4*0.5; or random, links=3,"
             "nodes=1,degraded=2,factor=0.5,seed=0; or a file of such items.",
         ),
     ] = None
@@ -230,15 +230,15 @@ class MachineOptions:
         str | None,
         typer.Option(
             metavar="FILE|LIST",
-            help="What all nodes of the machine are called, in order of their numbers: a file, one "
-            "a line, or a list as Slurm writes it.",
+            help="Names of all nodes of the machine, in order of their numbers: a file, one a "
+            "line, or a Slurm node list.",
         ),
     ] = None
     hosts: Annotated[
-        Path | None, typer.Option(help="Nodes that the job has, one host a line; else all.")
+        Path | None, typer.Option(help="File of the job's hosts, one a line; default: all nodes.")
     ] = None
     nodelist: Annotated[
-        str | None, typer.Option(help="The same as Slurm lists them: node[01-32],gpu7.")
+        str | None, typer.Option(help="The job's hosts as a Slurm node list: node[01-32],gpu7.")
     ] = None
     sets: Sets = None
 

@@ -31,13 +31,13 @@ def record(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="A folder ending in .otf2, recorded.otf2 when left out; of a profile, traffic: "
+            help="A folder ending in .otf2, default recorded.otf2; with --profile, traffic: "
             ".npz .mtx .csv .graph .grf."
         ),
     ] = None,
     mpicc: Annotated[
         str | None,
-        typer.Option(help="The C compiler of the program's MPI; that beside mpirun if left out."),
+        typer.Option(help="The C compiler of the program's MPI; mpicc next to mpirun if omitted."),
     ] = None,
     profile: Annotated[
         bool, typer.Option("--profile", help="Keep counts only: who sends how much to whom.")
@@ -47,7 +47,7 @@ def record(
     ] = False,
     merge: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Make the archive of what a batch job has left."),
+        typer.Option(metavar="FOLDER", help="Write the archive from a batch job's recordings."),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -72,7 +72,7 @@ def record(
     if batch:
         folder = out.absolute().with_name(f"{out.name}.raw")
         if folder.is_dir() and any(folder.iterdir()):
-            raise typer.BadParameter(f"{folder}: not empty: expected none, from an earlier job")
+            raise typer.BadParameter(f"{folder}: not empty: expected no files of an earlier job")
         say(as_line(*_with_library(words, mpicc, folder, profile)))
         say(as_line(["hopmap", "record", "--merge", str(folder), "--out", str(out)], {}))
         folder.mkdir(exist_ok=True)

@@ -58,7 +58,7 @@ def query(
 ) -> None:
     """Ask results a question in SQL."""
     if as_csv and as_json:
-        raise typer.BadParameter("--csv, --json: expected one of them")
+        raise typer.BadParameter("--csv and --json are mutually exclusive")
     from hopmap.scenarios.results.query import query as answer_to
 
     answer = answer_to(folder, sql)

@@ -66,8 +66,8 @@ class SimulationOptions(ReplayOptions):
         typer.Option(
             min=0,
             metavar="N",
-            help="Replay N times with noise besides, 6 at least, for a median and its interval of "
-            "95 %; see --set noise.compute, noise.overhead, noise.start, noise.seed.",
+            help="Simulate N more times with noise (N >= 6), for a median and its 95 % interval; "
+            "see --set noise.compute, noise.overhead, noise.start, noise.seed.",
         ),
     ] = 0
 
@@ -118,9 +118,9 @@ class JobOptions(ListedJobs):
         list[str] | None,
         typer.Option(
             metavar="PATTERN:RATE",
-            help="Traffic of others beside the jobs, like uniform:5GB/s or incast:20GB/s of every "
-            "free node; may be repeated. Behind it size=64KiB, duration=2ms (else until the jobs "
-            "end), hosts=FILE, seed=N.",
+            help="Background traffic of other jobs, like uniform:5GB/s or incast:20GB/s of every "
+            "free node; may be repeated. Options follow: size=64KiB, duration=2ms (default: until "
+            "the jobs end), hosts=FILE, seed=N.",
         ),
     ] = None
     baseline: Annotated[
@@ -232,7 +232,7 @@ def _extrapolation_rows(result: Result) -> list[tuple[str, object]]:
 
 
 def _bound_rows(bounds: Mapping[str, Bound], *, shared: bool) -> list[tuple[str, object]]:
-    """Show the longest rank, and what needs longest besides where messages share servers."""
+    """Show the longest rank, and also the largest other bound where messages share servers."""
     other = next((name for name in bounds if name != "rank"), None) if shared else None
     return [
         (f"lower bound, {bound_label(name, bound)}", show_seconds(bound.seconds))

@@ -40,7 +40,7 @@ class SpreadOptions:
         bool,
         typer.Option(
             "--slurm-array",
-            help="Only write a Slurm job array that does what is missing.",
+            help="Only write a Slurm job array for the missing runs.",
             rich_help_panel=SPREAD,
         ),
     ] = False
@@ -49,7 +49,7 @@ class SpreadOptions:
         typer.Option(
             min=1,
             metavar="N",
-            help="Tasks of the array; one a run, but at most 100, when left out.",
+            help="Tasks of the array; default: one a run, at most 100.",
             rich_help_panel=SPREAD,
         ),
     ] = None
@@ -84,7 +84,7 @@ def run(
         typer.Option(
             min=1,
             metavar="N",
-            help="Processes that share the runs; of a Slurm job array, those of each task.",
+            help="Processes that share the runs; in a Slurm job array, processes of each task.",
         ),
     ] = 1,
     sets: Annotated[

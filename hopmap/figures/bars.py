@@ -1,6 +1,6 @@
 """Figures that compare mappers: IeNPC, runtime, also as something varies, mapping time, excess.
 
-Mappers are rows, in the order given, the first on top.
+Mappers are rows in the order of the arguments, the first on top.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def mapping_view(
 
     Nodes are coloured by rank. Up to 512 nodes, lines join ranks that talk, coloured by hops;
     above, planes of the box are coloured only; networks of switches are drawn with the ranks at
-    their nodes. Below, the share of the bytes by hops, beside those of the `default` order.
+    their nodes. Below, the share of the bytes by hops, next to that of the `default` order.
     """
     places = np.asarray(node_of, dtype=np.int64)
     norm = Normalize(0, max(traffic.ranks - 1, 1))

@@ -102,7 +102,7 @@ def sequential(low: float = 0.06, high: float = 0.92) -> Colormap:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Style of all figures, whatever the user's matplotlibrc says."""
+    """Apply the style of all figures, which overrides the user's matplotlibrc."""
     with mpl.rc_context(STYLE):
         yield
 

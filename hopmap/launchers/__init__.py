@@ -1,1 +1,1 @@
-"""Mapping files: ours, MapLib's, and those of nine launchers."""
+"""Mapping files: our CSV, MapLib's format, and formats of nine launchers."""

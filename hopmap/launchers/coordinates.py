@@ -13,7 +13,7 @@ z, below the mapper's name:
     0 0 0 2 0 1
 
 Sources: RIKEN, Fugaku User's Guide, "Rank assignment"; LLNL/rubik, which writes Blue Gene's;
-unibas-dmi-hpc/MapLib, mapper/mapping.py, and the mappings stored beside it.
+unibas-dmi-hpc/MapLib, mapper/mapping.py, and the mappings in its repository.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every format says its direction, because they differ: most list rank -> node, Cray's rank order
 position -> rank, the inverse permutation. Comments of a file name the topology, the format with its
-direction, the command that uses it, and the nodes, so that it is read back without being told any.
+direction, the command that uses it, and the nodes, so that it can be read back on its own.
 The table holds names of objects; a package enters its `Launcher` under the group of entry points
 ``hopmap.launchers``.
 """
@@ -28,7 +28,7 @@ from hopmap.topologies import MappingError, Topology, did_you_mean
 from .node_names import NAME, check_names, compress, expand, host_of, node_names
 
 GROUP = "hopmap.launchers"
-TABLE = {  # module beside this one, and the `Launcher` in it
+TABLE = {  # module of this package, and the `Launcher` in it
     "openmpi": "hostfiles:OPENMPI",
     "slurm": "hostfiles:SLURM",
     "cray": "reordering:CRAY",
@@ -126,7 +126,7 @@ class Launcher:
     name: str
     summary: str
     direction: str  # what a line says, and of what: "rank -> node: ..."
-    # how the file is used, with {file}, its {stem} (no suffix), the {module} beside it, {ranks},
+    # how the file is used, with {file}, its {stem} (no suffix), the companion {module}, {ranks},
     # {nodes} that are used, their {nodelist} and {each}, the most ranks on one; {hosts} of these
     # nodes, and {processes}, the most ranks on one host
     command: str
@@ -138,7 +138,7 @@ class Launcher:
     called: str = ""  # what the names of its files begin with, where the launcher asks for one
     commented: bool = True  # whether its readers know comments
     named: bool = True  # whether it says nodes by their names
-    companion: str = ""  # file that it needs beside its own, with {stem} and {module} of that
+    companion: str = ""  # companion file that it needs, with {stem} and {module} of its own file
     # (name of its file, topology, hosts) -> text of that file
     companion_text: Callable[[str, Topology, Sequence[str]], str] | None = None
 
@@ -189,7 +189,7 @@ def export_mapping(
 
 
 def launcher_named(name: str) -> Launcher:
-    """Return a launcher; those of installed packages are loaded for a name that hopmap has not."""
+    """Return a launcher; load launchers of installed packages if hopmap has none of that name."""
     if name not in TABLE and name not in _others():
         hint = did_you_mean(name, [*TABLE, *_OTHERS, *OWN])
         known = ", ".join((*TABLE, *_OTHERS))
@@ -199,7 +199,7 @@ def launcher_named(name: str) -> Launcher:
 
 
 def launchers() -> list[Launcher]:
-    """Return all launchers, those of installed packages last."""
+    """Return all launchers; launchers of installed packages come last."""
     return [launcher_named(name) for name in (*TABLE, *_others())]
 
 
@@ -232,9 +232,9 @@ def usage(form: Launcher, node_of: Ints, file: str, hosts: Sequence[str]) -> str
 
 
 def companion(form: Launcher, file: str) -> str:
-    """Return the name of the file that a launcher needs beside its own, "" where there is none.
+    """Return the name of a launcher's companion file, "" if it needs none.
 
-    Python can import a module of that name, whatever the file's.
+    Python can import a module of that name, even if it cannot import the file's own name.
     """
     stem = Path(file).stem
     word = re.sub(r"\W", "_", stem)
@@ -244,7 +244,7 @@ def companion(form: Launcher, file: str) -> str:
 def companions(
     form: Launcher, out: Path, topology: Topology, hosts: Sequence[str]
 ) -> dict[Path, str]:
-    """Return the files that a launcher needs beside the mapping's, and their text."""
+    """Return the companion files of a mapping file, and their text."""
     if form.companion_text is None:
         return {}
     text = form.companion_text(out.name, topology, hosts)

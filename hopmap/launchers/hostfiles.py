@@ -112,7 +112,7 @@ INTEL = Launcher(
 )
 SIMGRID = Launcher(
     "simgrid",
-    "SimGrid hostfile, with the platform beside it",
+    "SimGrid hostfile, with its platform file",
     "rank -> node: line r is the host of rank r",
     "smpirun -hostfile {file} -platform {stem}_platform.xml ./a.out",
     "SimGrid, smpirun",

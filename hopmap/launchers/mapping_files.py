@@ -1,4 +1,4 @@
-"""Mapping files: our CSV; MapLib's format and those of launchers are read as well."""
+"""Mapping files: our CSV; also reads MapLib's format and formats of launchers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def write_mapping(path: str | Path, node_of: ArrayLike, topology: Topology) -> N
 
 
 def mapping_text(node_of: ArrayLike, topology: Topology) -> str:
-    """Return the text of the CSV ``rank,node`` below comments: topology, names that were given."""
+    """Return the text of the CSV ``rank,node`` below comments: topology and node names."""
     lines = [MAPPING + topology.spec]
     if topology.names and not topology.spec.startswith(READ):
         lines += names_comment(NODES, topology.names)
@@ -93,7 +93,7 @@ def network_of(path: FileLike) -> Topology:
     try:
         return topology_from_spec(named)
     except TopologyError as error:
-        raise MappingError(f"{path} names {error}: -t (--topology) tells another") from None
+        raise MappingError(f"{path} names {error}: -t (--topology) replaces it") from None
 
 
 def named_hosts(path: FileLike) -> list[str] | None:
@@ -153,7 +153,7 @@ def read_mapping(
     named = _named(lines, name)
     if named is not None and not same_nodes(named, topology):
         warnings.warn(
-            f"{name}: a mapping on {named}, taken for one on {topology.spec}: "
+            f"{name}: mapping for {named}, used on {topology.spec}: "
             "node numbers may mean other nodes",
             HopmapWarning,
             stacklevel=2,

@@ -59,7 +59,7 @@ def on_job(
     if hosts is None and nodelist is None:
         return topology
     if hosts is not None and nodelist is not None:
-        raise MappingError(f"node list {nodelist}: expected it or the file {hosts}, not both")
+        raise MappingError("hosts and nodelist are mutually exclusive")
     given, where = _listed(hosts, nodelist, "node list")
     try:
         return topology.only(numbers_of(topology, given, where))
@@ -149,7 +149,7 @@ def _machine(spec: str) -> str:
 def _shape(spec: str) -> str:
     """Return a spec without slots and options; of a preset, of the network that it is.
 
-    Meshes, tori and HAEC Boxes of the same sizes number their nodes alike.
+    Meshes, tori and HAEC Boxes of the same sizes number their nodes the same way.
     """
     family, _, name = re.split("[*,]", spec, maxsplit=1)[0].partition(":")
     if family == "preset" and name in PRESETS:

@@ -3,11 +3,11 @@
 Cray, position -> rank: the inverse of all other formats. The launcher makes positions: it fills the
 nodes in its own order, as many on each. The file lists the rank that each position plays, so that
 it says where a rank sits only together with the nodes and how many ranks go on each; two comments
-keep them. Slurm's order is that of the names, numbers in them by their values, whatever the order
-of --nodelist (and unless a topology plugin ranks them).
+keep them. Slurm sorts nodes by name, numbers in names by their values. It ignores the order of
+--nodelist (unless a topology plugin ranks the nodes).
 
-JSON and torchrun's hosts are for programs that reorder themselves. Both have lines of Python beside
-their file, which apply it.
+JSON and torchrun's hosts are for programs that reorder themselves. A Python file that applies the
+mapping is written with each.
 
 JSON: the launcher numbers processes node after node; ``rank_at[p]`` is the rank that process p is
 to play (position -> rank), ``node_of[r]`` the node of rank r and ``position_of[r]`` its process
@@ -233,7 +233,7 @@ CRAY = Launcher(
 )
 PLAN = Launcher(
     "json",
-    "JSON in both directions, with lines of mpi4py beside it",
+    "JSON in both directions, with mpi4py code that applies it",
     "rank -> node is node_of, position -> rank is rank_at",
     "from {module} import comm   (C: MPI_Comm_split(MPI_COMM_WORLD, 0, rank_at[process], &comm))",
     "MPI 4.1, MPI_COMM_SPLIT",
@@ -247,7 +247,7 @@ PLAN = Launcher(
 )
 TORCHRUN = Launcher(
     "torchrun",
-    "torchrun: hosts with their ranks, with lines of Python beside it",
+    "torchrun: hosts with their ranks, with Python code that applies them",
     "host -> ranks of its processes, by LOCAL_RANK; hosts by --node-rank",
     "torchrun --nnodes={hosts} --nproc-per-node={processes} --node-rank=K ... train.py   "
     "(train.py begins with: import {module})",

@@ -49,8 +49,8 @@ PICTURED = 12  # cases of which the network and the mapping are drawn
 class Picture:
     """A figure of the report: its trace, section, file name, caption, and the figure itself.
 
-    Those of the whole study have no trace. `turn` is what `page.js` needs to turn a mapping in the
-    figure's first axes; `first` of a pair begins a row.
+    Figures of the whole study have no trace. `turn` is what `page.js` needs to turn a mapping in
+    the figure's first axes; `first` of a pair begins a row.
     """
 
     trace: str
@@ -73,7 +73,7 @@ def count_figures(study: Study) -> int:
 
 
 def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
-    """Make all figures, trace after trace; of suites, which have many, those of the suites.
+    """Make all figures, trace after trace; for suites, which have many traces, figures per suite.
 
     `study` has the cases of the whole that are shown.
     """

@@ -27,7 +27,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 
-// A mapping on a box can be turned: dragged, or by arrow keys. Colours are those of the figure.
+// A mapping on a box can be turned: dragged, or by arrow keys. Colours are the figure's.
 const viridis = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
 const shade = t => {
   const k = Math.min(3, Math.floor(t * 4)), f = t * 4 - k;

@@ -127,7 +127,7 @@ def digest_of_report(folder: Path) -> str:
 
 
 def is_up_to_date(folder: Path, digest: str) -> bool:
-    """Whether the folder has the page of that digest, and what lies beside it."""
+    """Whether the folder has the page of that digest, and the files of the page."""
     if not (folder / "figures").is_dir() or not (folder / "cases.csv").is_file():
         return False
     with suppress(OSError), (folder / "report.html").open("rb") as page:
@@ -279,5 +279,5 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     facts.append(("Parameters", values_of))
     if engines:
         default = [key for key in ASSUMED if key not in given]
-        facts += [("Assumed besides", format_keys(default)), ("Validated", _validated(study))]
+        facts += [("Also assumed", format_keys(default)), ("Validated", _validated(study))]
     return [*[(k, v) for k, v in facts if v], ("Made by", f"hopmap {__version__}")]

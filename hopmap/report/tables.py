@@ -94,7 +94,7 @@ def best_table(traces: Sequence[Sequence[Case]]) -> dict[str, Any] | None:
 
 
 def _best_row(case: Case, replayed: bool) -> list[Cell]:
-    """Return the cells of a case, those of runtimes where any case was replayed."""
+    """Return the cells of a case, with runtimes where any case was replayed."""
     best, default, share = case.leaders[0], case.default, network_share(case)
     nodes, makespan = best.value("nodes"), best.value("makespan")
     mapper = Cell(leading(case), leading(case), standing(case).lstrip(" :"))
@@ -315,14 +315,14 @@ class Section(NamedTuple):
     # or empty
     content: Callable[[Study, Study], Any]
     # (study, traffic by trace) -> section of the page, file name, caption, figure, one after
-    # another; they stand instead of those of the traces
+    # another; they replace the figures of the traces
     figures: (
         Callable[[Study, dict[str, Traffic | None]], Iterator[tuple[str, str, str, Figure]]] | None
     ) = None
     count: Callable[[Study], int] = lambda _: 0  # how many figures these are
-    # (study, trace) -> words of the file name, caption, figure, among those of a trace
+    # (study, trace) -> words of the file name, caption, figure, among the figures of a trace
     trace_figures: Callable[[Study, str], Iterable[tuple[str, str, Figure]]] = lambda *_: ()
-    # (study, trace) -> where, sentence, beside a trace's figures
+    # (study, trace) -> where, sentence, next to the trace's figures
     findings: Callable[[Study, str], list[tuple[str, str]]] = lambda *_: []
 
 
@@ -337,5 +337,5 @@ SECTIONS: Table[Section] = Table(
 
 
 def with_figures(study: Study) -> Section | None:
-    """Return the section whose figures stand instead of those of the traces, if there is one."""
+    """Return the section whose figures replace the figures of the traces, if there is one."""
     return next((found for found in SECTIONS.values() if found.count(study)), None)

@@ -1,4 +1,4 @@
-"""Figures of measured times: over size beside fitted ones, and beside predicted ones."""
+"""Figures of measured times over size, with fitted and with predicted times."""
 
 from __future__ import annotations
 

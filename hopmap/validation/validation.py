@@ -1,4 +1,4 @@
-"""Predictions beside measured collectives: how good they are, and parameters fitted to them."""
+"""Predictions compared with measured collectives: their errors, and fitted parameters."""
 
 from __future__ import annotations
 
@@ -204,9 +204,9 @@ def calibrate_collectives(
     ----------
     measured, topology, alloc, ranks : see `validate`
     keys : sequence of str
-        Parameters to fit; those of `simulator.measured.calibration.USUAL` when left out.
+        Parameters to fit; `simulator.measured.calibration.USUAL` by default.
     settings : mapping of str to str or float, optional
-        Others that differ from their defaults; and where to begin with those that are fitted.
+        Other parameters that differ from their defaults; initial values of the fitted ones.
     """
     table, _ = _placed(measured, alloc)
     networks = [Machine(spec).network for spec in _networks(table, topology, alloc)]
@@ -249,7 +249,7 @@ def _networks(
 
 
 def _of_each(given: Any, count: int, what: str) -> list[Any]:
-    """Return what is given for each of so many files."""
+    """Return one value for each of so many files."""
     one = given is None or isinstance(given, str | Path | Topology)
     many = [given] if one else list(given)
     if len(many) not in (1, count):
@@ -274,7 +274,7 @@ def _with_stencils(
 
     stencil_bench.c of hopmap times these. Of such a row ``collective`` is the stencil
     (``stencil:20x10,star``), ``algorithm`` the mapper that numbered the grid, and ``buffer_bytes``
-    what goes to every neighbour. Networks and parameters are those of each file.
+    what goes to every neighbour. Each file has its own network and parameters.
     """
     time, why = prediction.time.copy(), list(prediction.why)
     for k in range(len(measured)):
@@ -301,8 +301,8 @@ def _on_grid(traffic: Traffic, mapper: str, nodes: Ints, tasks: int) -> Ints:
     """Return the node of each place of the grid, of the nodes of the processes.
 
     ``mpi`` is MPI_Cart_create itself, taken to leave ranks in their order, as Open MPI and MPICH
-    do. A mapper is told the job's nodes as boxes of equal size, which is all that those of the
-    benchmark look at.
+    do. A mapper gets the job's nodes as boxes of equal size, which is all that the benchmark's
+    mappers look at.
     """
     if mapper == IN_ORDER:
         return nodes[: traffic.ranks]

@@ -155,8 +155,8 @@ def halve_nodes(router: Router, keys: Ints, slots: Ints, by_distance: bool) -> t
 def halve_levels(spans: Ints, slots: Ints) -> tuple[Ints, Ints]:
     """Split a hierarchy of nodes in two again and again, always between its subsystems.
 
-    Those of one level are equally far apart, so that halves of like size are best whichever they
-    are. `spans`, shape (levels,), are the nodes of a subsystem, ascending, the first 1. Returns
+    Subsystems of one level are equally far apart, so that any halves of like size are best.
+    `spans`, shape (levels,), are the nodes of a subsystem, ascending, the first 1. Returns
     what `halve_nodes` does.
     """
     nodes, count = _with_slots(slots)

@@ -1,4 +1,4 @@
-"""Compiled moves of many ranks at once: blocks of slots exchange theirs, or are split anew.
+"""Compiled moves of many ranks at once: blocks of slots exchange theirs, or are split again.
 
 A block of `move_blocks` is a range of slots in an order in which groups of nodes are ranges. Blocks
 of equal size exchange their ranks, two of them, or three in a cycle; every rank keeps its position
@@ -164,9 +164,9 @@ def recreate(
     temperature: float,
     random: Words,
 ) -> float:
-    """Split a few blocks anew, so many times, in place; return the weight saved.
+    """Split a few blocks again, so many times, in place; return the weight saved.
 
-    `block` is the block of every vertex. Blocks mix only with those of the same `parent`. A trial
+    `block` is the block of every vertex. Only blocks of the same `parent` mix. A trial
     takes 2 to `most` blocks, few as often, by the time they take, as many, and may cut
     `temperature` more on the average. The graph has both directions of every pair.
     """

@@ -160,7 +160,7 @@ def refine(
 
 @subroutine
 def grow(graph: Graph, size: Ints, bias: Floats, side: Ints8, target: int, seed: int) -> None:
-    """Grow side 0 from the seed, or from whoever gains most (-1), until it reaches its target."""
+    """Grow side 0 from the seed, or from the vertex of largest gain (-1), until its target."""
     indptr, peer, weight = graph
     n = len(side)
     side[:] = 1

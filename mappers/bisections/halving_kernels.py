@@ -29,7 +29,7 @@ def match(
     """Match each vertex with its heaviest free peer, in random order; return groups, their number.
 
     Weights are rated by the sizes that they join; nothing larger than `largest` comes out, and
-    nobody is matched with a vertex of another label.
+    no vertex is matched with a vertex of another label.
     """
     indptr, peer, weight = graph
     n = len(size)

@@ -8,7 +8,7 @@ in a hierarchy between subsystems; the ranks by a multilevel bisection of exact 
 nodes of each domain. O(pairs * log(ranks)^2).
 
 `ruin_and_recreate` improves who goes to which subsystem of a hierarchy: from the largest level
-down, the ranks of a few subsystems with a common parent are thrown together and split anew, hot at
+down, the ranks of a few subsystems with a common parent are pooled and split again, hot at
 first and then colder. That is exact, as what is outside is equally far from all of them. The levels
 below start from where their ranks are. Multisection along a hierarchy is Schulz and Traeff's (2017,
 section 3.1). `exchange_blocks` lets whole blocks of nodes exchange their ranks, on any network.
@@ -64,8 +64,8 @@ def bisected(
 ) -> Ints:
     """Node of every rank and dummy by recursive bisection.
 
-    Domains are split from the largest to the smallest, so that it can end early: once it is `over`,
-    everybody is in the domain that they have got to, beside those that they talk to most (see
+    Domains are split from the largest to the smallest, so that it can end early. Once it is `over`,
+    every rank stays in its current domain, next to the ranks that it talks to most (see
     `clustered`).
     """
     from . import bisection_kernels
@@ -198,7 +198,7 @@ def ruin_and_recreate(
     trials: int | None = None,
     seconds: float | None = None,
 ) -> None:
-    """Split the ranks of a few subsystems with a common parent anew, the largest level first.
+    """Split the ranks of a few subsystems with a common parent again, the largest level first.
 
     `hot` is the first temperature, in mean weights of a pair. There are `trials` on each level for
     each subsystem, or `seconds` for all levels, of which `SHARE` of what is left goes to each.

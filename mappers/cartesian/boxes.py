@@ -110,9 +110,9 @@ def factorisation(traffic: Traffic, topology: Topology) -> Mapping:
 
     Source: Niethammer and Rabenseifner, An MPI interface for application and hardware aware
     Cartesian topology optimization, EuroMPI 2019 (MPIX_Dims_ml_create). They choose the dimensions
-    of the grid as well; here these are given, so that factors must divide what is left of them. As
-    the levels' product divides the grid, they always do. O(d^2 divisors^(d-1)) for the factors,
-    then O(d levels) a rank.
+    of the grid as well; here the dimensions are fixed, so that factors must divide what is left of
+    them. As the levels' product divides the grid, they always do. O(d^2 divisors^(d-1)) for the
+    factors, then O(d levels) a rank.
     """
     grid = cartesian(traffic, "factorisation")
     sizes = node_sizes(topology, traffic.ranks)

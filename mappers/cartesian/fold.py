@@ -4,7 +4,7 @@ Every dimension of the grid is written in digits, one for each dimension of the 
 32 on 8 x 8 x 8 nodes is 5 in x on the second of four strips, counted backwards there, so that the
 fold costs nothing in x. Digits of several grid dimensions that meet in one network dimension are
 strung together, the lower one backwards on every other value of the higher (a reflected code), or
-not. All ways of doing so are tried, those of few folds first, and the cheapest is taken. Slots of a
+not. All ways of doing so are tried, few folds first, and the cheapest is taken. Slots of a
 node are a dimension of their own, without distance. The levels of a hierarchy are dimensions like
 any other: the grid is cut into boxes, and these into boxes again.
 
@@ -93,9 +93,9 @@ def _grid(traffic: Traffic, objective: str) -> GridTraffic | None:
 
 
 def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapping]:
-    """Nodes of the ranks by every fold, those with few digits first.
+    """Nodes of the ranks by every fold, folds with few digits first.
 
-    If nested, lower digits go to lower levels and those of one level are all equally far apart.
+    If nested, lower digits go to lower levels, and digits of one level are all equally far apart.
     """
     axes, sides, ranks = range(len(grid.dims)), range(len(box)), len(grid.coords)
     for chosen in _fitting([_shares(length, box) for length in grid.dims], box):

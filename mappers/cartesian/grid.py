@@ -58,7 +58,7 @@ class Grid(NamedTuple):
         return np.stack(np.unravel_index(self.cells, self.dims), axis=1)
 
     def weights(self, weight: Weight) -> list[int] | None:
-        """Weight of every vector; None where all count alike, as published."""
+        """Weight of every vector; None where all count the same, as published."""
         return self.sizes if weight == "bytes" else None
 
 

@@ -2,7 +2,7 @@
 
 1. Every mapper of Cartesian grids, for every order of the grid's dimensions (and mirrored, where
    the stencil is not the same in a mirror).
-2. Rounds that split a few nodes' ranks anew, again and again, and then exchange ranks (see
+2. Rounds that split a few nodes' ranks again and again, and then exchange ranks (see
    `off_node`), from the best of these and from the best so far. The measure that comes
    second is a small part of what exchanges are judged by, and decides between equals.
 

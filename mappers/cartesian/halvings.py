@@ -3,7 +3,7 @@
 The first part of the numbers gets the lower part of the grid. In the k-d trees, which halve, the
 half that a rank is in depends on its number alone, so that nodes of any sizes do, and levels of
 nodes within nodes (node, socket, core) as long as each holds consecutive numbers. O(d log n) a
-rank; all ranks in O(d n), as parts of one shape are numbered alike and the cuts meet few shapes.
+rank; all ranks in O(d n), as parts of one shape are numbered the same and the cuts meet few shapes.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def hyperplane_all(
     done: dict[tuple[object, ...], Coordinates] = {}
 
     def numbered(dims: tuple[int, ...], corner: tuple[int, ...]) -> Coordinates:
-        # Parts of one shape that lie in the same halves of the grid are cut alike.
+        # Parts of one shape that lie in the same halves of the grid are cut the same way.
         sides = tuple(
             -1 if c + d <= w // 2 else min(c, w // 2)
             for c, d, w in zip(corner, dims, whole, strict=True)

@@ -4,8 +4,8 @@ The two measures of a mapping of a Cartesian grid (Lehr 2019, section 3.1): what
 sum, and what leaves the worst node. Each direction counts by itself, as in ``evaluate``.
 
 `refine` lowers them in rounds. Every other round starts from the best so far, those between from
-the given mappings, best first. A round throws the ranks of a few nodes together and splits them
-anew (`block_moves_kernels`), again and again: that lowers the sum far more than exchanges do in
+the initial mappings, best first. A round pools the ranks of a few nodes and splits them
+(`block_moves_kernels`), again and again: that lowers the sum far more than exchanges do in
 the same time, and knows no worst node. Then it anneals by exchanges (`off_node_kernels`), which
 know both: nearly cold where the sum comes first, longer and hotter where the worst node does.
 Temperatures of exchanges are in units of the mean increase that is proposed at the start. With few
@@ -34,7 +34,7 @@ Measure: TypeAlias = Literal["sum", "worst"]
 Amount: TypeAlias = Literal["messages", "bytes"]
 
 ROUNDS = 16
-SPLIT = {"sum": 0.8, "worst": 0.25}  # part of a round for splitting anew
+SPLIT = {"sum": 0.8, "worst": 0.25}  # part of a round for splitting nodes
 FEW = 1_000  # proposals a rank, for all rounds
 IDLE = 32  # proposals a rank without any gain that end a descent
 SLICE = 1 << 17  # proposals between two looks at the clock
@@ -96,7 +96,7 @@ def refine(
     watch: Watch,
     rng: np.random.Generator,
 ) -> None:
-    """Lower the two measures of the best by splitting nodes anew and by exchanges.
+    """Lower the two measures of the best by splitting nodes again and by exchanges.
 
     Each of `starts`, shape (slots,), has the nodes of the ranks and then of the free slots; `best`
     is the best of them, changed in place. `first` says which measure comes first, and `moves` the
@@ -146,7 +146,7 @@ def ruin_and_recreate(
     tell: Callable[[], None],
     rng: np.random.Generator,
 ) -> None:
-    """Split the ranks of a few nodes anew, ever colder, for so long; `places` change in place."""
+    """Split the ranks of a few nodes again, ever colder, for so long; change `places` in place."""
     from hopmap.mappers.basic_kernels import Graph
     from hopmap.mappers.bisections.block_moves_kernels import recreate
 
@@ -156,7 +156,7 @@ def ruin_and_recreate(
     heat, parent = HEAT * float(graph.weight.mean()), np.zeros(nodes, dtype=np.int64)
     random = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     most = min(MOST, nodes)
-    # A trial takes 2 to `most` nodes, all powers between them alike: so many on the average.
+    # A trial takes 2 to `most` nodes, each power between them equally often: so many on average.
     chosen = (most - 2) / np.log(most / 2) if most > 2 else 2.0
     cost = A_RANK * chosen * len(places) / nodes
     # A call takes time for all ranks, however few it splits.

@@ -3,20 +3,20 @@
 Every dimension but the last of `order` is cut into strips, the wider ones first, so that the grid
 becomes columns along the last. The numbers fill column after column, each slice by slice, a slice
 row-major. Whether strips are taken upwards or downwards changes from one to the next, in every
-dimension, so that a column begins beside the end of the one before. Source: Lehr 2019, section
+dimension, so that a column begins next to the end of the one before. Source: Lehr 2019, section
 6.1.2, listings 6.1 and 6.2. O(d^2) a rank.
 
 The snake, ours, numbers the same strips so that each rank is a neighbour of the one before.
 Dimension by dimension: the others have been numbered by a path of N cells, and this one is cut into
 strips. A strip is filled along the path, cell by cell, each cell a row across the strip, to and
-fro; strips follow the path forwards and backwards by turns. A row ends beside the next one, and a
+fro; strips follow the path forwards and backwards by turns. A row ends next to the next one, and a
 strip has to end on the side of the next strip:
 
 - N odd: it does, as the last row runs like the first.
 - N even, width odd: the last two rows are filled together, crosswise, two ranks at a time.
 - N even, width even: that ends one cell before the path's end. So the next strip of even width
   begins there, crosswise as well, and then ends as it should.
-- The last strip may end anywhere. Where N is even and the even strips are odd in number, those of
+- The last strip may end anywhere. Where N is even and the number of even strips is odd, strips of
   odd width come first, so that the one without a partner is the last.
 
 So the numbering is a path through the grid (in one dimension the path is the dimension; the others
@@ -111,8 +111,8 @@ def stencil_strips(traffic: Traffic, topology: Topology, *, weight: Weight = "me
 
     The wider the stencil reaches in a dimension, the wider a strip should be there: its root is
     taken of alpha times the ranks that are left, alpha being the stencil's extent in that dimension
-    over the geometric mean of its extents. Steps, roots (of degree d throughout) and roundings are
-    those of the authors' library mpicartreorderlib: what is left is divided by the narrower width,
+    over the geometric mean of its extents. Steps, roots (of degree d throughout) and roundings
+    follow the authors' library mpicartreorderlib: what is left is divided by the narrower width,
     without its fraction. Node sizes are averaged. Where the stencil does not go, strips are one
     rank wide. With weight=bytes, ours, what crosses a cut takes the place of the extent: bytes
     times reach, summed over the vectors; a box of these proportions has the least bytes across its

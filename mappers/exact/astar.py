@@ -18,9 +18,9 @@ room. Pairs fall into three kinds, and no pair into two:
 
 The sum of the three never exceeds the cost of any completion (it is admissible). States form a tree
 and a child takes its parent's bound if that is higher, so that the first complete state that leaves
-the heap is optimal. The search starts with the best of a given mapping and MinMD (rule=connected),
-improved by MAPPER on machines of up to 1,024 slots, and only opens states that may beat it. All
-costs are integers, so that this is exact; cardinality is minimised negated.
+the heap is optimal. The search starts with the best of the initial mapping and MinMD
+(rule=connected), improved by MAPPER on machines of up to 1,024 slots. It only opens states that may
+beat it. All costs are integers, so that this is exact; cardinality is minimised negated.
 
 Order: heaviest total first, then the heaviest connection to ranks in the order already. On meshes,
 tori and the HAEC Box the first rank tries one node of each set of mirror images only.
@@ -71,7 +71,7 @@ def astar(
 ) -> Mapping:
     """Optimal mapping of a small case by A*, a beam search beyond.
 
-    ``stopped`` is told "optimal" where it is proved.
+    ``stopped`` is called with "optimal" where the result is proved.
     """
     from . import astar_kernels
     from .astar_kernels import CUT, DONE, STATES

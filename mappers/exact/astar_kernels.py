@@ -37,7 +37,7 @@ class States(NamedTuple):
 
 
 class SearchTask(NamedTuple):
-    """What a search needs besides its states."""
+    """Fixed inputs of a search, without its states."""
 
     order: Ints  # shape (ranks,): rank that is placed at each depth
     slots: Ints  # shape (nodes,): slots of each node
@@ -99,7 +99,7 @@ def _pop(states: States, counters: Ints) -> int:
 
 @njit
 def start(search: SearchTask, states: States) -> None:
-    """Open the state that places nobody."""
+    """Open the state that places no rank."""
     states.parent[0] = -1
     states.node[0] = -1
     states.depth[0] = 0

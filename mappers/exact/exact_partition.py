@@ -2,16 +2,16 @@
 
 Ranks join nodes row by row, a row being what lies across the longest dimension. What the rest can
 cost depends on the nodes of those ranks alone that have peers to come (the border), on how full
-every node is and, for the worst node, on what leaves each so far; nodes of one size are alike. Of
-all partial partitions that agree in that the cheapest are kept, none that cannot become better than
-the mapping to begin with (`Ahead`). What is left at the end is the optimum, or else that mapping
-was. Nothing is assumed of the shapes of parts, which may fall apart.
+every node is and, for the worst node, on what leaves each so far; nodes of equal size are
+interchangeable. Of all partial partitions that agree in that the cheapest are kept, none that
+cannot become better than the mapping to begin with (`Ahead`). What is left at the end is the
+optimum; if nothing is, that mapping was. Parts may have any shape, and may fall apart.
 
 Time and memory grow exponentially with the border, and what is too large is refused. All grids up
 to 6 x 6 with 5 points on 2 to 6 nodes take a second at most each, so does 8 x 8 on 4. Borders are
 longer where a grid closes or has three dimensions: 6 x 6 closed both ways and 4 x 3 x 3 are solved
 on 3 nodes and refused on 4. The problem is NP-hard even on grids (Lehr 2019, chapter 3). Dynamic
-programming along a border is how graphs of small pathwidth are solved; that nodes are alike and the
+programming along a border is how graphs of small pathwidth are solved; equal nodes and the
 bounds are ours.
 """
 
@@ -44,7 +44,7 @@ NEVER = 2**40  # there is no room for its ranks
 
 
 class Limits(NamedTuple):
-    """What may leave all nodes, and each of them (None: whatever)."""
+    """What may leave all nodes, and each of them (None: no limit)."""
 
     sum: int
     worst: int | None
@@ -256,7 +256,7 @@ class Ahead:
 
     `slots` fit on each node. The part of a node that is still to be placed lies in some R rows and
     C columns, with R * C at least its ranks. A row or a column with m nodes is cut m - 1 times; so
-    over all nodes the rows that are not full are cut sum(R) - rows times, and the columns alike, a
+    over all nodes the rows that are not full are cut sum(R) - rows times. So are the columns, a
     node also counting in the columns that have reached it, where they go on. With all nodes at
     their least R + C that is a bound of the sum. A node by itself is left at least once in each of
     its rows and columns that it does not take to the end.
@@ -294,7 +294,7 @@ class Ahead:
         rest = self.rows - self.begun  # ranks to come in the shortest column
         costs = []
         for r, c in self._shapes(room):
-            # In the first row, columns that nobody has reached may become its own altogether.
+            # In the first row, columns without any rank may become its own altogether.
             through = columns if self.placed >= self.row.length else max(c, columns)
             if rest > 0:
                 through = min(through, room // rest)

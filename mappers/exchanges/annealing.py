@@ -1,14 +1,14 @@
 """Simulated annealing with exchanges near a peer.
 
 Sources: Kirkpatrick, Gelatt and Vecchi, Optimization by simulated annealing, Science 220 (1983);
-the exchanges are those of the sparse quadratic assignment problem (Schulz and Traeff 2017, see
+the exchanges follow the sparse quadratic assignment problem (Schulz and Traeff 2017, see
 `annealing_kernels`). The temperature falls geometrically, and its scale is the mean cost of the
 proposals that cost something where the search starts: from `hot` to `cold` times that mean.
 
 Every mapper that anneals uses `Cooling`: the present assignment, the best so far, and cooling runs
 between them. `auto` runs all of its members on one.
 
-O(degree) a proposal; memory is linear, but for a table of distances up to a few thousand nodes.
+O(degree) a proposal; memory is linear, except for a table of distances up to a few thousand nodes.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def annealing(
     - `initial`: mapping to start from, never worsened; random by default.
     - `moves`: proposals; by default as many as the time budget allows, or 20,000 a rank without
       one. With moves and without a budget, the same seed gives the same mapping.
-    - `hot`, `cold`: first and last temperature, in units of what a proposal costs on average where
-      the search starts, those that cost something; hot is 0.5 by default, 0.1 from a given mapping.
+    - `hot`, `cold`: first and last temperature, in units of the mean cost of the initial proposals
+      that cost something; hot is 0.5 by default, 0.1 from an initial mapping.
     """
     watch, moves = stop.watch(), stop.or_usual(stop.moves, PER_RANK * traffic.ranks)
     if hot is None:
@@ -106,7 +106,7 @@ class Cooling:
         return self.bound is not None and self.best_cost <= self.bound
 
     def assign(self, places: Ints) -> int:
-        """Assign everybody anew and return the cost; the best is kept if that is not better."""
+        """Assign all ranks again and return the cost; the best is kept if that is not better."""
         assign(self.model, self.assignment, places)
         self.gained(self.cost - cost_of(self.assignment))
         return self.cost
@@ -155,7 +155,7 @@ class Cooling:
             self.report()
 
     def report(self) -> None:
-        """Tell whoever wants to know."""
+        """Report the progress; nothing by default."""
 
 
 class AnnealingSearch(Cooling):

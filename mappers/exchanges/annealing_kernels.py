@@ -1,6 +1,6 @@
 """Compiled simulated annealing: exchanges that bring a rank next to one that it talks to.
 
-A proposal draws a rank u, one of its peers p and a node near p's; u and whoever is there may
+A proposal draws a rank u, one of its peers p and a node near p's; u and the rank v there may
 exchange their slots. What every rank's pairs cost at present is kept, so that a proposal looks at
 the peers of u and v once each; the gain is exact. Accepted if it costs less than an exponentially
 distributed threshold with mean `temperature` (the Metropolis rule).
@@ -36,7 +36,7 @@ class Assignment(NamedTuple):
     own: Ints  # shape (slots,): present cost of every rank's pairs
     active: Ints  # items with peers
     near_indptr: Ints  # shape (nodes + 1,)
-    # ``near[near_indptr[x]:near_indptr[x + 1]]``: slots near node x, those of x itself included
+    # ``near[near_indptr[x]:near_indptr[x + 1]]``: slots near node x, its own slots included
     # where it has several
     near: Ints32
     random: Words  # shape (1,): state of the random numbers (xorshift64*, Vigna 2016); never zero

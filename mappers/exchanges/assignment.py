@@ -83,7 +83,7 @@ def in_slots(places: Ints) -> tuple[Ints, Ints]:
 
 
 def assign(model: CostModel, assignment: Assignment | NodeAssignment, places: Ints) -> None:
-    """Assign everybody anew, in place."""
+    """Assign all ranks again, in place."""
     from hopmap.mappers import cost_kernels
 
     assignment.places[:] = places

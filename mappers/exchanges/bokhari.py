@@ -64,7 +64,7 @@ class Jumps:
     patience: CountOrZero = 10
     rounds: Count = 1000  # most local optima to look at
     ties: Literal["first", "last"] = "first"  # which of equal exchanges is made
-    # where no mapping is given: x fastest, or the last axis fastest
+    # without an initial mapping: x fastest, or the last axis fastest
     start: Literal["sweep", "columns"] = "sweep"
 
 

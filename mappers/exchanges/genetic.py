@@ -4,18 +4,18 @@ Source: HAEC thesis, section 3.4, Algorithm 3 and appendix A.1. Where that leave
 
 - A string lists who is on each slot, node by node; free slots are dummy ranks without traffic.
 - Roulette: a parent's share is how much better it is than the worst of its generation, plus one
-  part in `population` of the best one's, so that nobody's share is zero.
+  part in `population` of the best one's, so that no share is zero.
 - A matching section has 1 to `segment` letters: the thesis chose any length, found that this
   "may lead to a completely new configuration", and asks for a bound in its discussion (4.2).
 - Every offspring also exchanges `mutations` random pairs of letters.
 - "If accepted": an offspring that is better than both of its parents. After `tries` offspring per
   place the generation is filled up with the best parents.
-- Elitism: the best string always lives on; a given mapping is one of the first generation.
+- Elitism: the best string always lives on; an initial mapping is one of the first generation.
 - 100 generations, for the thesis blames its 10 for a result hardly above random sampling.
 
 preset=thesis is what its authors ran (MapLib, mapper/mapping.py): 10 generations, shares in
 proportion to the cardinality (roulette=plain), sections of any length (segment=none) that touch
-neither end, strings that list every rank's slot (letters=slots), nobody who lives on (elite=false).
+neither end, strings that list every rank's slot (letters=slots), no elitism (elite=false).
 Theirs breeds two children of a pair of parents, and until a generation is full or three hours are
 over; ours one, and up to 1,000 a place.
 
@@ -45,7 +45,7 @@ BATCH = 20_000_000  # letters and pairs looked at between two looks at the clock
 class Breeding:
     """How generations are bred."""
 
-    # population, generations: strings of a generation, and how often it is bred anew
+    # population, generations: strings of a generation, and how often a new one is bred
     population: Count = 100
     generations: CountOrZero = 100
     segment: Count | None = 8  # most letters of a matching section; any number for None
@@ -84,7 +84,7 @@ def genetic(
 ) -> Mapping:
     """Genetic algorithm with ordered crossover of short sections.
 
-    A given mapping is one of the first generation, the others being random.
+    An initial mapping is one of the first generation; the others are random.
     """
     from .genetic_kernels import Generation, breed, string_costs
 

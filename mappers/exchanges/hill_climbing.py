@@ -7,11 +7,11 @@ the least, is evaluated. It stays if the function does not rise: plain hill clim
 plateaus.
 
 A function may have an attribute `estimate`, a cheaper function that is much the same, or a lower
-bound. Then only exchanges are evaluated whose estimate is below the middle between those of the
-function and of the estimate so far, or, of `TRIED` that are all above, the lowest: the closer an
-estimate is to the function, the more it decides.
+bound. Then only exchanges are evaluated whose estimate is below the middle between the values of
+the function and of the estimate so far, or, of `TRIED` that are all above, the lowest: the closer
+an estimate is to the function, the more it decides.
 
-O(degree) a step besides the function itself; memory is linear, but for the table of distances that
+O(degree) a step plus the function itself; memory is linear, except for the table of distances that
 all annealing has on up to a few thousand nodes.
 """
 
@@ -55,8 +55,7 @@ class Valued:
 
     The function may keep the array that it gets, shape (ranks,); lower is better.
 
-    - `best`, `best_value`: best mapping met and its value; the first mapping counts whatever its
-      value.
+    - `best`, `best_value`: best mapping met and its value; the first mapping always counts.
     - `calls`: evaluations so far.
     """
 

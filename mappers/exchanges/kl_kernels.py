@@ -65,7 +65,7 @@ def count_within(router: Router, node: Ints, t: int) -> int:
 
 @njit
 def find_within(router: Router, node: Ints, t: int, count: int) -> Candidates:
-    """All `count` pairs of slots that are at most t apart, `node` being those of the slots."""
+    """All `count` pairs of slots that are at most t apart; `node` is the node of each slot."""
     low, high = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
     indptr = np.zeros(len(node) + 1, dtype=np.int64)
     c = 0

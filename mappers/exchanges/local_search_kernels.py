@@ -18,7 +18,7 @@ from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.topologies.routing import distance
 
 ALL, BLOCKS, WITHIN = range(3)
-FREE = 64  # items without peers that a rank is compared with, drawn anew at each visit
+FREE = 64  # items without peers that a rank is compared with, drawn again at each visit
 
 
 class LocalSearch(NamedTuple):

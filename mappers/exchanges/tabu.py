@@ -1,7 +1,7 @@
 """Robust tabu search: the best exchange of all that are allowed, up or down.
 
 Source: Taillard, Robust taboo search for the quadratic assignment problem, Parallel Computing 17
-(1991). A rank must not return to a node that it has left for a random number of steps, drawn anew
+(1991). A rank must not return to a node that it has left for a random number of steps, drawn again
 each time; an exchange is tabu if that forbids it to both ranks. Exchanges that lead to a new best
 are allowed all the same, and those that have not been made for long are forced. As there, tabu
 lasts 0.9 to 1.1 n steps, and exchanges are forced after `aspiration` n^2.

@@ -1,7 +1,7 @@
 """Compiled robust tabu search: all gains kept up to date, the best allowed exchange made.
 
 Of every rank is also kept what it would cost at the place of every other, so that a step renews
-every gain in O(1), those of the two that have moved as well: O(slots^2) a step.
+every gain in O(1), also for the two ranks that have moved: O(slots^2) a step.
 
 Gains, and until when exchanges are tabu, lie as ``table[k, x]`` for ranks x and x + k (modulo their
 number), k up to half of it: rows of one length, every pair once, read from end to end by vector
@@ -35,7 +35,7 @@ class TabuSearch(NamedTuple):
     # shape (places, places): of a pair of weight 1 on two places; places are the nodes that have
     # slots
     price: NDArray[Any]
-    silent: Bools  # shape (slots,): who talks to nobody
+    silent: Bools  # shape (slots,): whether it has no peers
     nodes: Ints  # shape (places,): node of every place
     # spots, best: shape (slots,): place of every rank and dummy, now and when the cost was least
     spots: Ints

@@ -1,7 +1,7 @@
 """TiMEr: label swaps along many random hierarchies, on networks that are partial cubes.
 
 Source: Glantz, Predari and Meyerhenke, Topology-induced enhancement of mappings (ICPP 2018). The
-label of a rank is that of its node (`topologies.partial_cube`), extended so that no two are alike.
+label of a rank is its node's (`topologies.partial_cube`), extended so that no two are equal.
 Coco, which is the hop-bytes, is the weighted Hamming distance of the first part, Div that of the
 second, and Coco+ = Coco - Div is minimised. A permutation of the digits makes a hierarchy: on each
 level labels that differ in the last digit alone are swapped if that gains, and their owners are
@@ -22,13 +22,13 @@ Where the print is unclear:
 - The loop of Algorithm 1 swaps on levels 1 to dim - 2: the two most significant digits of a
   hierarchy stay. So a network of two digits (4 nodes) is left as it is.
 - "The entries are shuffled" (section 4): the same way on all nodes, which the permutation of each
-  hierarchy does anyway. Shuffled on every node anew, nodes that are not full share few extensions,
-  many preferred labels do not exist, and less is gained or nothing.
+  hierarchy does anyway. Shuffled on each node separately, nodes that are not full share few
+  extensions, many preferred labels do not exist, and less is gained or nothing.
 - The mapping that is returned is the one with the least Coco of all that were kept, the start among
   them: Coco+ alone may trade Coco for Div.
 
 A mapping that loses more, as a share, between nodes than it gains in Coco is warned of: the swaps
-trade distance for cut, which the paper reports beside it.
+trade distance for cut, which the paper reports as well.
 
 In hierarchies (`tree:S@D`) a digit counts with the cost of its link, so that Coco is J.
 """
@@ -59,8 +59,8 @@ LARGEST = 2**31  # digits of all labels together, 256 MiB
 class Labels(NamedTuple):
     """The labels in use; which rank has which is kept apart."""
 
-    # shape (labels, words): digit j is bit j % 64 of word j // 64: first those of the node, then
-    # the extension
+    # shape (labels, words): digit j is bit j % 64 of word j // 64: first the digits of the node,
+    # then the extension
     bits: Words
     inner: int  # digits of the node
     # shape (digits,): cost of a digit that differs, in units of 1 / scale; negative in the

@@ -58,7 +58,7 @@ def values(
 ) -> tuple[int, int]:
     """Coco and Coco+: weights times the prices of differing digits, below `inner` and of all.
 
-    The digits from `inner` on are those of the extension, of negative price: Coco+ = Coco - Div.
+    The digits from `inner` on are the extension's, of negative price: Coco+ = Coco - Div.
     """
     coco = div = 0
     for v in range(len(label_of)):

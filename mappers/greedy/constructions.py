@@ -1,4 +1,4 @@
-"""Published constructions that place rank after rank, each beside those that it talks to.
+"""Published constructions that place rank after rank, each close to its peers.
 
 Of equal ranks and nodes the lower one is taken, and nodes with several slots are filled, where a
 mapper says nothing else. ``weight`` is what counts as traffic, ``start`` the node of the first
@@ -130,7 +130,7 @@ def fhgreedy(
 def mueller_merbach(traffic: Traffic, topology: Topology, *, weight: Weight = "bytes") -> Mapping:
     """Rank with most traffic to those placed, node with least distance to them (Mueller-Merbach).
 
-    Source: Mueller-Merbach, Optimale Reihenfolgen (1970), as told by Schulz, Traeff and von
+    Source: Mueller-Merbach, Optimale Reihenfolgen (1970), as described by Schulz, Traeff and von
     Kirchbach, Better process mapping and sparse quadratic assignment, section 2. What is left open,
     see `most_connected_kernels`. O(ranks^2).
     """
@@ -144,11 +144,11 @@ def greedy_all_c(traffic: Traffic, topology: Topology, *, weight: Weight = "byte
     """Rank with most traffic to those placed, node with least traffic times distance (GreedyAllC).
 
     Source: Glantz, Meyerhenke and Noe, Algorithms for mapping parallel processes onto grid and
-    torus architectures (PDP 2015), as told in the TiMEr paper, section 7.1. On trees and fat trees
-    it is Mueller-Merbach's mapping: both fill the cores in order, since a core of the subsystem
-    filled last is no farther from any placed rank than one of another subsystem, and the order of
-    the ranks is the same. `minmd(rule=connected)` is the same with other ties. What is left open,
-    see `most_connected_kernels`. O(ranks^2), and O(nodes) for every pair.
+    torus architectures (PDP 2015), as described in the TiMEr paper, section 7.1. On trees and fat
+    trees it is Mueller-Merbach's mapping: both fill the cores in order, since a core of the
+    subsystem filled last is no farther from any placed rank than one of another subsystem, and the
+    order of the ranks is the same. `minmd(rule=connected)` is the same with other ties. What is
+    left open, see `most_connected_kernels`. O(ranks^2), and O(nodes) for every pair.
     """
     from .most_connected_kernels import ALL_C
 
@@ -160,8 +160,8 @@ def greedy_min(traffic: Traffic, topology: Topology, *, weight: Weight = "bytes"
     """Rank with most traffic to one that is placed, node nearest to that one (GreedyMin).
 
     Source: the name of Glantz, Meyerhenke and Noe (PDP 2015) for the construction of Hoefler and
-    Snir (ICS 2011), as told in the TiMEr paper, section 7.1. `greedy` counts the distance from the
-    node filled last. What is left open, see `most_connected_kernels`. O(ranks^2).
+    Snir (ICS 2011), as described in the TiMEr paper, section 7.1. `greedy` counts the distance from
+    the node filled last. What is left open, see `most_connected_kernels`. O(ranks^2).
     """
     from .most_connected_kernels import MIN
 
@@ -185,7 +185,7 @@ def topo_aware(
     processors and its least, is placed where f is least. Every free slot is a processor.
 
     The paper keeps f in a table of ranks x nodes. Here only its sum, its least and where that is
-    are kept for each rank and computed anew when they change: O(ranks * nodes * peers^2). f is a
+    are kept for each rank and updated when they change: O(ranks * nodes * peers^2). f is a
     whole number kept in double precision, exact up to 2^53.
 
     - `estimate`: first order: traffic times distance to the ranks that are placed (MapLib's

@@ -13,8 +13,8 @@ rule=published is that; O(pairs log pairs) and a search per rank, O(ranks * link
 order=maplib is that as the thesis' authors ran it, which is not what they print: their code sorts
 the pairs by falling weight and takes them from the end, so that the *lightest* goes first, of equal
 ones the last. Its "breadth-first" search goes on from the node met last, so that it runs away from
-the root. So the poor figures of MinMD in the thesis, and what it says of them, are those of an
-oversight. It weighs messages: preset=thesis. Left out, as it would take two places: a message of a
+the root. So an oversight causes the poor figures of MinMD in the thesis, and what it says of them.
+It weighs messages: preset=thesis. Left out, as it would take two places: a message of a
 rank to itself, which MapLib places like a pair.
 
 MapLib's graph (networkx) is filled by a walk through the matrix, row by row. It lists the ranks,
@@ -76,7 +76,9 @@ def minmd(
     node_of = np.full(traffic.ranks, -1, dtype=np.int64)
     if rule == "connected":
         if order == "maplib":
-            raise MappingError("mapper minmd: order=maplib: expected it without rule=connected")
+            raise MappingError(
+                "mapper minmd: order=maplib and rule=connected are mutually exclusive"
+            )
         model = cost_model(traffic, topology, f"hop_{weight}", few=True)
         model = model._replace(weight=alike(model.weight))
         most_connected_kernels.place_connected(model, topology.slots, node_of)
@@ -100,7 +102,7 @@ def minmd(
 
 
 def alike(weights: Ints) -> Ints:
-    """Replace weights by the mean of their class: those within `ALIKE` of the heaviest left."""
+    """Replace weights by the mean of their class: weights close to the heaviest left."""
     distinct, where = np.unique(weights, return_inverse=True)
     means = distinct.copy()
     end = len(distinct)
@@ -123,7 +125,7 @@ def centre(topology: Topology) -> int:
 
 
 def first_node(name: str, topology: Topology, start: int | None) -> int:
-    """Return the given node, or the middle of the machine; raise where there is no such node."""
+    """Return node `start`, or the middle of the machine; raise where there is no such node."""
     if start is None:
         return centre(topology)
     if start >= topology.nodes:

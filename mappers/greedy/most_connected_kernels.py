@@ -29,7 +29,7 @@ MUELLER_MERBACH, ALL_C, MIN = range(3)
 def place(model: CostModel, slots: Ints, centre: int, rule: int, node_of: Ints) -> None:
     """Fill `node_of` rank by rank, the first one on the centre; O(ranks * (ranks + nodes)).
 
-    ALL_C takes O(nodes) for every pair besides.
+    ALL_C takes O(nodes) more for every pair.
     """
     router, indptr, peer, weight = model.router, model.indptr, model.peer, model.weight
     ranks, nodes = len(node_of), len(slots)

@@ -58,8 +58,8 @@ def congestion(
     links (the idea of Deveci et al. 2015, see `relieve`). The highest load alone is no guide, for
     most exchanges leave it as it is, so that what is annealed is the sum over all links of the load
     to the power of 8: high loads dominate it, and every link counts a little. What is kept is the
-    mapping with the least highest load met, beginning with the given one. Memory is linear, but for
-    the table of distances that all annealing has on up to a few thousand nodes.
+    mapping with the least highest load met, beginning with the initial one. Memory is linear,
+    except for the table of distances that all annealing has on up to a few thousand nodes.
 
     - `initial`: mapping to start from, never worsened; random by default.
     - `moves`: proposals; by default as many as the time budget allows, or 1,000 a rank without one.
@@ -115,7 +115,7 @@ def relieve(
 
     After the idea of the congestion refinement of Deveci, Kaya, Ucar and Catalyurek, Fast and high
     quality topology-aware task mapping, IPDPS 2015, whose text was not at hand. Take the busiest
-    link and a rank with a message over it; try to exchange it with whoever is near one of its
+    link and a rank with a message over it; try to exchange it with a rank near one of its
     peers, a few candidates a rank; what gains is kept.
 
     An exchange gains if the highest load falls; or stays, on fewer links; or on as many, with less
@@ -192,7 +192,7 @@ def _routes_of(topology: Topology) -> Router:
 def load_bound(traffic: Traffic, topology: Topology) -> int:
     """Highest load that no mapping can undercut: what other jobs have on a link stays there.
 
-    Where every node takes one rank, the heaviest pair takes one route besides, and what a rank
+    Where every node takes one rank, the heaviest pair also takes one route, and what a rank
     sends or gets shares the links of its node.
     """
     bound = int(topology.carried.max(initial=0))

@@ -37,7 +37,7 @@ def along(order: Ints, traffic: Traffic, topology: Topology) -> Mapping:
 def identity(traffic: Traffic, topology: Topology) -> Mapping:
     """Rank r on the r-th slot.
 
-    So launchers place ranks when nobody asks. Source: the baseline of Schulz, Traeff and von
+    Launchers place ranks so by default. Source: the baseline of Schulz, Traeff and von
     Kirchbach, Better process mapping and sparse quadratic assignment, section 4: as good as the
     numbering of the ranks. On a box it is `sweep`; under a job whose hosts are listed the slots are
     in the list's order. O(ranks).
@@ -117,7 +117,7 @@ def rcm(traffic: Traffic, topology: Topology) -> Mapping:
     The orders are scipy's, which begins each component at the vertex of the lowest degree;
     LibTopoMap begins at a pseudo-peripheral one. Switches are vertices of the network that take no
     ranks. Nodes with several slots take as many ranks, one after the other, where LibTopoMap groups
-    ranks by a partitioner first. O(pairs + links) but for sorting, memory linear.
+    ranks by a partitioner first. O(pairs + links) plus sorting, memory linear.
     """
     pairs = traffic.without_self()
     nodes = banded(topology.link_from, topology.link_to, topology.vertices)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def recut(
     graph: Vertices, block: Ints32, room: Ints, far: Floats, part: float, deep: int, turns: int
 ) -> float:
-    """Cut pairs of blocks anew, in place; return what is saved.
+    """Cut pairs of blocks again, in place; return what is saved.
 
     A corridor has at most such a part of each block, the vertices that are less than `deep` from
     the border. In later turns come the pairs of which one has changed. Blocks within their room
@@ -95,7 +95,7 @@ def _recut_pair(
     deep: int,
     most: tuple[int, int],
 ) -> float:
-    """Cut two blocks anew, in place; return what is saved."""
+    """Cut two blocks again, in place; return what is saved."""
     indptr, peer, weight, size = graph
     a, b = pair
     apart = far[a, b] - (far[a, a] + far[b, b]) / 2

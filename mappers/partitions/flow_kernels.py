@@ -18,7 +18,7 @@ from hopmap.arrays import Bools, Floats, Ints, Ints32
 from hopmap.compilation import subroutine
 
 TINY = 1e-7  # a capacity that is none
-AGAIN = 0.5  # relabelings for each vertex after which distances are found anew
+AGAIN = 0.5  # relabelings for each vertex after which distances are found again
 AUGMENTED = 60  # times that a cut is moved on by more flow
 
 
@@ -41,7 +41,7 @@ def max_flow(net: Network) -> float:
     level, many = _distances(net)
     arc, path = indptr[:n].copy(), np.empty(n, dtype=np.int32)
     origins = np.flatnonzero(source > 0.0)
-    total, dead = 0.0, n + 1  # nobody of a level from `dead` on reaches a sink
+    total, dead = 0.0, n + 1  # no vertex of a level from `dead` on reaches a sink
     now, work = 1, 0
     while now < dead:
         if work > n * AGAIN:
@@ -241,7 +241,7 @@ def balanced_cut(
 
 @subroutine
 def _heap() -> list[tuple[int, Any]]:
-    """Nobody."""
+    """Return an empty heap."""
     heap = [(0, np.int32(0))]
     heap.clear()
     return heap

@@ -39,9 +39,9 @@ cost of the groups they exclude over their own. The fourth row alone is random.
 With divide=true an arity is split into factors 3 and 2 first, as Open MPI's tm_optimize_topology
 does before it maps.
 
-Ties are those of a merge sort that takes the later of two equals first, as glibc's qsort did with
+Ties follow a merge sort that takes the later of two equals first, as glibc's qsort did with
 TreeMatch's comparison. Open MPI's time limits of 0.1 s are left out: a seed gives one result. Costs
-of levels play no part. Memory is linear but for the 30,000 groups; time nearly so beyond them,
+of levels play no part. Memory is linear except for the 30,000 groups; time nearly so beyond them,
 quadratic in them before.
 """
 

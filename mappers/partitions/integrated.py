@@ -8,7 +8,7 @@ pairs that leave a domain pull by their mean distance.
 
 1. From the whole network to its subsystems, level by level, to single nodes: a V-cycle each (see
    `vcycles`), several for the first level, of which the best is kept.
-2. In turn: another first level, from which the others are made anew if it is better than the one
+2. In turn: another first level, from which the others are rebuilt if it is better than the one
    there is, and a V-cycle of the whole mapping.
 
 A node takes as many vertices as it has slots, never more; `imbalance` of `map_ranks` gives them.
@@ -58,8 +58,8 @@ def integrated(
     - `initial`: mapping to refine, which is not worsened; else it is made.
     - `starts`: partitions made of the first level, the best of which is kept.
     - `cycles`: turns after that, of step 2; if there is no time budget either 2.
-    - `seconds`, `clock`, `progress`: time budget, elapsed or of the processor, and whom to tell.
-      The first mapping is made whatever it takes.
+    - `seconds`, `clock`, `progress`: time budget, elapsed or of the processor, and its callback.
+      The first mapping is made even if that exceeds the budget.
     """
     from .blocks_kernels import block_cost
     from .vcycles import descend, first_level, machine_of, other_start, vcycle, vertices_of

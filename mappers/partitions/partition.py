@@ -1,4 +1,4 @@
-"""Graph partitioning into blocks of given sizes, by KaHIP; and models of large graphs by it.
+"""Graph partitioning into blocks of fixed sizes, by KaHIP; and models of large graphs by it.
 
 Sources: Sanders and Schulz, Think locally, act globally: highly balanced graph partitioning (SEA
 2013), through the `kahip` wheel: KaFFPa with imbalance 0 uses its perfectly balanced refinement.
@@ -56,7 +56,7 @@ WIDEST = 16  # blocks that are made at once
 EXACT = 2**18  # vertices x blocks up to which KaHIP balances perfectly
 LOOSE = 0.01  # imbalance beyond
 IMBALANCE = 0.03  # of bisection, as in KaHIP
-HEAVY = 2**16  # weight of all edges of a vertex that KaHIP is given at most
+HEAVY = 2**16  # largest weight of all edges of a vertex that KaHIP gets
 
 _MODES = {"fast": 0, "eco": 1, "strong": 2}
 
@@ -213,7 +213,7 @@ def multisection_model(
     share[: graph.ranks % ranks] += 1
     parts = [np.arange(graph.ranks)]
     for level in reversed(range(len(sizes))):
-        # Vertices that the subsystems of this level are to get, each row those of one above.
+        # Vertices that the subsystems of this level are to get, a row for each parent.
         room = share.reshape(len(parts), sizes[level], -1).sum(axis=2)
         parts = [
             part[inside]
@@ -239,7 +239,7 @@ def bisection_model(
     """Cut a graph into as many blocks as ranks, by halves.
 
     - `graph`, `rng`, `preset`: as for `multisection_model`.
-    - `epsilon`: how far above the mean KaHIP is told that a block may be.
+    - `epsilon`: largest size of a block above the mean that KaHIP may use.
     """
     whole = _graph(graph, ranks)
     block = kaffpa(whole, ranks, epsilon, rng, preset)

@@ -3,7 +3,7 @@
 Blocks are ranges of nodes, in the order of the halves of the network (`bisections`): a cycle takes
 every vertex from its range to one of a finer front, the last of which are single nodes, or stays
 on one front. What blocks cost each other are mean distances of their nodes. On every level single
-vertices move first (`blocks_kernels`), then pairs of blocks are cut anew (`corridor_kernels`).
+vertices move first (`blocks_kernels`), then pairs of blocks are cut again (`corridor_kernels`).
 Into few blocks a coarse graph is split several times, and the best of these goes on.
 
 A graph is split by dual bisection, compiled at the end of this file. Sources: as
@@ -42,7 +42,7 @@ ROUNDS, QUICK = 30, 3  # of local searches on every level, most of them; on the 
 PATIENCE, SHORT = 40, 15  # moves of a search that do not gain; with many blocks
 PART = 0.1  # of a block that is in a corridor at most
 DEEP, WIDER = 6.0, 1.5  # vertices from border to end of a corridor; times that on coarser levels
-TURNS = 3  # times that pairs of few blocks are cut anew, many once
+TURNS = 3  # times that pairs of few blocks are cut again, many once
 DEPTH = 3  # halvings from one front to the next where the network has no levels
 
 
@@ -239,7 +239,7 @@ def descend(graph: Vertices, machine: Machine, block: Ints32, random: Words) -> 
 
 
 def other_start(graph: Vertices, machine: Machine, best: Ints32, random: Words) -> Ints32:
-    """Return what comes of another first level where that is better, else the mapping given."""
+    """Return the result of another first level where that is better, else `best`."""
     lows = machine.domains[machine.fronts[1], 0]
     now = (np.searchsorted(lows, best, side="right") - 1).astype(np.int32)
     made = first_level(graph, machine, 1, random)
@@ -261,7 +261,7 @@ def split_domains(
 ) -> None:
     """Send the vertices of some domains to their halves, and these to theirs, in place.
 
-    `domain_of` is the domain of every vertex. `domains`, shape (2 * blocks - 1, 4), are those of
+    `domain_of` is the domain of every vertex. `domains`, shape (2 * blocks - 1, 4), come from
     `bisection_kernels.halve_nodes`, of blocks in the order of the halves, and `split` says which
     are split. `rooms` is the size that the first so many blocks can take, and `sums`, shape (blocks
     + 1, blocks + 1), the sum of the distances of the first so many to the first so many. At every
@@ -347,7 +347,7 @@ def _cycle(
     slack: int,
     random: Words,
 ) -> Ints8:
-    """Coarsen, within the sides if they are given, else grow them; refine on every level."""
+    """Coarsen, within the sides if there are any, else grow them; refine on every level."""
     label = side
     levels = [(graph, size, bias, np.empty(0, dtype=np.int32))]
     largest = max(int(size.sum()) // 16, 1)

@@ -2,13 +2,13 @@
 
 A part holds up to RUNS_A_PART runs, in the plan's order, under the same name in every table; the
 name has the part's number and a digest of what is in it. So tables depend on the plan and on what
-has finished, not on how often a sweep was stopped, but for `TIMES`; and nothing is overwritten.
+has finished, not on how often a sweep was stopped, except for `TIMES`; and nothing is overwritten.
 
 New parts are written first, the table "runs" last; then the others are removed, then loose files,
-those of "runs" first: as long as a run's row is there, so are its other tables. Killed in between,
-it leaves runs twice: whoever reads them by `store` takes one, and the next call removes the other.
+the files of "runs" first: as long as a run's row is there, so are its other tables. Killed in
+between, it leaves runs twice. `store` reads one of the two, and the next call removes the other.
 
-Nothing is removed that has not been found again in a part, whatever other processes do meanwhile:
+Nothing is removed that has not been found again in a part, whether or not other processes run:
 on file systems without locks they gather, too.
 """
 
@@ -168,12 +168,12 @@ def _remove_dead(folder: Path) -> None:
 
 
 def _abandoned(folder: Path) -> Callable[[Path], bool]:
-    """Return who knows that nobody is writing a file of a table: we hold the claim to gather."""
+    """Return which files have no live writer: all of them, as we hold the claim to gather."""
     return (lambda _: True) if has_locks(folder) else _is_dead
 
 
 def _is_dead(path: Path) -> bool:
-    """Whether nobody has written to a file for so long that nobody will."""
+    """Whether a file is so old that its writer must be dead."""
     with suppress(FileNotFoundError):
         return time.time() - path.stat().st_mtime > DEAD
     return False

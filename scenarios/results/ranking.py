@@ -25,9 +25,9 @@ ONE_REPLAY = "one replay each, without noise: differences below 1 % may be chanc
 
 
 def once(runs: pd.DataFrame) -> str:
-    """Say what one replay tells, and what tells more, which runs beside other jobs have not."""
+    """Say what one replay shows, and what shows more, which runs with other jobs do not have."""
     alone = bool(runs["slowdown"].isna().all())
-    return ONE_REPLAY + "; replay.repeat = 20 tells which are not" * alone
+    return ONE_REPLAY + "; replay.repeat = 20 shows which are not" * alone
 
 
 def leading(case: Case) -> str:
@@ -163,7 +163,7 @@ def best_run(
         named = "; ".join(_named(cases[:4])) + "; ..." * (len(cases) > 4)
         options = " ".join(option for column, option in CASE.items() if cases[column].nunique() > 1)
         raise StoreError(
-            f"{folder}: {len(cases)} cases ({named}): expected one, as {options} tells them apart"
+            f"{folder}: {len(cases)} cases ({named}): expected one: select it by {options}"
         )
     columns = ("makespan_median", "makespan", "hop_bytes")
     by = next(column for column in columns if done[column].notna().all())

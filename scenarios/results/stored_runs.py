@@ -39,7 +39,7 @@ def loose_path(folder: Path, name: str, run_id: str) -> Path:
 
 
 def write_loose(folder: Path, name: str, run_id: str, rows: pa.Table) -> None:
-    """Write a run's rows of a table; SIGTERM, by which workers are told to leave, waits for it."""
+    """Write a run's rows of a table; SIGTERM, which stops workers, waits until it is done."""
     (folder / "loose").mkdir(parents=True, exist_ok=True)
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with (
@@ -112,7 +112,7 @@ def read_part(
     """Read the rows of all or some runs from a part of a table.
 
     Columns that another version did not write are null. Raises `FileNotFoundError` if the part is
-    gone: it was gathered anew.
+    gone, because the table was gathered again.
     """
     some = None if run_ids is None else ds.field("run_id").isin(run_ids)
     try:
@@ -141,7 +141,7 @@ def index(folder: Path) -> dict[str, Stored]:
     try:
         for path in _parts_of_runs(folder):
             found |= {run_id: Stored(error, path) for run_id, error in errors_in(path).items()}
-    except FileNotFoundError:  # another process has gathered them anew
+    except FileNotFoundError:  # another process has gathered them again
         return index(folder)
     for run_id, row in loose.items():
         if row is not None and (run_id not in found or found[run_id].error is not None):

@@ -26,9 +26,9 @@ from hopmap.traces.summary import Omission
 from .plan_file import Plan, flat, read_plan
 from .store import load_results
 
-# Rank r on the r-th slot: what a launcher does if nobody asks for anything. They are the same.
+# Rank r on the r-th slot: the default of launchers. They are the same.
 DEFAULTS = ("sweep", "identity")
-TODAY = "file:"  # a mapping that is given: what is run today
+TODAY = "file:"  # an existing mapping: what is run today
 PARTS = ("total", "avg", "min", "max")  # of IeNPC
 AS_FAST = 1e-3  # simulated runtimes that differ by less are the same
 
@@ -185,13 +185,13 @@ def number(value: object) -> float | None:
 
 
 def _beside(given: dict[str, Any], runs: pd.DataFrame) -> str:
-    """Say which other jobs ran beside all runs, and what that cost these."""
+    """Say which other jobs ran at the same time in all runs, and what they cost these runs."""
     if not (file := given.get("co_running_jobs")):
         return ""
     slower = runs["slowdown"].dropna()
     span = f"{slower.min():.3g} to {slower.max():.3g}"
     took = "" if slower.empty else f", which take {span} times as long"
-    return f"The jobs of {file} ran beside all runs{took}."
+    return f"The jobs of {file} ran at the same time in all runs{took}."
 
 
 def load_study(folder: Path) -> Study:
@@ -261,7 +261,7 @@ def _best(figures: Floats) -> int:
     Runs are rows of runtime, hop-bytes and hop-messages.
     """
     time, size, messages = figures.T
-    time = np.nan_to_num(time, nan=np.inf)  # not replayed: last, or all alike
+    time = np.nan_to_num(time, nan=np.inf)  # not replayed: last, or all equal
     slow = time > time.min() * (1 + AS_FAST)
     return int(np.lexsort((messages, size, slow))[0])
 

@@ -53,7 +53,7 @@ _RUNS = pa.schema(
         ("makespan_high", _REAL),
         ("makespans", pa.list_(_REAL)),  # one for each seed of noise, the same seeds in all runs
         ("makespan_ideal_network", _REAL),  # no mapping makes it shorter
-        ("slowdown", _REAL),  # makespan beside other jobs / without; null where there are none
+        ("slowdown", _REAL),  # makespan with other jobs / without; null where there are none
         ("compute", _REAL),  # means over ranks, seconds
         ("communicate", _REAL),
         ("wait", _REAL),

@@ -1,9 +1,9 @@
-"""A paper's numbers beside ours, from a CSV file with a row a mapper on a network.
+"""A paper's numbers compared with ours, from a CSV file with a row a mapper on a network.
 
     trace,topology,mapper,ienpc_total,ienpc_avg,ienpc_min,ienpc_max
     lu.C.64,torus,sweep,90364864,235325,52668,428796
 
-`topology` is a family, whatever its size; lines that begin with # are comments. A number that is
+`topology` is a family of any size; lines that begin with # are comments. A number that is
 not known is left out. A column `reason` may say why ours differ from it.
 """
 
@@ -131,7 +131,7 @@ def _entry_of(case: Case, name: str) -> Entry | None:
 
 
 def published_tables(study: Study) -> list[dict[str, Any]]:
-    """Set published IeNPC beside ours in both conventions; one table a trace, same cells marked."""
+    """Set published IeNPC next to ours in both conventions: a table a trace, same cells marked."""
     tables = []
     for trace in study.traces():
         groups = compared(study, trace)

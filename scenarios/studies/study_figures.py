@@ -155,7 +155,7 @@ def suite_lines(
 ) -> Figure:
     """Draw a line for every mapper in every panel, one below the other, with one legend.
 
-    Random placement may leave the picture, that the others can be told apart. `varies` says what
+    The axes may cut off random placement, to separate the others. `varies` says what
     abscissae are; these, and ordinates that are seconds, may be logarithmic.
     """
     mappers = list(dict.fromkeys(mapper for panel in panels for mapper in panel.lines))

@@ -53,7 +53,7 @@ class Cell(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """What varies, the cases, and bytes where none are given."""
+    """What varies, the cases, and the default number of bytes."""
 
     varies: str
     cells: Callable[[], list[Cell]]

@@ -35,7 +35,7 @@ _IDEAL: dict[tuple[Any, ...], float] = {}
 def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
     """Do a run: fill its row, and store all its tables but that one.
 
-    Whatever it raises, the row has what was found before.
+    If it raises, the row has what was found before.
     """
     row |= {
         "run_id": run.run_id,

@@ -55,14 +55,14 @@ class Run:
     network: str = ""  # Hash of the topology's file; empty where it has none.
     rounds: int | None = None  # Of a file of traffic.
     expanded: bool = False  # Whether what collectives send is mapped, too.
-    repeat: int | None = None  # How often it is replayed with noise besides.
+    repeat: int | None = None  # Number of additional replays with noise.
     called: str = ""  # What reports call the topology; no part of the hash.
     exact: bool = False  # Whether to replay all steps of a long run.
     spread: bool = False  # Whether ranks are spread as evenly as nodes have room.
     published: bool = False  # Whether IeNPC is counted as MapLib counts it, too.
     mapping: str = ""  # Hash of the file of a mapping; empty where the mapper starts from none.
     mapper_called: str = ""  # What reports call the mapper; no part of the hash.
-    others: str = ""  # File of other jobs that run beside it; empty where it is alone.
+    others: str = ""  # File of co-running jobs; empty if there are none.
     others_digest: str = ""
 
     @cached_property

@@ -202,11 +202,8 @@ class Scenario(BaseModel):
                 )
         scenario._check_parameters()
         for key in ("repeat", "messages") if scenario.co_running_jobs else ():
-            if value := getattr(scenario.replay, key):
-                raise ScenarioError(
-                    f"replay.{key}: {value!r}: expected none of it with other jobs beside, which "
-                    "are replayed once"
-                )
+            if getattr(scenario.replay, key):
+                raise ScenarioError(f"replay.{key} and co_running_jobs are mutually exclusive")
         if scenario.published:
             file = context.path.parent / scenario.published.file
             with prefixed("published.file"):
@@ -233,7 +230,7 @@ class Scenario(BaseModel):
                 if source in here or sources.setdefault(source.name, source) != source:
                     at = f"include[{place - 1}]." if place else ""
                     raise ScenarioError(
-                        f"{at}traces: two are called {source.name!r}: expected unlike names"
+                        f"{at}traces: two are called {source.name!r}: expected different names"
                     )
                 here.append(source)
         return list(sources)

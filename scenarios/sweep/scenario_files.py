@@ -83,10 +83,10 @@ def _valid(given: dict[str, Any], path: Path, before: Scenario | None = None) ->
 
 
 def _nodes_of_job(given: dict[str, Any], path: Path) -> str:
-    """Return what stands before every topology where a job's nodes are given."""
+    """Return the prefix of every topology, from the keys that list a job's nodes."""
     hosts, nodelist = given.get("hosts"), given.get("nodelist")
     if hosts is not None and nodelist is not None:
-        raise ScenarioError(f"{path}: nodelist: {nodelist!r}: expected it or hosts, not both")
+        raise ScenarioError(f"{path}: nodelist and hosts are mutually exclusive")
     name, nodes = ("job", hosts) if nodelist is None else ("nodes", nodelist)
     return f"{name}:{nodes}@" if nodes and isinstance(nodes, str) else ""
 
@@ -146,7 +146,7 @@ def _validated(changes: Sequence[str]) -> dict[str, Any]:
 
 
 def _varied(given: dict[str, Any]) -> set[str]:
-    """Return the parameters that a scenario varies, whatever else it says instead of tables."""
+    """Return the parameters that a scenario varies; keys other than tables are ignored."""
     vary = given.get("vary")
     listed = vary if isinstance(vary, list) else []
     tables = [each.get("parameters") for each in listed if isinstance(each, dict)]
@@ -154,7 +154,7 @@ def _varied(given: dict[str, Any]) -> set[str]:
 
 
 def _pairs(changes: Sequence[str]) -> list[tuple[str, Any]]:
-    """Split changes into keys and values, those of files first."""
+    """Split changes into keys and values, values from files first."""
     files = [change for change in changes if "=" not in change and change.endswith(".toml")]
     pairs = [(f"parameters.{k}", v) for file in files for k, v in parameters_in(file).items()]
     for change in [change for change in changes if change not in files]:

@@ -37,7 +37,7 @@ BATCHES, BATCH = 64, 16
 """Tasks that a Dask cluster gets at least where there are as many runs; most runs in one."""
 SCRIPT, LIST = "slurm-array.sh", "slurm-array.txt"
 TASKS = 100
-"""Tasks of an array at most, unless told."""
+"""Default of the most tasks of an array."""
 LOST = ("BrokenProcessPool", "KilledWorker", "CancelledError", "FutureCancelledError")
 """What executors raise when a worker is gone, or the scheduler."""
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
@@ -65,7 +65,7 @@ def share(
 ) -> Iterator[tuple[T, R]]:
     """Yield every item with what ``do(item)`` returned, in order of completion.
 
-    Processes can be sent `do`. On any exception, Ctrl-C included, the work in progress is given up
+    `do` must be picklable. On any exception, Ctrl-C included, the work in progress is cancelled
     and its files removed.
     """
     count, scheduler, begin = workers
@@ -87,7 +87,7 @@ def share(
                 for batch in batches:
                     futures[executor.submit(_each, do, batch, plugins())] = batch
             for future in as_completed(list(futures)):
-                batch = futures.pop(future)  # with its result, which nobody else needs
+                batch = futures.pop(future)  # with its result, which is not needed any more
                 yield from zip(batch, future.result(), strict=True)
         except Exception as error:
             if type(error).__name__ not in LOST:
@@ -169,7 +169,7 @@ def _dask(scheduler: str) -> Iterator[Executor]:
 
 
 def _start(parent: int, begin: Callable[[], None] | None) -> None:
-    """Begin a worker, which ends when told or left alone."""
+    """Begin a worker, which ends on a signal or when its parent is gone."""
     if begin is not None:
         begin()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # at once, also out of compiled code

@@ -216,7 +216,7 @@ def named(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
 
 
 def options_of(function: Callable[..., object]) -> dict[str, object]:
-    """Return the options of an algorithm with their defaults, lengths that are not given as ""."""
+    """Return the options of an algorithm with their defaults, "" for lengths without a value."""
     parameters = inspect.signature(function).parameters.values()
     given = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     return {name: "" if default == () else default for name, default in given.items()}

@@ -1,7 +1,7 @@
 """Broadcasts and reductions to one member: whole buffers down or up a tree, in segments if wished.
 
 Source: Open MPI, coll_base_bcast.c and coll_base_reduce.c in ompi/mca/coll/base, the same in 4.1
-and 5.0; trees are those of coll_base_topo.c, whose function is named with each. Behind
+and 5.0; trees are from coll_base_topo.c, whose function is named with each. Behind
 `scatter_allgather`: M. Barnett et al., Building a high-performance collective communication
 library, 1994 (van de Geijn). Reductions are taken to commute, and not to be in place;
 `rabenseifner` is in `reductions.py`.
@@ -103,7 +103,7 @@ def knomial(members: int, radix: int = 4) -> Tree:
 
 
 def binary(members: int) -> Tree:
-    """Level after level, children of neighbours beside each other: build_tree with fan-out 2."""
+    """Level after level, children of neighbours next to each other: build_tree with fan-out 2."""
     me = np.arange(members)
     above = (_highest_bit(me + 1) + 1) // 2  # members of the level above
     parent = np.where(me < 3, 0, above - 1 + (me + 1) % np.maximum(above, 1))

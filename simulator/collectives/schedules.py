@@ -5,11 +5,11 @@ then waits for the receives that it takes in this step and for its sends, then w
 reduces. A message carries what its sender held when the sender's step began. Algorithms are
 functions that write a schedule.
 
-Buffers are those that algorithms allocate in every call, as large as what their sources ask malloc
+Buffers are what algorithms allocate in every call, as large as what their sources ask malloc
 for: Open MPI, ompi/mca/coll/base/coll_base_*.c, the same in 4.1 and 5.0; for Bine's algorithms and
-MPICH's, HLC-Lab/pico, libbine/libbine_*.c. Left out are buffers of a block or a segment beside one
-of the whole buffer, and what is put into memory (`Schedule.puts`), which is registered once. What
-is not listed allocates nothing.
+MPICH's, HLC-Lab/pico, libbine/libbine_*.c. Left out are buffers of a block or a segment next to
+one of the whole buffer, and what is put into memory (`Schedule.puts`), which is registered once.
+What is not listed allocates nothing.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def schedule(
 def work(
     copied: Iterable[Done] = (), reduced: Iterable[Done] = (), blocks: Iterable[Done] = ()
 ) -> Work:
-    """List work given as tuples of a step or steps, members and bytes, or how many blocks."""
+    """List work from tuples of a step or steps, members and bytes, or how many blocks."""
     parts = [Work(*(np.zeros(0, dtype=np.int64) for _ in Work._fields))]
     for place, given in enumerate((copied, reduced, blocks)):
         for step, member, size in given:

@@ -1,9 +1,9 @@
 """Volumes: the bytes that a collective really moves, from what a trace records of it.
 
-Score-P records bytes, and not which calls were given MPI_IN_PLACE. Of P members, it counts P parts
-in each account, and P - 1 where MPI_IN_PLACE leaves the own part out. Most operations tell the two
-apart by who recorded what. In those of `OWN_LEFT_OUT` every member has the same account, P b or
-(P - 1) b', and both may be whole; `read_accounts` weighs the two.
+Score-P records bytes, but not which calls used MPI_IN_PLACE. Of P members, it counts P parts in
+each account, and P - 1 where MPI_IN_PLACE leaves the own part out. For most operations, the members
+that record bytes show which. In operations of `OWN_LEFT_OUT` every member has the same account, P b
+or (P - 1) b', and both may be whole; `read_accounts` weighs the two.
 
 Source: Score-P 9.0, src/adapters/mpi/c/scorep_mpi_coll.inc.c; the same since 8.0. Before, allreduce
 was counted as if it were never in place (7.1, SCOREP_Mpi_Coll.c).
@@ -110,8 +110,8 @@ def share_out(sent: Ints, received: Ints) -> Ints:
     """Bytes per pair from each member's totals, which alone are recorded.
 
     Every pair gets the share sent * received / all, rounded down, as if all members chose their
-    targets alike; what is left goes to the first pairs that can take it. Rows and columns then add
-    up exactly; totals that do not agree are scaled to what was sent.
+    targets the same way; what is left goes to the first pairs that can take it. Rows and columns
+    then add up exactly; totals that do not agree are scaled to what was sent.
     """
     have, want = sent.astype(object), received.astype(object)  # products may pass 2^63
     total, wanted = have.sum(), want.sum()
@@ -156,8 +156,8 @@ def read_accounts(
     """Say of the calls on one communicator which were in place.
 
     1. The account itself, if only one reading is whole in bytes and agrees between members.
-    2. Else the other calls of the operation, if all that tell were alike; those on this
-       communicator before those `elsewhere`.
+    2. Else the other calls of the operation, if all that are decided agree; calls on this
+       communicator before calls `elsewhere`.
     3. Else this call and the others on this communicator, where only one reading is whole in
        elements of 4 bytes.
     4. Else without MPI_IN_PLACE, unless chance would have to explain too much: all of n different
@@ -236,7 +236,7 @@ def _told(account: Account, unit: int) -> int:
     if (blocks != blocks[0]).any():
         return members
     whole = [parts for parts in (members, members - 1) if blocks[0] % (parts * unit) == 0]
-    # What neither divides is nobody's account: it is rounded up.
+    # What neither divides matches no account: it is rounded up.
     return whole[0] if len(whole) == 1 else 0 if whole or unit > 1 else members
 
 

@@ -1,7 +1,7 @@
 """Lower bounds: what no replay of packets can be faster than, from the program and its plan alone.
 
 A server serves one packet at a time, or flows that have no more than its bandwidth together, so
-that it takes bytes / bandwidth for all that crosses it, but for the engine without contention; a
+that it takes bytes / bandwidth for all that crosses it, except in the engine without contention; a
 rank is busy for all that it computes and for every overhead; LogGP's end point passes one message
 at a time. Only messages count that some rank waits for: an eager message that is never received
 may still be under way when the last rank has finished.
@@ -68,7 +68,7 @@ def lower_bounds(
     *,
     parameters: Parameters | None = None,
 ) -> Mapping[str, Bound]:
-    """Lower bounds of the makespan by what sets them, largest first; those of 0 s are left out.
+    """Lower bounds of the makespan by what sets them, largest first; bounds of 0 s are left out.
 
     "rank": the longest computation and overheads of a rank; "link", "injection", "ejection",
     "memory": the most bytes / bandwidth of such a server; "end point": the longest that a rank's
@@ -139,7 +139,7 @@ def _server_bytes(ready: RunPlan, sends: Ints) -> Ints:
 
 
 def surely_received(ready: RunPlan) -> Ints:
-    """Rows that send what some rank has received before it finishes, whatever the timing.
+    """Rows that send what some rank has received before it finishes, for any timing.
 
     By channels: none counts in which a message may find no receive, or a receive is not waited for
     each time it is posted. That a bound leaves out what counts does not make it wrong.

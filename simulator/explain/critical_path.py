@@ -95,7 +95,7 @@ class Replayed(NamedTuple):
 def walk_operations(run: Replayed, at: int, segments: Any) -> int:
     """Walk back from the end of entry `at` to the beginning of the run; count the segments.
 
-    Segments (SEGMENT) are filled as far as the table is long; given none, the call counts.
+    Segments (SEGMENT) are filled as far as the table is long; an empty table only counts.
     """
     count = 0
     stage, message = ENDED, -1
@@ -335,8 +335,8 @@ def critical_path(ready: RunPlan, result: Result) -> CriticalPath:
         )
     if ready.parameters.progress == "in_mpi_calls":
         raise ParameterError(
-            "critical path with progress calls: expected asynchronous, where no message waits for "
-            "a rank that computes"
+            "the critical path requires progress = asynchronous, where no message waits for a rank "
+            "that computes"
         )
     replayed = _replayed(ready, result)
     last = replayed.last[ready.program.main()[result.finish.argmax()]] if result.ranks else -1

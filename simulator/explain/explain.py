@@ -189,7 +189,7 @@ def _share(
 def _behind(
     path: CriticalPath, result: Result, queued: Bools, most: int
 ) -> list[tuple[int, int, float]]:
-    """Rank pairs whose packets were served before those of these segments."""
+    """Rank pairs whose packets were served before the packets of these segments."""
     times = result.message_times
     assert times is not None
     front = path.behind[queued]
@@ -210,7 +210,7 @@ class Explanation(Shown):
     result : Result
         Of the replay, with the times of its operations and messages.
     bounds : dict of str to Bound
-        See `lower_bounds`; besides, "no_contention": a replay in which messages never meet.
+        See `lower_bounds`; also "no_contention": a replay in which messages never meet.
     path : Composition
         Of the critical path.
     loaded, queued : list of Bottleneck

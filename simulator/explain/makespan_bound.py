@@ -60,7 +60,7 @@ class Messages(NamedTuple):
     back: Ints
     size: Floats  # bytes
     asks: Bools  # whether its data wait for a grant
-    late: Floats  # seconds from its arrival until its target is told
+    late: Floats  # seconds from its arrival until its target notices it
 
 
 class Pairs(NamedTuple):
@@ -80,7 +80,7 @@ def dependable_order(
     """Write an order of steps, two a row, that can be walked; return how many can be reached.
 
     Task s has steps ``2 * offsets[s]`` to ``2 * offsets[s + 1] - 1``, and goes on until it waits
-    for what has not been walked yet; those of `main` need not be begun.
+    for what has not been walked yet; tasks of `main` need not be begun.
     """
     tasks, messages = len(offsets) - 1, len(asks)
     at = 2 * offsets[:-1]
@@ -262,7 +262,7 @@ def _two_a_row(plan: RunPlan, message: Ints) -> tuple[Ints8, Ints, Floats]:
     for op, what in _AT_ONCE.items():
         action[kind == op, 0] = what
     item[:, 0] = np.where(kind == Op.START, program.target, message)
-    action[(action[:, 0] == POST) & (message < 0), 0] = NOTHING  # nobody sends it
+    action[(action[:, 0] == POST) & (message < 0), 0] = NOTHING  # no rank sends it
     # A FINISH stands in its second step, behind what its row computes.
     action[kind == Op.FINISH, 1] = FINISH
 

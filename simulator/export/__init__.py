@@ -38,7 +38,7 @@ EXPORTS: Mapping[str, Export] = {
         "SimGrid 3.32: time-independent traces; platform and hosts of a mapping", network=True
     ),
     "goal": Export(
-        "LogGOPSim and ATLAHS: one schedule in GOAL, of ranks, whatever the mapping", network=False
+        "LogGOPSim and ATLAHS: one GOAL schedule of the ranks, for any mapping", network=False
     ),
 }
 # Their modules: ``write(out, program, parameters, placed)`` of each returns the command that
@@ -74,7 +74,7 @@ def written_out(program: Program, what: str) -> Program:
 
 
 def message_sizes(program: Program) -> Ints:
-    """Bytes of each row; a receive has those of the message that it takes."""
+    """Bytes of each row; a receive has the bytes of the message that it takes."""
     size = program.size.copy()
     sends, receives = program.sends(), program.receives()
     taken = receives >= 0

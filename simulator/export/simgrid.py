@@ -1,17 +1,17 @@
 """Programs and networks for SimGrid: time-independent traces, a platform file, options.
 
 A time-independent trace, which ``smpirun -replay`` reads, is one file a rank, one action a line:
-``rank action arguments``. Computation is given in floating point operations, so that the speed of
+``rank action arguments``. Computation is in floating point operations, so that the speed of
 the hosts turns it into seconds. What is written:
 
 * ``init``, which without an argument makes sizes bytes, and ``finalize``;
 * ``compute flops``;
 * ``send target tag bytes``, ``isend`` likewise, ``recv source tag bytes``, ``irecv`` likewise;
-* ``wait source target tag``: for the oldest request of these that nobody has waited for.
+* ``wait source target tag``: for the oldest of these requests that is not yet waited for.
 
 Collectives are written as their messages, so that both simulators replay the same ones.
 
-With the platform and the options SimGrid's flow model is that of the flow engine, but for what
+With the platform and the options SimGrid's flow model is the flow engine's, except for what
 benchmarks/replay/README.md lists.
 
 Sources: SimGrid 3.32, src/smpi/internals/smpi_replay.cpp; its documentation, "Replaying traces",
@@ -51,7 +51,7 @@ ENVELOPE = 16  # bytes that SimGrid adds to every message, src/smpi/mpi/smpi_req
 HEADER = f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
-  <!-- Assumed where nobody set them: bandwidths and latencies, those of the topology (a preset, a
+  <!-- Assumed unless set: bandwidths and latencies, from the topology (a preset, a
        file) or else the defaults of "hopmap list parameters"; {FLOPS:g} flop/s for every host.
        "hopmap convert" to simgrid, with a mapping and its option set (link.bandwidth=10GB/s),
        writes others. -->
@@ -146,7 +146,7 @@ def _tags(program: Program) -> Ints:
 
 
 def _disordered(program: Program, channel: Ints) -> Ints:
-    """Channels with requests that nobody waits for, or not in the order in which they began."""
+    """Channels with requests without a wait, or not in the order in which they began."""
     requests = np.flatnonzero((program.kind == Op.ISEND) | (program.kind == Op.IRECV))
     waits = np.flatnonzero(program.kind == Op.WAIT)
     waited = np.full(program.operations, -1, dtype=np.int64)
@@ -168,7 +168,7 @@ def platform_xml(
     """Yield the pieces of a platform file, of a zone in `ZONES`.
 
     Of "torus", injection and ejection are left out: SimGrid has no such links on a torus, its
-    ``limiter_link`` is crossed anew at every hop. `names` are of the hosts of zone "routes", in
+    ``limiter_link`` is crossed again at every hop. `names` are of the hosts of zone "routes", in
     order of the nodes; node0, node1, ... when left out.
     """
     expect_one_of(TopologyError, "unknown zone", zone, ZONES)

@@ -9,7 +9,7 @@
   calls in which nothing is sent or awaited take no time.
 * The last event of each rank is its end, so that the last of all is the makespan.
 
-Nothing else changes: messages, collectives, communicators and regions are those of the recording.
+Nothing else changes: messages, collectives, communicators and regions stay as recorded.
 Its `spans` are left out: what they are about is not in the new times.
 
 `trace_of_program` is for programs that were lowered from no trace: every operation becomes the MPI

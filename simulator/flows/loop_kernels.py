@@ -1,6 +1,6 @@
 """The event loops of the engines of whole messages: analytic, and flow.
 
-Tasks, matching and rendezvous are those of `simpy_engine`, by the rules of `model.py`; only what
+Tasks, matching and rendezvous follow `simpy_engine`, by the rules of `model.py`; only what
 happens between handing a message to the network and its delivery differs. For the flow engine
 messages are flows that share servers, max-min fair.
 """
@@ -162,7 +162,7 @@ def _post_send(run: Run, _task: Any, row: Any, _at: int, now: float) -> None:
 def _post_receive(run: Run, row: Any, _at: int, now: float) -> float:
     number = wide(row["message"])
     if number < 0:
-        return 0.0  # nobody sends it
+        return 0.0  # no rank sends it
     message = nth(run.messages, number)
     message["posted"] = True
     copying = 0.0

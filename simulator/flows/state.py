@@ -68,7 +68,7 @@ SLOT = np.dtype(
         ("before", np.int32),
     ]
 )
-# A flow at one of its stops: slot * longest path + stop. Those of a server are a list.
+# A flow at one of its stops: slot * longest path + stop. The flows of a server are a list.
 CROSSING = np.dtype([("after", np.int64), ("before", np.int64)])
 STOP = np.dtype([("server", np.int32)])
 NOTED = np.dtype([("place", np.int64)])
@@ -90,8 +90,8 @@ COUNTS = np.dtype(
 )
 
 
-# Load, in bandwidths, beyond which a server that is nobody's bottleneck has to be looked at: beyond
-# what rounding makes of a sum of rates.
+# Load, in bandwidths, beyond which a server that is no flow's bottleneck has to be looked at. It is
+# above what rounding makes of a sum of rates.
 FULL = 1 + 1e-12
 
 
@@ -161,7 +161,7 @@ def enlarged(flows: Flows, more: int) -> Flows:
 
 SLOTS = 1 << 8  # for flows, to begin with
 
-# Columns beside those of `task_state`.
+# Columns in addition to `task_state`'s.
 LOOP: Columns = [
     ("flow", np.bool_),  # share servers by max-min fairness
     ("tasks", np.int64),

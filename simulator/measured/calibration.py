@@ -69,8 +69,8 @@ def fit(
 ) -> Fit:
     """Fit parameters, from values above 0 on, to measured times in seconds.
 
-    `times` are those of all calls by values of the parameters; `algorithm` and `size` are the group
-    of each call, to leave out together. Huber's rule is enough for a rough fit.
+    `times` returns the times of all calls by values of the parameters; `algorithm` and `size` are
+    the group of each call, to leave out together. Huber's rule is enough for a rough fit.
     """
     keys = tuple(start)
     at, target = np.log(np.array(list(start.values()))), np.log(measured)
@@ -210,9 +210,9 @@ class CollectiveFit:
 
     measured: Measured  # all calls that can be simulated
     predicted: Floats  # seconds of each with the parameters found; NaN of what is too large
-    fitted: Measured  # those that were fitted to
-    fit: Fit  # its entries are those of `fitted`
-    settings: Mapping[str, Value]  # all parameters: what was given, and over it what was fitted
+    fitted: Measured  # the calls of the fit
+    fit: Fit  # its entries are the calls of `fitted`
+    settings: Mapping[str, Value]  # all parameters: the inputs, overridden by what was fitted
 
     @property
     def parameters(self) -> Mapping[str, float]:

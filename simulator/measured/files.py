@@ -1,7 +1,7 @@
 """Tables of measured collectives: CSV with a row for a collective, an algorithm and a size.
 
-Columns that are needed: ``collective, algorithm, buffer_bytes, median_ns``. Read besides, where
-they are there: ``nodes, tasks_per_node`` (else all of the network, one rank a node), ``mpi,
+Required columns: ``collective, algorithm, buffer_bytes, median_ns``. Optional columns:
+``nodes, tasks_per_node`` (else all of the network, one rank a node), ``mpi,
 gpu_aware``, as in the public data of PICO (arXiv 2508.16809). All others are left alone.
 """
 
@@ -75,7 +75,7 @@ def is_measured(path: str | Path) -> bool:
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:
             head = next(csv.reader(stream), [])
     except (OSError, UnicodeDecodeError, csv.Error):
-        return False  # whoever reads it will say so
+        return False  # reading it reports the error
     return {"collective", "algorithm"} <= {name.strip() for name in head}
 
 

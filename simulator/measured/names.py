@@ -1,15 +1,15 @@
 """Names of algorithms in measured data, and what they are here.
 
-Names that begin with default- are those of Fujitsu MPI 4.0.1, which is Open MPI: what Open MPI
+Names that begin with default- are from Fujitsu MPI 4.0.1, which is Open MPI: what Open MPI
 does not have (3dtorus, trix3, blacc3d, crp, gtbc, doublespread, simple, use-bcast, ...) has no
 public definition, and neither has what leaves a part of the work to the library's own choice
 (default, and linear, nonoverlapping, rdbc, non-overlapping where that is a call of another
 collective; basic-linear of bcast, which takes what default takes on 8 and on 4,096 nodes). A forced
-algorithm is not segmented, but for those of which the authors' scripts say it, see `_forced`:
+algorithm is not segmented, except where the authors' scripts say so, see `_forced`:
 coll_tuned_*_algorithm_segmentsize is 0 by default, and coll_tuned_*_algorithm_chain_fanout is 4
 (Open MPI, ompi/mca/coll/tuned).
-Names that end in _ompi are Open MPI's, in _over those of the authors of PICO (arXiv 2508.16809), in
-_mpich those of Cray MPICH.
+Names that end in _ompi are Open MPI's, in _over PICO's authors' (arXiv 2508.16809), in _mpich
+Cray MPICH's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Known(NamedTuple):
     operation: str  # a key of `ALGORITHMS`
     algorithm: str  # with its options, as `algorithms.named` reads them
     # whether messages are puts into memory that the receiver has named before: they wait for no
-    # receive, like those of MPI's ready mode
+    # receive, like messages of MPI's ready mode
     puts: bool = False
     kept: bool = False  # whether buffers are the library's, kept from call to call
     prepares: bool = False  # whether ranks look partners and buffers up first, as before puts
@@ -110,7 +110,7 @@ FUJITSU: Mapping[str, Mapping[str, str]] = {
 }
 # Segments that were asked for of reductions by these trees, by the largest buffer that has them
 # (coll_select_reduce_algorithm_segmentsize in HLC-Lab/bine_trees_fugaku, bench/run_reduce.sh, which
-# has those of the other segmented ones, too; bench/run_fugaku.sh that of the segmented ring).
+# also has the other segmented ones; bench/run_fugaku.sh has the segmented ring).
 SEGMENTED = ("binary", "binomial")
 SEGMENTS = ((24577, 0), (49152, 1024), (393_216, 4096), (6_291_456, 16384), (inf, 65536))
 # Operations of which buffers are kept: these take what their bytes take at 512 MiB, too. The runs
@@ -272,7 +272,7 @@ def _bine(collective: str, algorithm: str, dims: str) -> Known | None:
     puts = match[2] == "UTOFU"
     given = {"dims": dims, "segment": match[3], "puts": str(int(puts))}
     plain = {"dims": "", "segment": "0", "puts": "0"}
-    if match[1].endswith("-L"):  # sent whole, whatever is asked for
+    if match[1].endswith("-L"):  # sent whole, even if segments are asked for
         given["segment"] = "0"
     if given["segment"] != "0" and "segment" not in known_options:
         return None

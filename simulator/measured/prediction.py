@@ -101,7 +101,7 @@ def predict(
 
     Networks are of each file, with the hosts of a job, or all nodes in their order; parameters are
     of all files, or of each. Calls of more than `ranks` ranks are not simulated, 0 for any number,
-    nor those of more than `limit` packets, a message counting as `MESSAGE` more.
+    nor calls of more than `limit` packets, a message counting as `MESSAGE` more.
     """
     given = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
     time, why = np.full(len(measured), np.nan), []
@@ -184,8 +184,8 @@ def call_time(
     """Seconds of one call, from its start on all ranks to the end of the last; NaN if too large.
 
     `size` is bytes of the whole buffer; for the limit see `predict`. Of very many segments, all but
-    the first `SEGMENTS` take as long as the last half of these; buffers are new there only if those
-    of so many would be.
+    the first `SEGMENTS` take as long as the last half of these; buffers are new there only if so
+    many segments would also have new ones.
     """
     segment = re.search(r"segment=([1-9]\d*)", entry.algorithm)
     enough = SEGMENTS * int(segment[1]) if segment else size

@@ -14,8 +14,8 @@ IaNLC counts what each pair of ranks on one node exchanges, as MapLib does, not 
 So mesh figures run through wrap-around links that no mesh has, and on rings of five and more a
 route can end short of its target. Use the convention "hopmap" for anything but comparison.
 MapLib itself prints its averages one higher than the thesis (``total // used + 1``) and, on the
-mesh, replaces IeNPC's total by the true number of hops; both stand beside the thesis' figures as
-``maplib_avg`` and ``maplib_total``.
+mesh, replaces IeNPC's total by the true number of hops. Both are reported with the thesis' figures
+as ``maplib_avg`` and ``maplib_total``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_HOPS = 2**25
 
 @dataclass(frozen=True)
 class PublishedSpread(Spread):
-    """A `Spread` in the thesis' way, with MapLib's own total and average beside it."""
+    """A `Spread` in the thesis' way, also with MapLib's own total and average."""
 
     maplib_total: int
     maplib_avg: int

@@ -57,7 +57,7 @@ class Dilation:
 
     The average is over what another rank gets; "maplib" has what ranks send themselves in it, as
     one hop. ``max_pair`` is the most that hops times weight come to for one pair: the maximum that
-    the HAEC thesis, section 2.6, names beside the sum.
+    the HAEC thesis, section 2.6, names next to the sum.
     """
 
     sum: int
@@ -127,7 +127,7 @@ class Metrics(Shown):
     ranks, nodes : int
         Ranks of the traffic, nodes of the topology.
     cardinality, pairs : int
-        Rank pairs, whatever their direction, that talk and sit at most one hop apart; that talk.
+        Rank pairs, in either direction, that talk and sit at most one hop apart; that talk.
     messages, bytes : Measure
         The same metrics for numbers of messages and for bytes.
     link_messages, link_bytes : ndarray(int64, shape=(links,)), optional

@@ -53,7 +53,7 @@ def run(
 def watch(plan: RunPlan, numbers: Ints) -> Table:
     """Replay a plan; return how the packets of some messages crossed the network, a table of HOP.
 
-    Hops come in order of their arrival, those of each packet in order of its path.
+    Hops come in order of their arrival, hops of one packet in order of its path.
     """
     watched = np.zeros(plan.messages + 1, dtype=tables.WATCHED)
     watched["yes"][numbers] = True
@@ -230,7 +230,7 @@ def _rows(plan: RunPlan, begins: Ints) -> Table:
 
 
 def _enlarged(state: State, more: int = 0) -> State:
-    """Add free slots, twice as many if not told, and room for their events."""
+    """Add free slots, twice as many by default, and room for their events."""
     old = len(state.packets)
     total = old + (more or old)
     grown = []

@@ -1,9 +1,9 @@
 """The compiled event loop, slots: free ones, linked lists of them, keys of events, and credits.
 
 When a link begins to serve a packet among finite buffers, it is known when its tail will have left
-(PASSED), and when the link before will know (CREDIT). Most often nobody waits for either, and
-neither is an event then: whoever looks at a link first lets count what has happened there
-meanwhile. Only a link that somebody asks for has events, those of its next chance.
+(PASSED), and when the link before will know (CREDIT). Most often no packet waits for either, and
+neither is an event then: the next access to a link first processes what has happened there
+meanwhile. Only a link that a packet asks for has events, at its next chances.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def settle_tail(run: State, place: int, now: float) -> None:
 def _past(run: State, at: float, kind: int, number: int, now: float) -> bool:
     """Whether what would be an event lies before the one that is being handled.
 
-    At one instant all of a lower key than any that has been handled does, whatever came up since.
+    At one instant all of a lower key than any that has been handled does, even if it came up later.
     """
     loop = run.loop
     same = at == now and now == loop["handled_at"]

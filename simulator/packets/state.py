@@ -18,7 +18,7 @@ from hopmap.simulator.task_state import Columns, row_type
 
 from .part_state import Buffers, Nics, Ways
 
-# Columns beside those of `task_state`.
+# Columns in addition to `task_state`'s.
 LOOP: Columns = [
     ("watch", np.bool_),  # whether `hops` of the messages in `watched` are kept
     ("bins", np.int64),  # of each link that is tracked
@@ -31,10 +31,10 @@ LOOP: Columns = [
     ("served", np.int64),  # packets, by all servers
     ("links", np.int64),  # servers before the injection links
     ("turns", np.bool_),  # whether queues of a node take turns
-    ("pairs", np.int64),  # queues before those of control messages, where they do
+    ("pairs", np.int64),  # queues before the queues of control messages, where they do
     ("channels", np.int64),  # virtual ones of a link
-    ("queues", np.int64),  # buffers before those of nodes
-    ("ends", np.int64),  # servers before those that take everything
+    ("queues", np.int64),  # buffers before the nodes' buffers
+    ("ends", np.int64),  # servers before the servers that take everything
     ("oldest_first", np.bool_),  # who goes first where several ask for a link
     ("credit_delay", np.float64),
     ("flit", np.int64),
@@ -62,7 +62,7 @@ ROW = row_type(
         ("path", np.int64),  # where the path of its message begins, and that of the grant
         ("back", np.int64),
         ("place", np.int64),  # in the channel, of what it began last
-        # Of a watched REPEAT, where in `iteration_ends` those of its rank begin.
+        # Of a watched REPEAT, where its rank begins in `iteration_ends`.
         ("channel", np.int32),
     ]
 )
@@ -86,7 +86,7 @@ CHANNEL = np.dtype(
         ("receives", np.int64),
     ]
 )
-# A slot is a row in both: what a packet needs at every hop, and what a message needs besides.
+# A slot is a row in both: what a packet needs at every hop, and what only a message needs.
 _PACKET: Columns = [
     ("tail", np.float64),  # when the packet's end arrives at its next server
     ("size", np.int64),
@@ -96,10 +96,10 @@ _PACKET: Columns = [
     ("cargo", np.int8),
     ("leads", np.bool_),  # the message's next packet follows this one; of a credit, it is an event
 ]
-# Where routes are chosen on the way, `at` is the place, and besides: the target, the node to go to
+# Where routes are chosen on the way, `at` is the place; in addition the target, the node to go to
 # first or -1, and whether that is decided.
 _ROUTED: Columns = [("target", np.int32), ("via", np.int32), ("decided", np.bool_)]
-# Among finite buffers, besides: the one that it is in or comes to, or that a credit is for;
+# Among finite buffers, also: the one that it is in or comes to, or that a credit is for;
 # when it came there, and the packet behind it; when it entered the network, and its key. Where
 # routes are chosen, the link that it asks for, or whether any of a minimal way will do; virtual
 # channels there; and the link of the topology's route.
@@ -130,7 +130,7 @@ _MESSAGE: Columns = [
     ("there", np.bool_),  # it or its request has arrived
     ("completion", np.uint8),  # of its send, see `model.completion`
 ]
-# Where packets may pass one another, besides, how many of its packets are under way.
+# Where packets may pass one another, also how many of its packets are under way.
 _COUNTED: Columns = [("under_way", np.int64)]
 # Where queues take turns, and in a node's queue among finite buffers: when it was handed to the
 # network, and who stands behind it.
@@ -197,8 +197,8 @@ class State(NamedTuple):
     watched: Any
     latest: Any
     hops: Any
-    use: Any  # USE, bins of one tracked link behind those of the other
-    # ITERATION_END, of the watched loops, those of one rank behind those of the other
+    use: Any  # USE, bins of one tracked link behind bins of the other
+    # ITERATION_END, of the watched loops, rank after rank
     iteration_ends: Any
     nics: Nics  # network interfaces whose queues take turns
     limits: Buffers  # finite buffers

@@ -7,7 +7,7 @@ cut-through (docs/explanations/network-and-routing.md),
     T = o + c m + S / M                within a node, h = 0
 
 with o = overhead.send + overhead.recv, E = injection.latency + ejection.latency, t = link.latency,
-m = memory.latency. For a given eager limit this is linear in o, E, t, 1/B, m and 1/M, none of them
+m = memory.latency. For a fixed eager limit this is linear in o, E, t, 1/B, m and 1/M, none of them
 negative: least squares of relative errors, reweighted by Tukey's biweight from a fit of least
 absolute errors, so that a few wild values have no weight; if they are many, that fit it stays. The
 eager limit is the size at which a break is worth its two parameters (Bayes' criterion, with errors
@@ -234,7 +234,7 @@ def _table(data: PingPong, limit: int | None) -> Floats:
 
 
 def _alike(table: Floats) -> Floats:
-    """Columns scaled to the same length, those of nothing left out."""
+    """Columns scaled to the same length; columns of zeros are left out."""
     seen = table[:, table.any(axis=0)]
     alike: Floats = seen / np.linalg.norm(seen, axis=0)
     return alike

@@ -60,7 +60,7 @@ class Parameters:
     overhead_control: float = _number(
         0.0, "s", "time to handle a request, a grant or an acknowledgement that has arrived"
     )
-    # its target is told of a put so late, and is busy with it for so much less
+    # its target notices a put so late, and is busy with it for so much less
     overhead_put_latency: float = _number(
         0.0, "s", "of overhead.recv, time in which a put's target is not busy with it yet"
     )
@@ -117,7 +117,7 @@ class Parameters:
         0.0, "s/byte", "time to add up a byte within a collective"
     )
     collective_per_block: float = _number(
-        0.0, "s", "time besides for a block that is copied by itself within a collective"
+        0.0, "s", "extra time for a block that is copied by itself within a collective"
     )
     collective_put_setup: float = _number(
         0.0, "s", "time in which a member prepares a collective that puts data into memory"
@@ -156,7 +156,7 @@ class Parameters:
         0, "bytes", "what has left of a packet when its place can be taken again, 0 for all of it"
     )
     network_credit_delay: float = _number(
-        0.0, "s", "time besides the link's latency until a freed buffer is known before the link"
+        0.0, "s", "time after the link's latency until the link before knows of a freed buffer"
     )
     # see `simulator/routes.py`; deterministic: by the topology's own routes
     network_routing: str = _word(ROUTING, "by which algorithm packets find their way, as they go")
@@ -186,7 +186,7 @@ class Parameters:
     # exponentially distributed
     noise_start: float = _number(0.0, "s", "time by which ranks start late, in the mean")
     noise_distribution: str = _word(DISTRIBUTIONS, "of the factors on computation and overheads")
-    # the same seed gives the same draws, whatever the mapping
+    # the same seed gives the same draws for every mapping
     noise_seed: int = _number(0, "1", "what noise is drawn from", maximum=2**32 - 1)
     # by operation, of `ALGORITHMS`, where Open MPI's choice by members and bytes is not wanted;
     # with options if it has some, "chain(fanout=4)"

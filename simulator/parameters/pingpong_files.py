@@ -25,7 +25,7 @@ FORMATS: Mapping[str, str] = {
     "osu_latency": "what OSU's osu_latency prints",
     "IMB PingPong": "what Intel's IMB-MPI1 PingPong prints",
 }
-# Heads of tables, and the titles above them; with the last group they are those of ping-pongs.
+# Heads of tables, and the titles above them; with the last group they are titles of ping-pongs.
 _IMB = re.compile(r"\s*#bytes\s+#repetitions(\s+t\[usec\])?")
 _IMB_TITLE = re.compile(r"#\s*Benchmarking\s+(PingPong)?")
 _OSU = re.compile(r"#\s*Size\s.*(Latency)")

@@ -34,7 +34,7 @@ class SettingError(HopmapError, ValueError):
 def configure(topology: Topology, settings: Settings) -> tuple[Topology, Parameters]:
     """Apply settings to a topology's links and to the model, over what the topology itself says.
 
-    Keys are those of `KEYS`, "link.bandwidth", "link.latency", "link.KIND.bandwidth", ...,
+    Keys are in `KEYS`, "link.bandwidth", "link.latency", "link.KIND.bandwidth", ...,
     "energy.link.KIND.static", ...; texts have units, numbers are in SI units. A link kind that the
     topology does not have is left out.
     """
@@ -60,7 +60,7 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
         number_or_word = value if entry.choices else _number(key, value, entry.unit)
         try:
             check(key, number_or_word, entry)
-        except ParameterError as error:  # in the unit in which it was given
+        except ParameterError as error:  # in the unit of the input
             said = str(error).replace(f"{key} {number_or_word}", f"{key} {value}", 1)
             raise ParameterError(said) from None
         if key in KEYS or key.split(".")[2] in {k.name for k in topology.kinds}:
@@ -129,7 +129,7 @@ def parse_settings(given: Iterable[str]) -> Settings:
         if not equals or not key or not value:
             raise SettingError(f"--set {word!r}: expected key=value, like link.bandwidth=10GB/s")
         if key in settings:
-            raise SettingError(f"--set {key}: given twice: expected once")
+            raise SettingError(f"--set {key}: repeated: expected once")
         settings[key] = value
     for file in files:
         settings = parameters_in(file) | settings

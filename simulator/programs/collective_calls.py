@@ -4,15 +4,15 @@ The k-th call of every member is the k-th collective; that members agree on oper
 checked. Calls that make or free handles need not be of all: Score-P before 8.4 recorded
 MPI_Comm_create_group and MPI_Intercomm_create, which only members of the new communicator call, on
 the old one (src/adapters/mpi/SCOREP_Mpi_Cg.c of 8.0; its ChangeLog under 8.4). Between two of the
-other collectives, those of one operation and MPI function belong together as follows:
+other collectives, calls of one operation and MPI function belong together as follows:
 
 * Every member or some, each equally often: in order.
 * Otherwise, and always for functions of a group: if every rank that calls is in just one smaller
   communicator whose members all call, with these, in order.
-* Otherwise by time. A call was made together with those that had begun when it ended: then nothing
+* Otherwise by time. A call belongs to all calls that had begun when it ended: then nothing
   waits that did not wait in the recorded run.
 
-Who sends how much to whom in alltoallv and alltoallw is counted beside a trace, or made up.
+Who sends how much to whom in alltoallv and alltoallw comes from a .counts file, or is assumed.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def group_functions(trace: Trace) -> frozenset[int]:
 def agreed(
     trace: Trace, found: Found, communicator: int, of_a_group: frozenset[int]
 ) -> list[Agreed]:
-    """Put the calls on a communicator together: those of all members first, then those of some.
+    """Put the calls on a communicator together: calls of all members first, then calls of some.
 
     `of_a_group` are the `group_functions` of the trace.
     """

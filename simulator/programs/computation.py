@@ -7,7 +7,7 @@
   clock (MPI_Wtime) in between do not count. If another region was entered and left in between, the
   program did something there, and it is computation; and so is what other threads of the rank
   compute meanwhile. A program that computes between its polls, and of which only MPI was recorded,
-  is taken for one that waits; `Omission` says how many seconds that is about.
+  is treated as waiting; `Omission` says how many seconds that is about.
 * MPI-IO is not simulated: its calls last as they did and count as computation behind the call. If
   the trace says that such a call is collective, it synchronises like a barrier first, and lasts
   as long as at the member that was in it for the shortest time, which waited least. What other
@@ -224,13 +224,13 @@ def omissions(
 ) -> tuple[Omission, ...]:
     """List what a program leaves out, and the messages that none of its receives takes.
 
-    What takes time comes first. `channel` and `iterations`, shape (operations,), are those of the
-    program, where they are known.
+    What takes time comes first. `channel` and `iterations`, shape (operations,), are the
+    program's, where they are known.
     """
     channel = program.channels() if channel is None else channel
     iterations = program.iterations() if iterations is None else iterations
     rows = np.flatnonzero(channel >= 0)
-    if program.jobs:  # what others send beside them is for nobody to receive
+    if program.jobs:  # background traffic has no receives
         others = np.repeat(
             [each.background for each in program.jobs], [each.ranks for each in program.jobs]
         )
@@ -238,7 +238,7 @@ def omissions(
     takes = program.kind[rows] >= Op.RECV
     excess = np.bincount(channel[rows], np.where(takes, -iterations[rows], iterations[rows]))
     untaken = int(excess[excess > 0].sum())
-    unmatched = [Omission("messages that nobody receives", untaken)] if untaken else ()
+    unmatched = [Omission("messages that are never received", untaken)] if untaken else ()
     return (*program.omitted, *unmatched)
 
 
@@ -253,7 +253,7 @@ class Rate:
     # operations, seconds: shape (ranks,): what the model has each rank do, and how long it took
     operations: Floats
     seconds: Floats
-    omitted: float  # seconds that ranks computed besides, all together
+    omitted: float  # other seconds that ranks computed, all together
 
     @property
     def flops(self) -> float:

@@ -34,9 +34,9 @@ _ENDS = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE, Kind.RMA_COLLECTIVE_END)
 SOME_MEMBERS = "handles made or freed by some members of a communicator"
 IN_PLACE = "collectives taken as MPI_IN_PLACE, undecided in the trace"
 NOT_IN_PLACE = "collectives taken without MPI_IN_PLACE, undecided in the trace"
-PAIRS_COUNTED = "calls of alltoallv whose pairs are counted beside the trace"
-SUMS_ONLY = "calls of alltoallv of which only sums are recorded"
-PAIRS_MADE_UP = "pairs made up for them"
+PAIRS_COUNTED = "alltoallv calls whose pairs come from the trace's .counts file"
+SUMS_ONLY = "alltoallv calls recorded only as sums"
+PAIRS_MADE_UP = "pairs assumed for these calls"
 BYTES_MADE_UP = "bytes between these pairs"
 
 

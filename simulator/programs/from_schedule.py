@@ -6,7 +6,7 @@ by its row, or by a START of an empty task behind it, which is a sign that it ha
 A send or receive that others do not wait for ends before its rank does.
 
 Processors (``cpu``) and network interfaces (``nic``) are left to the program: computations that no
-edge orders run beside each other even if they are on one processor, which LogGOPSim would run one
+edge orders overlap even if they are on one processor, which LogGOPSim would run one
 after the other, and all messages of a rank take turns at one interface.
 """
 
@@ -140,8 +140,8 @@ def _omitted(schedule: Schedule, task: Ints, guessed: int) -> tuple[Omission, ..
     nics = int((schedule.nic > 0).sum())
     told = {
         "operations on processors (cpu) other than 0, ordered by dependencies alone": cpus,
-        "computations that may run beside others of their processor (cpu)": beside,
-        "operations on network interfaces (nic) other than 0, taken for one": nics,
-        "receives from any source or of any tag, given to senders in their order": guessed,
+        "computations that may overlap others on their processor (cpu)": beside,
+        "operations on network interfaces (nic) other than 0, treated as one interface": nics,
+        "receives from any source or of any tag, matched with senders in their order": guessed,
     }
     return tuple(Omission(what, count) for what, count in told.items() if count)

@@ -1,7 +1,7 @@
 """Lowering: from the trace of a run to the program that a replay executes.
 
 A call is an outermost region of MPI, or a record outside any. What it did stands in its records;
-how long it took is left to the simulation. Time between calls is computation, but for what
+how long it took is left to the simulation. Time between calls is computation, except for what
 `computation.py` says.
 
 * A call with one SEND or RECV is blocking. A call with more (Sendrecv, Waitall, Startall) first
@@ -12,14 +12,14 @@ how long it took is left to the simulation. Time between calls is computation, b
 * What a matched probe found is received there (`with_matched_probes`).
 * A send whose request was never completed (freed) is sent and not waited for.
 * Collectives become rounds of messages (`algorithms.py`): the k-th on a communicator at each
-  member is one operation. Those that make, free or allocate handles (MPI_Init, MPI_Comm_split,
+  member is one operation. Calls that make, free or allocate handles (MPI_Init, MPI_Comm_split,
   MPI_Finalize, ...) synchronise like a barrier, of some members where only some call
   (`collective_calls.py`). Communicators of one member move nothing.
 * A non-blocking collective is a task that starts at its request, goes on in the background, and
   is joined at its completion.
 * One-sided operations become messages that targets take no part in (`one_sided.py`).
 * A call during which another thread of its rank computes lasts as long as that at least: the
-  computation is a task beside it. All calls of a rank are made in the order of the recording.
+  computation is a concurrent task. All calls of a rank are made in the order of the recording.
 * A loop of a folded trace becomes a REPEAT behind the last call of its body.
 """
 
@@ -63,7 +63,7 @@ BYTES_PER_EVENT = 130  # that lowering takes at its peak, measured on LU; the pr
 def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) -> Program:
     """Turn a trace into a program, and a folded trace into a program with loops.
 
-    `algorithms` of collectives are those of `Parameters.algorithms`.
+    `algorithms` of collectives are `Parameters.algorithms`.
     """
     algorithms = dict(algorithms or {})
     if isinstance(trace, Folded):
@@ -90,7 +90,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     dropped = dropped_requests(kind, partner, gone)
     one_sided = one_sided_rows(trace, calls)
     if len(folded.begin) and len(one_sided.rows.event):
-        raise TraceError(f"{trace.name}: one-sided operations: expected no folded trace")
+        raise TraceError(f"{trace.name}: folded, with one-sided operations: expected it unfolded")
     omitted = omissions_of(recorded, timed, dropped) + one_sided.omitted
     messages = message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
@@ -137,7 +137,7 @@ def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> 
 def _beside_rows(
     trace: Trace, calls: Calls, made: tuple[Rows, Rows], found: Found, served: Ints
 ) -> tuple[Rows, tuple[Rows, Rows], Background]:
-    """Begin what other threads compute beside calls with these, and wait for it at their ends.
+    """Begin what other threads compute during calls with these, and wait for it at their ends.
 
     `made` are the rows of one-sided operations and of collectives; the second result is `made`,
     with the tasks of a rank numbered: collectives, what other threads compute, its memory.
@@ -154,7 +154,7 @@ def _beside_rows(
     compute[len(others) : len(others) + len(rank)] = seconds[which]
     background = Background(owner[order], compute[order])
 
-    # Tasks of collectives were numbered as if there were no others, those of memory from 0.
+    # Collectives' tasks were numbered as if there were no others, memory's from 0.
     of_collectives = np.zeros(trace.ranks + len(others) + 1, dtype=np.int64)
     of_collectives[np.arange(len(others)) + others + 1] = number[: len(others)]
     of_memory = number[len(others) + len(rank) :]

@@ -3,10 +3,10 @@
 In bulk-synchronous rounds: in each, a rank posts the receives of the round, then its sends, and
 waits for all of them. One round is everything at once.
 
-Or as background of others: nodes that send messages at a rate, whatever becomes of them. An open
+Or as background of others: nodes that send messages at a rate, without waiting for them. An open
 loop, as networks are loaded in Dally and Towles, Principles and Practices of Interconnection
 Networks, 2004, 23.1: what is sent does not depend on how fast it gets through. Messages set out at
-the moments of a Poisson process; nobody receives them, and no rank waits. Such a load has no end of
+the moments of a Poisson process; no rank receives them or waits. Such a load has no end of
 its own, so that it is made for a time; for a longer time it begins with the same messages.
 """
 

@@ -51,7 +51,7 @@ def mode_of(name: str) -> SendMode:
 
 
 def modes_of(trace: Trace, events: Ints) -> NDArray[np.uint8]:
-    """Modes of the sends recorded by these events: those of the calls that they stand in."""
+    """Modes of the sends recorded by these events, from the calls that they stand in."""
     of_region = np.array([mode_of(name) for name in trace.regions], dtype=np.uint8)
     of_region[~is_call(trace.roles)] = SendMode.STANDARD
     modes = np.zeros(len(events), dtype=np.uint8)

@@ -43,7 +43,7 @@ class OneSidedRecords(NamedTuple):
         return OneSidedRecords(*columns)
 
     def of(self, *kinds: Kind) -> OneSidedRecords:
-        """Keep those of some kinds."""
+        """Keep records of some kinds."""
         return self.at(np.isin(self.kind, kinds))
 
 
@@ -264,7 +264,7 @@ def one_sided_rows(trace: Trace, calls: Calls) -> OneSided:
     first = np.append(0, calls.finish + 1)[served]
     silent = served[first == calls.finish[served]]
     if silent.size:
-        raise TraceError(f"{trace.name}: rank {silent[0]} has no calls: expected those of a window")
+        raise TraceError(f"{trace.name}: rank {silent[0]} has no calls: expected calls of a window")
     begin = calls.first[first]
     listed.add(begin, POST_RECEIVES, Op.START, target=np.arange(len(served)))
     rows = listed.rows()
@@ -303,7 +303,7 @@ class _Listed:
 
 
 def _with_locks(accesses: Accesses, shared: Locks, nowhere: int) -> Accesses:
-    """Add locks that nobody excludes: they are like gets of nothing."""
+    """Add locks without contention: they are like gets of nothing."""
     none = np.zeros_like(shared.asked)
     more = Accesses(
         event=shared.asked,
@@ -328,7 +328,7 @@ def _serve(listed: _Listed, trace: Trace, of: Accesses) -> Ints:
     context = of.window + 2 * len(trace.communicators)
     out = {"peer": of.target, "context": context}
     of_answer = {key: column[answers] for key, column in out.items()}
-    # Nobody handles an acknowledgement; data that come back are a message's.
+    # No rank handles an acknowledgement; data that come back are a message's.
     mode = np.where(of.back >= 0, SendMode.STANDARD, SendMode.HARDWARE)[answers]
     posted = np.full(len(of.event), -1)
     posted[answers] = listed.add(

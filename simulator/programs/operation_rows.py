@@ -1,4 +1,4 @@
-"""Operations of a trace: those of messages and loops, and all of them put into place.
+"""Operations of a trace, of messages and loops, and the order of all operations.
 
 Task by task, each with the computation before it.
 """
@@ -95,7 +95,7 @@ def message_rows(
     """Operations of the point-to-point calls.
 
     Columns have shape (records,): `events` that are not brackets, and the `Kind` of each; `partner`
-    and `gone` are those of `pair_requests`.
+    and `gone` come from `pair_requests`.
     """
     call = calls.of_event[events]
     acts = _ACTS[kind] & ~((ROLE[kind] > 0) & (partner < 0) & (kind != Kind.ISEND)) & ~gone

@@ -28,7 +28,7 @@ ROOM = 1 << 20  # keys below this, or below twice as many as there are, are mark
 
 
 def numbered(keys: Ints) -> tuple[Ints, Ints]:
-    """Return the different keys, rising, and the place there of each of the given ones.
+    """Return the different keys, rising, and the place there of each input key.
 
     As ``numpy.unique(keys, return_inverse=True)``, but linear where keys are 0 or more and small.
     """
@@ -69,7 +69,7 @@ class LocalWork(NamedTuple):
     buffers: Ints
 
     def new_memory(self, least: int) -> Ints:
-        """Bytes allocated in buffers of so many bytes or more, those of a row as equally large."""
+        """Bytes allocated in buffers of `least` bytes or more; buffers of a row count as equal."""
         return np.where(self.allocated >= self.buffers * least, self.allocated, 0)
 
 
@@ -80,7 +80,7 @@ class Job(NamedTuple):
     first: int  # its ranks are this one and those behind it
     ranks: int
     start: float = 0.0  # when they begin, in seconds
-    background: bool = False  # whether it is traffic that others send, whose end nobody waits for
+    background: bool = False  # whether it is other jobs' traffic, whose end is not waited for
 
 
 def no_work() -> LocalWork:
@@ -119,7 +119,7 @@ class Program:
         `SendMode` of a SEND or ISEND; of a RECV or IRECV PUT, if it takes puts, or HARDWARE;
         STANDARD if left out.
     work : LocalWork
-        What collectives copy and reduce before the operations, besides `compute`.
+        What collectives copy and reduce before the operations, in addition to `compute`.
     event : ndarray(int64)
         Event of the trace that each row was lowered from, -1 of a FINISH; empty without a trace.
     communicators : int
@@ -133,9 +133,9 @@ class Program:
     dropped : mapping of str to int
         Operations of the trace that are left out, counted by reason.
     omitted : tuple of Omission
-        What of the trace is left out or taken for something else, `dropped` among it.
+        What of the trace is left out or treated as something else, `dropped` among it.
     notes : mapping of str to int
-        What the trace leaves open, and what was taken for it, counted.
+        What the trace leaves open, and what was assumed for it, counted.
     jobs : tuple of Job
         What its ranks belong to, where they belong to several programs; else empty.
     """
@@ -328,7 +328,7 @@ def with_finishes(
 ) -> Program:
     """Give each rank one task: the rows that are its own, rank by rank, and a FINISH behind them.
 
-    `columns` and `more` are those of `Program`; a target is a place among these rows, or -1.
+    `columns` and `more` are fields of `Program`; a target is a place among these rows, or -1.
     """
     row = np.arange(len(rank)) + rank
     offsets = np.searchsorted(rank, np.arange(ranks + 1)) + np.arange(ranks + 1)

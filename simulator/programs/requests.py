@@ -1,6 +1,6 @@
 """Requests of non-blocking calls and matched probes: which record completes which.
 
-Freed receives are given the messages that nobody else can have taken. Matched probes (MPI_Mprobe,
+Freed receives get the messages that no other receive can have taken. Matched probes (MPI_Mprobe,
 MPI_Mrecv) become the receives that they are: a probe that matches takes its message out of what
 other receives can have, so that the message is received there. MPI_Mrecv only fetches it, so that a
 rank waits for the message at its probe; what MPI_Imrecv fetches is posted there, and awaited where
@@ -91,7 +91,7 @@ def with_freed_receives(
     """Find the messages of receives that were never completed, where there is only one answer.
 
     A channel (source, target, tag, communicator) to which more was sent than its target's other
-    receives took must have given the rest to these. If a rank has one such channel, and at least
+    receives took must have sent the rest to these. If a rank has one such channel, and at least
     as much is left there as it has freed receives, each of them belongs to it, in the place in
     which it was posted: else the receives behind it would take the messages before theirs. If a
     rank has more such channels, on which as much is left as it has freed receives, and none of

@@ -42,7 +42,7 @@ def _unroll(program: Program, begin: int, end: int) -> Ints:
 
 
 def latest(order: Ints, places: Ints, rows: Ints) -> Ints:
-    """Place in `order`, before each of these places, where the row beside it ran last.
+    """Place in `order`, before each of these places, where the matching row ran last.
 
     Of a row that comes further behind, in another task, where it runs first.
     """

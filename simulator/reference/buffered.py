@@ -6,7 +6,7 @@ ask and for which there is room behind it, and takes a credit for that room; the
 is free once its tail has left, or its first flit, which the link before learns some time later.
 Nothing is dropped.
 A node's messages stand in a queue of any length before its injection link, in order or in turn, and
-a node takes whatever reaches it.
+a node takes everything that reaches it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Clock(simpy.Environment):
     """SimPy's environment with absolute times: ``now + (at - now)`` need not be `at`."""
 
     def schedule_at(self, event: simpy.Event, at: float, key: int) -> None:
-        """Schedule an event at a time; among those of one instant, the lowest key comes first."""
+        """Schedule an event at a time; among events of one instant, the lowest key comes first."""
         heappush(self._queue, (at, key, next(self._eid), event))  # type: ignore[misc]
 
 
@@ -43,7 +43,7 @@ class Packet(Happening):
     key: int
     hop: int = 0
     tail: float = 0.0  # arrival of its end
-    # Where its way is chosen as it goes, see `routing.py`: what is ahead of it whatever is chosen,
+    # Where its way is chosen as it goes, see `routing.py`: what is ahead of it on any way,
     # the place that it is at or comes to, its target node, the node to go to first or -1, and
     # whether that is decided.
     ahead: list[int] = field(init=False)

@@ -90,7 +90,7 @@ class Nic:
 
 
 class NodeQueue(Buffer):
-    """A node's queue among finite buffers, if its packets leave as those of an interface do.
+    """A node's queue among finite buffers, if its packets leave as from an interface.
 
     They stand in any order: which of them comes to the head is known when the link is idle and has
     room behind it.
@@ -176,7 +176,7 @@ class Network:
         self.prepare()
 
     def prepare(self) -> None:
-        """Make ready what other networks have besides."""
+        """Set up what derived networks add."""
 
     def waits(self) -> dict[int, int]:
         """Buffers that wait for each other: none, as they have no end."""

@@ -236,7 +236,7 @@ class _Replay:
             self.complete(task.begun_by)
 
     def factor(self, task: Task, first: int) -> float:
-        """Draw the factor of a task's next pause; `first` is where those of its kind begin."""
+        """Draw the factor of a task's next pause; `first` is where its kind begins."""
         if not self.noisy:
             return 1.0
         number = task.pauses

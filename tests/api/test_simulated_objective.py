@@ -126,9 +126,15 @@ def test_a_table_says_what_the_objective_was_and_is(shuffled):
 def test_what_makes_no_sense_is_one_line():
     for words, line in [
         ("--objective makespam", "'makespam' (did you mean makespan?): expected one of card"),
-        ("--objective energy", "nothing draws any: expected a setting like --set energy.link"),
+        (
+            "--objective energy",
+            "energy requires energy parameters, like --set energy.link.per_byte=",
+        ),
         ("--objective makespan -m minmd", "minmd: does not work for a function as objective"),
-        ("--objective makespan --rounds 2", "rounds 2: mg.S.16 is no traffic, it has an order"),
+        (
+            "--objective makespan --rounds 2",
+            "rounds 2 requires traffic: mg.S.16 has an order of messages",
+        ),
         ("--objective makespan --engine flaw", "unknown engine 'flaw' (did you mean flow?)"),
         ("--objective makespan --set link.speed=1", "unknown parameter 'link.speed'"),
         ("--objective max_link_load --engine flow", "--engine flow requires --objective makespan"),

@@ -162,9 +162,9 @@ def test_the_best_mapping_of_results_is_exported(study, tmp_path):
     text = invoke([*words, "csv"]).stdout
     assert text.splitlines()[2:] == [f"{rank},{node}" for rank, node in enumerate(placed)]
     for refused, message in {
-        ("--best",): "2 cases (lu.S.4 on mesh:2x2; lu.S.4 on mesh:4): expected one, as -t tells",
+        ("--best",): "2 cases (lu.S.4 on mesh:2x2; lu.S.4 on mesh:4): expected one: select it by",
         ("--best", "-t", "mesh:3"): "no such run has finished: expected one of lu.S.4 on mesh:2x2",
-        (): "results of many runs: --best takes the fastest",
+        (): "a folder of results requires --best",
         ("--trace", "x"): "--trace requires --best",
         ("--variant", "x"): "--variant requires --best",
     }.items():

@@ -59,7 +59,7 @@ BAD = {
     "simulate good map.csv -t mesh:4 --bins 9": "--bins --links",
     f"{MAP} --nodelist node[0-2]": "4 3 mesh:4",
     f"{MAP} --nodelist node[0-4]": "node4 mesh:4 node3",
-    f"{MAP} --nodelist node[0-3] --hosts file": "node[0-3] file",
+    f"{MAP} --nodelist node[0-3] --hosts file": "hosts nodelist mutually",
     f"{FLOW} --links new.svg": "flow compiled",
     f"{FLOW} --otf2 empty/new --links new.txt": "--links new.txt .parquet",
     f"{FLOW} --perfetto none/new.json": "none/new.json folder",

@@ -88,7 +88,7 @@ def test_any_command_takes_the_file_of_a_launcher_for_a_mapping(mapping, tmp_pat
 def test_a_mapping_that_is_taken_to_another_network_is_noted_once(mapping, tmp_path):
     """With the result, not with an error; slots and options make no other network."""
     said = (
-        f"hopmap: {mapping}: a mapping on mesh:2x2, taken for one on mesh:4: "
+        f"hopmap: {mapping}: mapping for mesh:2x2, used on mesh:4: "
         "node numbers may mean other nodes"
     )
     bound = ["map", LU, "-m", "bokhari(jumps=0)", "--initial", mapping]

@@ -37,7 +37,7 @@ def test_traffic_of_collectives_that_is_made_up_is_a_warning(tmp_path, command):
     how = {"map": ["-m", "sweep"], "evaluate": [mapping]}[command]
     words = [command, tmp_path / "made", *how, "-t", "mesh:4", "--collectives", "expand"]
     printed = invoke(words)
-    told = "hopmap: made: calls of alltoallv of which only sums are recorded: 1; pairs made up"
+    told = "hopmap: made: alltoallv calls recorded only as sums: 1; pairs assumed for these calls: "
     assert printed.exit_code == 0
     assert printed.stderr.startswith(told)
 

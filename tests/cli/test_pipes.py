@@ -37,7 +37,7 @@ def test_what_is_wrong_on_stdin_is_said_of_the_dash(mapping):
     text = mapping.read_text()
     for words, said in {
         "map - -t mesh:4": "-: a mapping, where a trace or traffic is expected",
-        "evaluate - - -t mesh:4": "-: given twice: expected stdin for one argument",
+        "evaluate - - -t mesh:4": "-: expected at most one argument that reads stdin",
     }.items():
         done = invoke(words.split(), typed=text)
         assert done.exit_code == 2

@@ -88,7 +88,7 @@ def test_names_and_hosts_that_make_no_sense_are_refused(tmp_path):
         ({"nodelist": "a"}, "; --names tells what they are called"),
         ({"names": "a,b", "nodelist": "c,d"}, "host c: expected nodes of torus:2, a to b"),
         ({"hosts": "a\n!\n"}, "line 2 is '!': expected a host name"),
-        ({"hosts": "a\nb\n", "nodelist": "a,b"}, "not both"),
+        ({"hosts": "a\nb\n", "nodelist": "a,b"}, "hosts and nodelist are mutually exclusive"),
         ({"hosts": None}, "cannot be read as a list of hosts"),
     ]:
         with about(named, message):

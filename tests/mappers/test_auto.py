@@ -42,7 +42,7 @@ def test_no_member_of_the_portfolio_is_better_than_what_it_returns(spec):
     assert value == run.steps[-1].best <= min(step.value for step in run.steps)
     bests = [step.best for step in run.steps]
     assert bests == sorted(bests, reverse=True)
-    assert {"given order", "sweep", "recursive_bisection"} <= {step.member for step in run.steps}
+    assert {"initial order", "sweep", "recursive_bisection"} <= {step.member for step in run.steps}
 
 
 @pytest.mark.parametrize("member", ["identity", "sweep", "recursive_bisection", "random"])
@@ -63,7 +63,7 @@ def test_a_perfect_order_ends_the_search_at_once():
         traffic, topology, rng=np.random.default_rng(0), initial=np.arange(64),
         objective="cardinality", stop=Budget(),
     )  # fmt: skip
-    assert [step.member for step in run.steps] == ["given order"]
+    assert [step.member for step in run.steps] == ["initial order"]
     assert np.array_equal(run.mapping, np.arange(64))
 
 
@@ -91,9 +91,9 @@ def test_it_says_why_it_stopped():
             stop=Budget(**budget),
         )  # fmt: skip
 
-    assert run(moves=3000).stopped == "budget"
-    assert run(seconds=0.05).stopped == "budget"
-    assert run(objective="max_link_load", moves=3000).stopped == "budget"
+    assert run(moves=3000).stop_reason == "budget"
+    assert run(seconds=0.05).stop_reason == "budget"
+    assert run(objective="max_link_load", moves=3000).stop_reason == "budget"
     free = run()
     assert free.stop_reason == "stagnated"
     rounds = [step.best for step in free.steps if step.member.startswith("tabu")]
@@ -130,7 +130,7 @@ def test_a_bisection_ends_when_most_of_the_time_is_spent(monkeypatch):
     assert looked == [True]
     # Nor are curves tried then, so that there is time for it.
     assert [step.member for step in run.steps[:3]] == [
-        "given order",
+        "initial order",
         "sweep",
         "recursive_bisection",
     ]

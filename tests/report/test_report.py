@@ -92,7 +92,7 @@ def test_every_speed_says_where_it_comes_from(tmp_path: Path) -> None:
     ]
     user, graph = (
         [("bandwidth", source), ("latency", "assumed")]
-        for source in ("set by the user", "given by the graph")
+        for source in ("set by the user", "from the graph")
     )
     assert rows == [
         ("haec:2x2x2, link.optical.bandwidth 31.25 GB/s", "31.25 GB/s", user),  # the default

@@ -353,4 +353,4 @@ def test_a_long_run_is_replayed_whole():
         steady=Steady(hops=1),
     )
     assert run.extrapolated is None
-    assert "with network.routing valiant no two steps are alike" in run.whole
+    assert "with network.routing valiant no two steps are the same" in run.whole

@@ -79,7 +79,7 @@ def test_a_large_synchronous_send_is_a_rendezvous(engine):
 
 @engines
 def test_a_synchronous_send_that_nobody_receives_is_stuck(engine):
-    with pytest.raises(DeadlockError, match=r"ssend to rank 1 .*which nobody receives"):
+    with pytest.raises(DeadlockError, match=r"ssend to rank 1 .*which no rank receives"):
         replayed([[("ssend", 1, SMALL)], []], engine)
 
 

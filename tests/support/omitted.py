@@ -46,5 +46,5 @@ EXPECTED = [
     Omission("receives never completed", 1),
     Omission("probes, not simulated", 1),
     Omission("ParameterInt records", 1),
-    Omission("messages that nobody receives", 1),
+    Omission("messages that are never received", 1),
 ]

@@ -20,7 +20,7 @@ def here(tmp_path, monkeypatch):
 
 def test_a_folder_that_is_called_like_a_benchmark_is_taken_and_warned_of(here):
     (here / "lu.S.4").mkdir()
-    with pytest.warns(HopmapWarning, match=r"lu\.S\.4: what lies here is taken, not the bench"):
+    with pytest.warns(HopmapWarning, match=r"lu\.S\.4: reads this file, not the benchmark"):
         assert open_source("lu.S.4").kind == "archive"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -31,7 +31,7 @@ def test_a_folder_that_is_called_like_a_benchmark_is_taken_and_warned_of(here):
 @pytest.mark.parametrize("beside", ["lu.S.4.otf2", "lu.S.4.npz", "LU.S.4"])
 def test_a_benchmark_that_is_generated_beside_a_file_of_nearly_its_name_is_warned_of(here, beside):
     (here / beside).mkdir()
-    with pytest.warns(HopmapWarning, match=rf"lu\.S\.4: generated, .*; {beside} is another"):
+    with pytest.warns(HopmapWarning, match=rf"lu\.S\.4: no such file, .*; did you mean {beside}\?"):
         assert open_source("lu.S.4").kind == "benchmark"
 
 

@@ -5,7 +5,7 @@ limited: 8,192 x 8,192 at most, 128 MiB. Of several shortest paths the one is ta
 lowest vertex first (nodes come before switches, both in the order of the graph); the two directions
 may differ.
 
-Routes are given without a word of what joins the links. Where a link follows another on a route,
+Routes do not say what joins the links. Where a link follows another on a route,
 the one ends where the other begins; the first begins at the source, the last ends at the target.
 Ends that are the same by this are one vertex (union-find), and the vertices that are no nodes are
 switches. Links that no route takes are left out. The table of routes has nodes x nodes rows, so
@@ -46,7 +46,7 @@ def from_networkx(graph: nx.Graph, spec: str = "graph") -> Topology:
     graph : networkx.Graph
         Attributes of a vertex: ``host`` (true when left out; switches have false) and ``slots`` (1
         when left out). Of an edge: ``kind`` (name of the technology), ``bandwidth`` (bytes/s) and
-        ``latency`` (s); edges of one kind are alike. Edges without a kind share one a speed.
+        ``latency`` (s); edges of one kind are equal. Edges without a kind share one a speed.
     spec : str
         Name for messages; only ``file:PATH`` can be read back.
     """
@@ -145,7 +145,7 @@ def _kind(kinds: dict[str, LinkKind], given: Mapping[str, Any], what: str) -> in
                 f"{what}: {key} {given[key]!r}: expected a number in {unit}"
             ) from None
     wide, late = (
-        "given by the graph" if key in given else "assumed" for key in ("bandwidth", "latency")
+        "from the graph" if key in given else "assumed" for key in ("bandwidth", "latency")
     )
     name = str(given.get("kind", ""))
     if not name:
@@ -196,7 +196,7 @@ def from_routes(
     if len(alike) > 256:
         raise TopologyError(f"{spec}: {len(alike)} different speeds of links: expected 256 at most")
     named = tuple(
-        LinkKind(f"link{k + 1}" if k else "link", *speed, ("given by the platform",) * 2)
+        LinkKind(f"link{k + 1}" if k else "link", *speed, ("from the platform",) * 2)
         for speed, k in alike.items()
     )
     return Topology(
@@ -238,7 +238,7 @@ def _vertices(
         if high < nodes and low != high:
             raise TopologyError(
                 f"{spec}: by their routes nodes {low} and {high} are one place: expected links of "
-                f"one direction, that no two nodes begin or end with alike"
+                f"one direction, and no link that is the first or last of two nodes"
             )
         parent[high] = low  # nodes have the lowest numbers and stay roots
     roots = [root(nodes + end) for end in range(2 * count)]

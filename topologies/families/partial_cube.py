@@ -10,13 +10,13 @@ the paper's steps: a cut for every edge that is in none yet, and refusal where t
 look at one edge of each class, which does not show that the relation is transitive; so the labels
 are compared with the hops of all pairs of vertices in the end.
 
-Vertices are nodes and switches; the labels are those of the nodes, without digits that are the same
+Vertices are nodes and switches. Nodes have labels, without digits that are the same
 on all. Two kinds of networks are labelled without a search: boxes, where a mesh of size d has d - 1
 cuts and an even ring d / 2, and trees, with a cut for every link. A fat tree takes the labels of
 the tree that it thickens: the hops are the same, though switches that share two neighbours above
 and two below (K_2,3 and more) are no partial cube.
 
-In compiled code a graph is given by rows: the neighbours of vertex v are
+In compiled code a graph is stored by rows: the neighbours of vertex v are
 ``ends[starts[v]:starts[v + 1]]``.
 """
 
@@ -174,7 +174,7 @@ def _tree(topology: Topology, spans: Ints, costs: Ints | None = None) -> Partial
 
 
 def _packed(topology: Topology, dimension: int, column: Callable[[int], Bools]) -> PartialCube:
-    """Labels of digits of price 1, given one by one; turned so that node 0 has zeros."""
+    """Labels of digits of price 1, one column after another; turned so that node 0 has zeros."""
     _check_size(topology, dimension)
     words = np.zeros((max(1, -(-dimension // 64)), topology.nodes), dtype=np.uint64)
     for j in range(dimension):
@@ -262,9 +262,9 @@ def cut_of(
 ) -> int:
     """Enter the edges that are Djokovic related to {x, y}, and the sides of the vertices.
 
-    `class_of`, shape (2 * edges,), is the class of each entry of `ends`, -1 for none; those of this
-    class are set to `number`. `side` says whether a vertex is nearer to y (W_yx) than to x (W_xy).
-    Returned is an entry that is of another class already; -1 if there is none.
+    `class_of`, shape (2 * edges,), is the class of each entry of `ends`, -1 for none; entries of
+    this class are set to `number`. `side` says whether a vertex is nearer to y (W_yx) than to x
+    (W_xy). Returned is an entry that is of another class already; -1 if there is none.
     """
     vertices = len(starts) - 1
     from_x, from_y = np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.int64)

@@ -4,7 +4,7 @@ Vertices are the nodes, then the switches; a route runs node, switch, ..., switc
 hops are the links on it. Nothing but the links is stored.
 
 Dragonfly+: groups of leaf and spine switches. Nodes are behind leaves, every leaf has a link to
-every spine of its group, and only spines have global links, to those of all other groups. Routes
+every spine of its group, and only spines have global links, to spines of all other groups. Routes
 are minimal: at most one global link; which spine is taken, and which of several global links, is
 decided by the target's number, as by tables of a destination (InfiniBand).
 
@@ -133,7 +133,7 @@ def dragonfly(
 ) -> Topology:
     """Dragonfly of fully connected groups, palm tree arrangement, minimal routing.
 
-    `hosts` are nodes a router (p), `routers` those of a group (a), `ports` global links a router
+    `hosts` are nodes a router (p), `routers` routers a group (a), `ports` global links a router
     (h). There are a h + 1 `groups` when left out, which is one link between any two. With fewer
     groups floor(a h / (groups - 1)) links join any two, and the ports that are left stay unused.
 
@@ -221,7 +221,7 @@ def dragonfly_plus(
 ) -> Topology:
     """Dragonfly+: groups of leaf and spine switches, all to all between groups, minimal routing.
 
-    `hosts` are nodes a leaf, `leaves` and `spines` those of a group, and `ports` global links a
+    `hosts` are nodes a leaf, `leaves` and `spines` switches a group, and `ports` global links a
     spine: one to every other group when left out. With others,
     floor(spines ports / (groups - 1)) links join any two groups.
     """

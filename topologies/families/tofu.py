@@ -6,7 +6,7 @@ dimension order routes A, B and C to a place that the sender chooses, then X, Y 
 C to the target; here the place is the sender's own, so that X, Y and Z come first. Which one the
 hardware takes by default is not published.
 
-A job asks for a torus of one to three dimensions and is given groups of its own. The published
+A job asks for a torus of one to three dimensions and gets groups of its own. The published
 rule: neighbours in the job's torus are neighbours in TofuD, by a Hamiltonian cycle through one of
 X, Y, Z and one of A, B, C for every dimension. Which cycle is not published. Here it goes out along
 X or Z at A or C = 0 and back at 1, and along Y it goes out at B = 0 and winds back through
@@ -52,8 +52,8 @@ from .grid import box, torus
 
 GROUP = (2, 3, 2)
 # Six interfaces, each as fast as a link (Ajima et al.: 6.8 GB/s), send in turns, a message through
-# one; what comes in takes as long as through one of them, and buffers of 64 MiB are kept, those of
-# 256 MiB new in every call (both measured, benchmarks/trust).
+# one; what comes in takes as long as through one of them. Buffers of 64 MiB are kept, buffers of
+# 256 MiB are new in every call (both measured, benchmarks/trust).
 END_POINTS: Mapping[str, str | float] = {
     "nic": "round_robin",
     "nic.rails": 6,
@@ -81,9 +81,9 @@ def tofu(
 ) -> Topology:
     """TofuD of Fugaku: all of it by its groups of 12 nodes, or the torus that a job gets."""
     if job and ties != "direct":
-        raise TopologyError(f"tofud: ties={ties}: expected none under a job, which has no ties")
+        raise TopologyError(f"tofud: ties={ties} and job are mutually exclusive")
     if order and not job:
-        raise TopologyError(f"tofud: order={order}: expected it with job= only")
+        raise TopologyError("tofud: order requires job")
     if job:
         return tofud_job(sizes, order=order, slots=slots)
     return tofud(sizes, slots=slots, ties=ties)
@@ -205,7 +205,7 @@ def _wound(size: int) -> Ints:
 
 
 def renumbered(block: Topology, first: Ints) -> Topology:
-    """Return a box with its nodes numbered anew, these first; the others have no slots."""
+    """Return a box with its nodes renumbered, these first; the others have no slots."""
     rest = np.ones(block.nodes, dtype=np.bool_)
     rest[first] = False
     node_at = np.concatenate((first, np.flatnonzero(rest)))

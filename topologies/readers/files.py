@@ -80,7 +80,7 @@ def from_file(path: str) -> Topology:
             if known(text):
                 return _with_slots(read(text, spec, wanted), slots or 1)
     elif wanted:
-        raise TopologyError(f"{spec}: #{wanted}: expected that of Slurm's files only")
+        raise TopologyError(f"{spec}: #{wanted} requires a file of Slurm's")
     else:
         try:
             root = ElementTree.fromstring(content)
@@ -131,7 +131,7 @@ def _sizes(element: ElementTree.Element, spec: str) -> tuple[int, ...] | None:
         return None
     if len(set(held)) > 1:
         name = f"{element.get('type', element.tag)} {element.get('os_index', '')}".strip()
-        raise TopologyError(f"{spec}: the parts of {name} differ: expected all alike")
+        raise TopologyError(f"{spec}: the parts of {name} differ: expected equal parts")
     return (len(held), *held[0])
 
 
@@ -149,7 +149,7 @@ def from_node_table(text: str, spec: str, wanted: str = "") -> Topology:
     A line a node, words in pairs: ``NODE 0001 RACK 1 CELL 1 ROW 1 PARTITION 1 SWITCH 10100``, as of
     Leonardo (HLC-Lab/pico). A switch is a leaf of its cell. The table does not say how many spines
     a cell has: as many as leaves in most of the cells, as where a leaf has a link to every spine
-    and cells are cabled alike (Leonardo: 18 and 18). `wanted` is another number.
+    and cells are cabled the same way (Leonardo: 18 and 18). `wanted` is another number.
     """
     if wanted and not re.fullmatch(r"[1-9]\d{0,4}", wanted):
         raise TopologyError(f"{spec}: #{wanted}: expected the number of spines a cell, like #18")

@@ -6,14 +6,14 @@ What is read is one zone, of which the links become links and the speeds become 
   ``topology="TORUS"`` and ``"FAT_TREE"`` are hopmap's own, with d-mod-k and, half-way round a
   ring, hopmap's rule;
 * ``<zone routing="Full">``: the routes as they are listed. Where every host has a link of its own
-  at the begin of its routes, or at their end, and these are alike, they are its network interface,
+  at the begin of its routes, or at their end, and these are equal, they are its network interface,
   the parameters injection.* and ejection.*: so `simulator/export/simgrid.py` writes them;
 * ``<zone routing="Floyd">``, ``"Dijkstra"``: a graph of hosts and routers, by shortest paths.
 
 What is not there costs nothing: interfaces that the file does not have are endlessly fast. A link
 that is SHARED by both directions is one each way here. What links cannot be here is refused: a
 FATPIPE, which its messages do not share; in a graph one that several routes share, or whose
-directions differ. So are zones beside hosts, and dragonflies. Bytes are B and bits b; a number
+directions differ. So are zones next to hosts, and dragonflies. Bytes are B and bits b; a number
 alone is in bytes/s or seconds.
 Source: SimGrid 3.32, documentation, "Platform: XML reference" and "Networks: topologies";
 src/kernel/xml/platf_parse.cpp.
@@ -53,7 +53,7 @@ def from_platform(root: Element, spec: str) -> Topology:
         return from_cluster(element, spec)
     beside = [child.tag for child in element if child.tag in BESIDE]
     if beside:
-        raise TopologyError(f"{spec}: <{beside[0]}> beside hosts: expected hosts and routes only")
+        raise TopologyError(f"{spec}: <{beside[0]}> among hosts: expected hosts and routes only")
     routing = element.get("routing", "")
     if routing == "Full":
         return from_full(element, spec)
@@ -103,7 +103,7 @@ def from_cluster(element: Element, spec: str) -> Topology:
         )
     if not element.get("bb_bw") or shape in ("TORUS", "FAT_TREE"):
         topology = topology.with_links(bandwidth=link.bandwidth, latency=link.latency)
-        kinds = (replace(kind, sources=("given by the platform",) * 2) for kind in topology.kinds)
+        kinds = (replace(kind, sources=("from the platform",) * 2) for kind in topology.kinds)
         topology = replace(topology, kinds=tuple(kinds))
     memory = None
     if element.get("loopback_bw"):

@@ -5,7 +5,7 @@ well: there a switch has a Level, one above others lists the hosts below them to
 BlockIndex and its size. topology.yaml is several topologies by name, torus3d among them.
 
 `tree`: every switch of the file is a switch, and hosts and switches below it have a link each way
-to it; a tree whose switches of one level are alike becomes a fat tree of one parent, of any size,
+to it; a tree whose switches of one level are equal becomes a fat tree of one parent, of any size,
 others a graph. `block`: the hosts of a block are behind one switch, blocks that Slurm pairs behind
 another, level by level as the block sizes say, and all behind one; Slurm says which hosts are
 close, not by what cables. `ring`: a ring. `torus3d`: a torus: node k of it, or of a region of it,
@@ -45,7 +45,7 @@ def is_slurm_yaml(text: str) -> bool:
 def from_slurm_yaml(text: str, spec: str, wanted: str = "") -> Topology:
     """Network of a topology.yaml: the topology of that name, or the ring or torus in one.
 
-    When no name is given, the topology with ``cluster_default: true``, or the first.
+    Without a name, the topology with ``cluster_default: true``, or the first.
     """
     try:
         return _network(text, spec, wanted)
@@ -239,7 +239,7 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
         raise TopologyError(f"{spec}: {found}: expected switches, blocks or rings, and only one")
     ((kind, entries),) = parts.items()
     if wanted and kind != "ringname":
-        raise TopologyError(f"{spec}: #{wanted}: expected that of one of several rings only")
+        raise TopologyError(f"{spec}: #{wanted} requires a file of several rings")
     if kind == "switchname":
         graph = switches_of(entries)
         expect_below(graph, above)
@@ -356,7 +356,7 @@ def block(parts: list[Part], sizes: Sequence[str], spec: str) -> Topology:
 
 
 def tree(graph: nx.DiGraph[Any], spec: str) -> Topology:
-    """Fat tree of one parent where all switches of a level are alike, else a graph."""
+    """Fat tree of one parent where all switches of a level are equal, else a graph."""
     import networkx as nx
 
     if not nx.is_directed_acyclic_graph(graph):
@@ -388,7 +388,7 @@ def tree(graph: nx.DiGraph[Any], spec: str) -> Topology:
 
 
 def _levels(graph: nx.DiGraph[Any], order: list[Any]) -> list[int] | None:
-    """Children of a switch, level by level from the hosts; None where a level's are not alike."""
+    """Children of a switch, level by level from the hosts; None where a level's differ."""
     below: dict[Any, tuple[int, ...]] = {}
     for vertex in reversed(order):
         shapes = {below[child] for child in graph.successors(vertex)}

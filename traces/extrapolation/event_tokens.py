@@ -1,8 +1,8 @@
 """What ranks do, call by call, as words: calls that do the same have the same hash.
 
 A call is an outermost region of MPI, or a record outside any, and what its rank recorded since the
-call before. Two calls are the same if all their events are, but for times; requests are told by how
-many events ago they were started, or until they are completed.
+call before. Two calls are the same if all their events are, except for times. Requests are
+identified by how many events ago they were started, or until they are completed.
 
 Loops are the tandem repeats of a rank's word, inner ones first, short periods before long ones.
 A period that is found becomes one symbol, its run one place of the word, and the search begins

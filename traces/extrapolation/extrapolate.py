@@ -1,7 +1,7 @@
 """A program at more ranks, from the same program at fewer.
 
 Ranks are put into grids; ranks in the same place of theirs (corner, edge, inside) are to take the
-same steps at all sizes, but for loops that grow. Partners and numbers of every step then have to
+same steps at all sizes, except for loops that grow. Partners and numbers of every step then have to
 follow a rule exactly, for all ranks at all sizes, or there is no answer. After Wu and Mueller,
 "ScalaExtrap: Trace-Based Communication Extrapolation for SPMD Programs", PPoPP 2011.
 """
@@ -43,7 +43,7 @@ class Scaled(NamedTuple):
 
 
 def scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
-    """Extrapolate one program, given at one or more rank counts, all different, to more than these.
+    """Extrapolate one program, recorded at one or more different rank counts, to a larger count.
 
     The loops of recordings are found first: so there is less to compare, and what grows with the
     ranks within each iteration is seen. If that leads nowhere, all their steps are compared. The
@@ -75,7 +75,7 @@ def _scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
         different = _difference(told, known[-1], words)
         if different:
             raise TraceError(
-                f"{name}: {counts[-1]} ranks as predicted from {counts[:-1]} are not those of "
+                f"{name}: the prediction for {counts[-1]} ranks from {counts[:-1]} differs from "
                 f"{known[-1].name}: {different}"
             )
     steps, grids = _best(known, ranks, words, name)

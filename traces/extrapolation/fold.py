@@ -1,7 +1,7 @@
 """Fold a recorded trace: find what each rank repeats, and list it once.
 
 Calls are words (`event_tokens.py`), and loops the tandem repeats of a rank's words (`reduced`).
-Collectives need care: which calls of ranks are one is told by counting, so a loop that holds some
+Collectives need care: counting decides which calls of ranks are one, so a loop that holds some
 has to be one of all ranks. So, first, loops without collectives are found rank by rank. Then the
 stretches between blocking collectives of all ranks are words of the whole run, equal if they are
 equal at every rank, and their repeats are loops of all ranks.
@@ -66,7 +66,7 @@ def fold(trace: Trace, *, keep: bool = True) -> Folded:
         raise TraceError(f"{trace.name}: one-sided operations: they cannot be folded")
     requests = requests_of(trace)
     nothing = Folded(trace, *NO_LOOPS.T)
-    # What a receive took that nobody waited for is told by the order of all messages.
+    # The order of all messages decides what a receive without a wait took.
     if (requests.stray & (trace.kind == Kind.IRECV_REQUEST)).any():
         return nothing
     words = words_of(trace, requests)

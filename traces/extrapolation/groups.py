@@ -227,7 +227,7 @@ class Told(NamedTuple):
     peer: Ints
     numbers: Ints
     alike: Ints  # (length of the body,): which of the different ones each step is
-    gap: Floats  # (length of the body,): seconds, of all ranks and iterations alike
+    gap: Floats  # (length of the body,): seconds, the same for all ranks and iterations
 
     @property
     def steps(self) -> int:

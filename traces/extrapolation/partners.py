@@ -180,7 +180,7 @@ def candidates(peers: Ints, place: Place) -> Iterator[Partner]:
 
 
 def fitting(peers: list[Ints], places: list[Place]) -> list[Partner]:
-    """Rules that all ranks of all sizes follow; of one size, those of the simplest kind.
+    """Rules that all ranks of all sizes follow; of one size, rules of the simplest kind.
 
     `peers` has an array (ranks, iterations) for each size.
     """

@@ -27,7 +27,7 @@ from hopmap.traces.trace import (
 
 from .event_tokens import column_of, requests_of
 
-LOOP, LOOP_END = 254, 255  # kinds beside those of `Kind`
+LOOP, LOOP_END = 254, 255  # kinds in addition to `Kind`
 NUMBERS = ("tag", "size", "received", "request", "times")
 
 _STRANGE = (

@@ -3,9 +3,9 @@
 A rule counts if it gives every number of every rank at every size that is known, exactly. Where
 several do, and do not say the same at more ranks, nothing is said. Rules with fewer free numbers
 come first: a constant, a product of powers of the grid's dimensions, shares of points. A line
-through two points is no rule, but where its slope is known from other messages.
+through two points is no rule, except where its slope is known from other messages.
 
-Shares are those of programs that cut a grid of points into blocks: n points on p ranks in a line
+Shares follow programs that cut a grid of points into blocks: n points on p ranks in a line
 are n div p each, and one more for the first n mod p. A message has as many elements as a product of
 such shares, of a rank's own coordinates or, where p x p ranks have cells along diagonals (the
 multi-partition of NAS SP and BT), of sums and differences of these and of the step. Points on the
@@ -30,7 +30,7 @@ ELEMENT = 8  # bytes: sizes are taken to be of elements as large, if all that ar
 POWERS = (-2, -1, 0, 1)
 FEW = 24  # values of a size by which factors are looked up, before all are compared
 MOST_POINTS = 4096  # of an edge of a grid whose cells are added up
-OFFSETS = (0, 1, -1, 2, -2)  # elements that a side has besides a rank's share
+OFFSETS = (0, 1, -1, 2, -2)  # elements that a side has in addition to a rank's share
 
 
 class Unknown(Exception):  # noqa: N818 - no error yet: it may be known later
@@ -39,7 +39,7 @@ class Unknown(Exception):  # noqa: N818 - no error yet: it may be known later
 
 @dataclass
 class Known:
-    """What other messages of a program have told."""
+    """What is known from other messages of a program."""
 
     # Bytes that are shared out evenly along a dimension
     slopes: set[Fraction] = field(default_factory=set)

@@ -1,8 +1,8 @@
 """Messages of a rank, from the calls that name a partner and those that complete requests.
 
 A number or address is used again, so that what a call of MPI_Wait means is the latest request that
-was begun under it. Tools do not always say whether MPI_Test found its request complete: then the
-last call that asked, before the number is used again, is taken for the one that did.
+was begun under it. Tools do not always say whether MPI_Test found its request complete. Then the
+last call that asked, before the number is used again, is assumed to have completed it.
 """
 
 from __future__ import annotations
@@ -158,6 +158,6 @@ def settled(
     messages = Messages(*map(np.concatenate, zip(*rows, strict=True)))
     messages, guessed, untold = matched(messages, calls.ranks()[messages.call], when[messages.call])
     return acts_of(messages), {
-        "MPI_ANY_SOURCE or MPI_ANY_TAG, given to senders in order of time, in": guessed,
+        "MPI_ANY_SOURCE or MPI_ANY_TAG (matched with senders in order of time), in": guessed,
         "receives that no message fits, left out, in": untold,
     }

@@ -1,4 +1,4 @@
-"""Which trace of another tool a path is: files are told by what is in them, not by their names."""
+"""Which trace of another tool a path is: files are recognised by content, not by name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Recording(FileSource):
     about: ClassVar[str]  # what its files are, in a line
     # Whether a file is a whole trace; else it is of a rank, or an index
     is_one_file: ClassVar[bool] = False
-    # Whether lines name their ranks, so that a file may be of all ranks whatever its name is
+    # Whether lines name their ranks, so that a file of any name may be of all ranks
     names_ranks: ClassVar[bool] = False
 
     @staticmethod
@@ -118,7 +118,7 @@ def recording_of(path: Path) -> Found | None:
     known = {file.resolve() for file in (*files, *indexes)}
     others = [file for file in present if file.resolve() not in known]
     if others:
-        raise TraceError(f"{path}: {others[0].name} beside {files[0].name}: expected one trace")
+        raise TraceError(f"{path}: {files[0].name} and {others[0].name}: expected one trace")
     return Found(tool, path.resolve().name, files)
 
 
@@ -141,7 +141,7 @@ def _files(tool: type[Recording], file: Path) -> tuple[Path, ...]:
 
 
 def _of_ranks(file: Path, tool: type[Recording]) -> tuple[Path, ...]:
-    """Files beside one that differ from it in the last number of their names."""
+    """Files of the same folder that differ from one in the last number of their names."""
     match = _NUMBERED.fullmatch(file.name)
     if match is None:
         return (file,)

@@ -40,7 +40,7 @@ _PER_BYTE = 28  # bytes of memory that a byte of text takes at most, as fields
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """The fields of a file, those of line k at ``lines[k]:lines[k + 1]``; see `split`."""
+    """The fields of a file; line k has the fields ``lines[k]:lines[k + 1]``; see `split`."""
 
     file: Path
     text: bytes

@@ -236,7 +236,7 @@ class Groups:
         root: Ints | None = None,
         wrong: Callable[[int, str], TraceError] | None = None,
     ) -> Acts:
-        """List calls of one operation; `part` and `total` are those of `collective_bytes`.
+        """List calls of one operation; for `part` and `total` see `collective_bytes`.
 
         `root` is a rank in the communicator. `wrong` returns the error of the k-th call, from k and
         what was expected of its root.
@@ -277,7 +277,7 @@ def collective_bytes(
 ) -> tuple[Ints, Ints]:
     """Return bytes sent and received by each call; columns are (calls,).
 
-    `members` are those of the communicator, `own` the caller's rank in it. `part` is the caller's
+    `members` is the size of the communicator, `own` the caller's rank in it. `part` is the caller's
     buffer; where it has a block for each member, one block. `total` of gatherv, scatterv,
     allgatherv and reduce_scatter are bytes of all members; of alltoallv and alltoallw, bytes
     received, `part` being those sent. Bytes below 0, or beyond 2^53 for all members together, are a

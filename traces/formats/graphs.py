@@ -78,7 +78,7 @@ def _of_arcs(file: Path, vertices: int, source: Ints, target: Ints, weight: Ints
     for columns, what in ((2, "is listed at one of its ends only"), (3, "has two weights")):
         one, other = (rows[np.lexsort(rows.T[::-1]), :columns] for rows in (forth, back))
         if not np.array_equal(one, other):
-            raise TraceError(f"{file}: an edge {what}: expected it alike at both its ends")
+            raise TraceError(f"{file}: an edge {what}: expected the same at both its ends")
     src, dst, size = forth[forth[:, 2] != 0].T
     return Traffic.from_pairs(vertices, src, dst, np.ones_like(size), size, name=str(file))
 
@@ -86,8 +86,8 @@ def _of_arcs(file: Path, vertices: int, source: Ints, target: Ints, weight: Ints
 def _arcs(traffic: Traffic) -> tuple[Ints32, Ints, list[int]]:
     """Neighbours and bytes of all ranks in order, and where each rank's begin.
 
-    Bytes are those of both directions, and pairs without any are left out: METIS and Scotch know no
-    edge of weight 0.
+    Bytes are the sum of both directions, and pairs without any are left out: METIS and Scotch know
+    no edge of weight 0.
     """
     both = traffic.without_self().undirected()
     keep = both.bytes > 0
@@ -109,7 +109,7 @@ def write_metis(file: Path, traffic: Traffic) -> None:
             row = pairs[starts[rank] : starts[rank + 1]].ravel()
             stream.write("\n" * (rank - written) + " ".join(map(str, row)) + "\n")
             written = rank + 1
-        stream.write("\n" * (traffic.ranks - written))  # those that talk to nobody, fast
+        stream.write("\n" * (traffic.ranks - written))  # ranks without peers, fast
 
 
 def write_scotch(file: Path, traffic: Traffic) -> None:

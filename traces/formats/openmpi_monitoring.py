@@ -54,7 +54,7 @@ def read_monitoring(path: str | Path, *, collectives: bool = False) -> Traffic:
     """
     files = profiles(path)
     if not files:
-        raise TraceError(f"{path}: no files *{SUFFIX}: expected those of Open MPI's monitoring")
+        raise TraceError(f"{path}: no files *{SUFFIX}: expected files of Open MPI's monitoring")
     rows: list[tuple[str, int, int, int, int]] = []
     histograms: set[str] = set()
     early, ranks = True, 0

@@ -34,7 +34,7 @@ Row = tuple[Call, int, int, int]
 
 
 def listed(rows: list[Row]) -> Table:
-    """Make a table of calls given as (call, peer, tag, size); the oldest request is waited for."""
+    """Make a table of calls from (call, peer, tag, size); the oldest request is waited for."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 4)
     call, peer, tag, size = columns.T
     waits = call == Call.WAIT
@@ -92,7 +92,7 @@ class Benchmark(Generic[P]):
 
     name: str  # in lower case
     about: str | None  # the docstring of its file: what it computes, and its source
-    # Lays a class (S, W, A, ...) out on ranks, in its own time steps if none are given. Raises
+    # Lays a class (S, W, A, ...) out on ranks, in its own time steps by default. Raises
     # `TraceError` for a class, ranks or steps that the benchmark does not allow.
     problem: Callable[[str, int, int | None], P]
     # Yields all calls of one rank after the other, where an operation takes so many seconds
@@ -137,8 +137,8 @@ class Benchmark(Generic[P]):
     ) -> Folded:
         """Generate the full program with its loops as loops; see `trace`.
 
-        Does not grow with steps: LU takes 15 kB a rank, whatever the class. Computation equals that
-        of the trace but for the clock, whose nanoseconds do not divide evenly into iterations.
+        Does not grow with steps: LU takes 15 kB a rank in any class. Computation equals the
+        trace's except for the clock, whose nanoseconds do not divide evenly into iterations.
         """
         name, programs, communicators = self._program(nas_class, ranks, steps, flops)
         return folded_of_parts(name, ranks, programs, communicators)

@@ -125,7 +125,7 @@ def ft_problem(nas_class: str, ranks: int, steps: int | None = None) -> FtProble
 
 
 def _ft_communicators(p: FtProblem, ranks: int) -> list[Ints32]:
-    """Rows, then columns; those of one rank move nothing and are left out."""
+    """Rows, then columns; communicators of one rank move nothing and are left out."""
     grid = np.arange(ranks, dtype=np.int32).reshape(p.p1, p.p2)
     return [*(grid if p.p2 > 1 else ()), *(grid.T if p.p1 > 1 else ())]
 
@@ -213,7 +213,7 @@ IS_CLASSES = {
 
 RANKINGS = 10
 SEED, MULTIPLIER = 314159265, 1220703125
-TEST_KEYS = 5  # that every Allreduce carries besides the sizes of buckets
+TEST_KEYS = 5  # that every Allreduce carries in addition to the sizes of buckets
 KEY = 4  # bytes of a key or count
 TAG = 1000
 

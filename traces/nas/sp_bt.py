@@ -78,7 +78,7 @@ class Layout(NamedTuple):
     steps: int
     p: int
     points: Ints  # (p,): grid points of a cell in one dimension, by its coordinate there
-    # (p,): those of them that messages of sweeps cover, if they run across this dimension
+    # (p,): how many of them messages of sweeps cover, if they run across this dimension
     swept: Ints
 
 
@@ -137,7 +137,7 @@ def pairs(solver: Solver, layout: Layout, ranks: int) -> list[Ints]:
 
 
 def _between(extent: Ints, i: Ints, j: Ints, axis: int, end: int) -> Ints:
-    """Area across an axis of each rank's cells in all, but for the one at this end of the axis.
+    """Area across an axis of each rank's cells in all, except the one at this end of the axis.
 
     A cell's extents in the two other dimensions are ``extent`` at its coordinates there.
     """
@@ -155,7 +155,7 @@ def _between(extent: Ints, i: Ints, j: Ints, axis: int, end: int) -> Ints:
     return area
 
 
-SETUP, SOLVE, FACES = 1, 2, 3  # communicators besides MPI_COMM_WORLD
+SETUP, SOLVE, FACES = 1, 2, 3  # communicators in addition to MPI_COMM_WORLD
 
 # Tags: where a message goes, as its sender sees it, when faces are copied; where it comes from, as
 # its receiver sees it, in a sweep of BT.
@@ -172,7 +172,7 @@ BYTES_PER_MESSAGE = 280
 def _benchmark_of(solver: Solver, about: str | None) -> Benchmark[Layout]:
     """Put a solver's benchmark together; `about` describes it.
 
-    Its folded trace takes 12 kB times p a rank, whatever the number of steps.
+    Its folded trace takes 12 kB times p a rank, for any number of steps.
     """
     return Benchmark(
         solver.name,

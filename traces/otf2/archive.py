@@ -1,8 +1,8 @@
 """An open OTF2 archive: opening its files, reading a location's events in portions.
 
 The locations are read one after another, so that memory and open files do not grow with their
-number, and in portions, so that Ctrl-C and progress get a turn. Whatever is missing, cut or says
-something else than the definitions is a `TraceError` that names file, location and event.
+number, and in portions, so that Ctrl-C and progress get a turn. If a part is missing, cut or
+contradicts the definitions, a `TraceError` names file, location and event.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Archive:
         parts += [[location] for location in self.locations if self.rank(location) < 0]
         before = 0
         for rank, own in enumerate(parts):
-            # Told by the middle of its events, whose it is.
+            # A rank belongs to the share that has the middle of its events.
             events = sum(location.events for location in own)
             share = (2 * before + events) * shares // (2 * max(self.total, 1))
             before += events

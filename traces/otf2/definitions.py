@@ -105,7 +105,7 @@ class Records:
         self.windows[reference] = communicator
 
 
-# Callback of libotf2, method above, argument types. Trailing arguments nobody asks for are left
+# Callback of libotf2, method above, argument types. Unneeded trailing arguments are left
 # out: in every ABI that numba runs on the caller owns them.
 _CALLBACKS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("ClockProperties", "_on_clock_properties", (UINT64, UINT64, UINT64, UINT64)),
@@ -293,7 +293,7 @@ def _windows(records: Records, partners: Partners, ranks: int, file: str) -> Win
 def _roles(names: tuple[str, ...], kinds: list[list[int]]) -> NDArray[np.uint8]:
     """Roles of regions by their definitions: role and paradigm of each.
 
-    A name decides where no paradigm is given, and in archives that have no region of MPI at all.
+    A name decides where there is no paradigm, and in archives that have no region of MPI at all.
     """
     roles = roles_by_name(names)
     nameless = all(paradigm != MPI for _, paradigm in kinds)

@@ -1,8 +1,8 @@
 """The files of an OTF2 archive: finding them, and what they must hold before libotf2 sees them.
 
 An archive's companion says who sends how much to whom in MPI_Alltoallv and _Alltoallw.
-OTF2 has one number of bytes sent and one received for each member of a collective. A file beside
-the anchor, ``traces.counts`` beside ``traces.otf2``, has the counts themselves: a table in text::
+OTF2 has one number of bytes sent and one received for each member of a collective. A file next to
+the anchor, ``traces.counts`` for ``traces.otf2``, has the counts themselves: a table in text::
 
     # comments begin like this
     rank,call,peer,bytes
@@ -13,9 +13,9 @@ the anchor, ``traces.counts`` beside ``traces.otf2``, has the counts themselves:
   of at least two members.
 * peer: place in `sendcounts`, that is, rank in the communicator.
 * bytes: ``sendcounts[peer]`` times the size of the type. Pairs without bytes may be left out; with
-  MPI_IN_PLACE, bytes are those of `recvcounts`, without one's own.
+  MPI_IN_PLACE, bytes are from `recvcounts`, without one's own.
 
-Whoever uses them compares the sums of every call with those of the trace.
+The reader compares the sums of every call with the trace's.
 """
 
 from __future__ import annotations

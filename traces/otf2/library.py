@@ -99,7 +99,7 @@ def _library() -> ctypes.CDLL:
 
 @cache
 def function(name: str) -> Callable[..., Any]:
-    """Return a function of libotf2, its name given without "OTF2_"."""
+    """Return a function of libotf2 by its name without "OTF2_"."""
     found = getattr(_library(), f"OTF2_{name}")
     if name in _PROTOTYPES:
         found.restype, *found.argtypes = _PROTOTYPES[name]

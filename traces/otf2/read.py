@@ -66,8 +66,8 @@ def read_trace(path: str | os.PathLike[str], *, progress: Progress | None = None
     Returns
     -------
     Trace
-        Times are seconds since the archive's global offset; with the counts that stand beside
-        the archive, see `pair_counts`.
+        Times are seconds since the archive's global offset; with the archive's .counts file,
+        see `pair_counts`.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def _read_trace(
 
 
 def _groups_in_use(definitions: Definitions, columns: _Columns) -> tuple[Ints32, ...]:
-    """Return the groups that synchronise windows, and number them anew in the records."""
+    """Return the groups that synchronise windows, and renumber them in the records."""
     events = np.flatnonzero(columns.kind == Kind.RMA_GROUP_SYNC)
     rows = columns.ref[events]
     used, columns.records.size[rows] = np.unique(columns.records.size[rows], return_inverse=True)
@@ -205,7 +205,7 @@ class _SpanColumns:
         return times
 
     def add(self, rank: int, times: Floats, kind: NDArray[np.uint8] | int) -> None:
-        """Append spans given as rows of begin and end."""
+        """Append spans from rows of begin and end."""
         count = len(times)
         kinds = np.broadcast_to(np.asarray(kind, dtype=np.uint8), count)
         ranks = np.full(count, rank, dtype=np.int32)
@@ -213,7 +213,7 @@ class _SpanColumns:
 
 
 class _Columns:
-    """The columns of a trace under construction, whose places are told to the callbacks.
+    """The columns of a trace under construction; callbacks know their addresses.
 
     They have room for the worst case; memory that stays untouched costs nothing.
     """
@@ -316,7 +316,7 @@ def activity_of(
 def beside(threads: list[Activity], end: float) -> Floats:
     """Return when some thread computes while another is in a call: rows, in order, disjoint.
 
-    Behind `end`, the last event that is kept of the rank, whatever is computed counts.
+    Behind `end`, the last event that is kept of the rank, all that is computed counts.
     """
     computing = np.concatenate([thread.computing for thread in threads])
     calls = np.concatenate([*(thread.calls for thread in threads), [[end, np.inf]]])

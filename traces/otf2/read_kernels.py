@@ -1,11 +1,11 @@
 """Compiled callbacks: what libotf2 calls for every event it reads.
 
 Each is a C function made by numba and registered by address; a record of `STATE` is its user data.
-Rows are appended without looking at capacity: nobody asks for more events than there is room for.
+Rows are appended without checking capacity: callers never read more events than there is room for.
 
 Sets, by the event's name in libotf2: `PROGRAM` appends events to the columns of a trace, `SPANS`
 notes times that are not the program's, `TOTALS` (`total_kernels.py`) adds sends and collectives up,
-and `counters` count whatever a trace does not hold. What is
+and `counters` count everything that a trace does not hold. What is
 one-sided is in `one_sided_kernels.py`.
 A callback that finds something wrong notes it in the state and interrupts the reading.
 """

@@ -142,7 +142,7 @@ def partner_of(state, position, row, rank):
 
 @subroutine
 def add_to(messages, totals, peer, size):
-    """Add a message to those of a rank; whether its bytes still fit into 63 bits."""
+    """Add a message to a rank's; whether its bytes still fit into 63 bits."""
     total = load_int64(totals, peer) + np.int64(size)
     if total < 0:
         return False

@@ -41,7 +41,7 @@ def note_time(state, time):
 
 
 def _sum_send(_location, time, position, states, _attributes, rank, communicator, _tag, size):
-    """Add a message to the totals of its receiver; serves MpiSend and MpiIsend alike."""
+    """Add a message to the totals of its receiver; serves both MpiSend and MpiIsend."""
     state = carray(states, 1)[0]
     note_time(state, time)
     row = communicator_row(state, position, communicator)

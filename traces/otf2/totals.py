@@ -34,9 +34,9 @@ Pairs = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # src, ds
 class _Share(NamedTuple):
     """What is in some of an archive's locations.
 
-    `calls` are records of collectives by whether they block, communicator (first those without
-    one) and operation, and `members` the ranks of these communicators. `ticks` are those of the
-    first and of the last event, None of no events.
+    `calls` are records of collectives by whether they block, communicator (records without one
+    first) and operation, and `members` the ranks of these communicators. `ticks` are the times of
+    the first and of the last event, None of no events.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Write a trace as an OTF2 archive that Vampir, otf2-print and `read_trace` understand.
 
-The definitions are those that Score-P writes for an MPI program: one process with one thread per
+The definitions are as Score-P writes them for an MPI program: one process with one thread per
 rank (location number = world rank), regions with their roles, MPI's group of locations, a group
-and a communicator for each of the trace's. The archive grows in a hidden folder beside its place
+and a communicator for each of the trace's. The archive grows in a hidden folder next to its place
 and is moved there when it is complete.
 """
 
@@ -84,7 +84,7 @@ def write_trace(
 
     Reading the archive gives the same events, regions and communicators. Times are rounded to
     ticks of ``trace.resolution``. What the trace `ignored` is not written, and neither is what
-    threads did beside each other (`Span.BESIDE`), since a rank has one location here.
+    threads did at the same time (see `Span`), since a rank has one location here.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def write_trace(
         ``traces.counts`` if the trace has any. An archive that is already there is replaced,
         anything else is left alone.
     node_of : ndarray of int, shape (ranks,), optional
-        Nodes of the ranks, for tools that show where processes sit; one node if not given.
+        Nodes of the ranks, for tools that show where processes sit; one node if left out.
     progress : callable, optional
         Called with (events written, events in all) now and then.
 
@@ -358,7 +358,7 @@ def _write_definitions(out: _Output, node_of: NDArray[np.integer[Any]] | None) -
 
 @contextmanager
 def _complete_or_absent(path: Path) -> Iterator[Path]:
-    """Give a fresh folder beside `path` that takes its place at the end, unless something fails."""
+    """Give a fresh folder next to `path` that takes its place at the end unless an error occurs."""
     expect_replaceable(path)
     try:
         with replacing_folder(path.absolute()) as folder:
@@ -368,7 +368,7 @@ def _complete_or_absent(path: Path) -> Iterator[Path]:
 
 
 def expect_replaceable(path: Path) -> None:
-    """Refuse to replace anything but an empty folder or an archive with nothing beside it."""
+    """Refuse to replace anything except an empty folder or a folder with only an archive."""
     if not path.exists():
         return
     if not path.is_dir():

@@ -1,7 +1,7 @@
 """Sparse matrix-vector products y = A x on ranks: who sends which words of x or y to whom.
 
 Source: Catalyurek and Aykanat, Hypergraph-partitioning-based decomposition for parallel
-sparse-matrix vector multiplication, IEEE TPDS 10 (1999). A is square, and x and y are split alike:
+sparse-matrix vector multiplication, IEEE TPDS 10 (1999). A is square; x and y have the same parts:
 
 | model | vertex | net | a rank has | what is sent |
 |---|---|---|---|---|
@@ -17,8 +17,8 @@ A hypergraph is split into blocks of equal weight by Mt-KaHyPar: Gottesbueren, H
 and Schlag, Scalable high-quality hypergraph partitioning, ACM Transactions on Algorithms 20 (2024),
 through the wheel `mtkahypar` (the extra `sparse`). What a partition costs is the connectivity
 metric: the sum over nets of the number of blocks that they touch, less one. Its deterministic
-preset gives the same partition whatever the number of threads, and does not look at the seed
-(version 1.7); here the seed numbers the vertices anew before it is called.
+preset gives the same partition for any number of threads, and does not look at the seed
+(version 1.7); here the seed renumbers the vertices before it is called.
 """
 
 from __future__ import annotations

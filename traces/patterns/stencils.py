@@ -106,7 +106,7 @@ def stencil_traffic(
     """Traffic of one exchange with all neighbours: a message for each directed edge.
 
     `dims` are ranks per dimension; the last varies fastest. `stencil` is a name in `STENCILS`, or
-    vectors. `periodic` and `size` (bytes to a neighbour) are those of every dimension and vector in
+    vectors. `periodic` and `size` (bytes to a neighbour) hold for every dimension and vector in
     order, or of all.
 
     Metadata are "benchmark", "dims", "stencil" (vectors), "stencil_bytes" (of each vector) and
@@ -175,7 +175,7 @@ def traffic_of_stencil(stencil: Stencil) -> Traffic:
             at = np.arange(length)
             moved = ((at + step) % length - at) * stride
             if not periodic:
-                moved[(at + step < 0) | (at + step >= length)] = -ranks  # below 0, whatever else
+                moved[(at + step < 0) | (at + step >= length)] = -ranks  # below 0 in any case
             partner += moved.astype(np.int32).reshape(-1, *[1] * (len(strides) - axis - 1))
     there = to.ravel() >= 0
     senders, receivers = np.repeat(number.ravel(), len(order))[there], to.ravel()[there]

@@ -25,8 +25,8 @@ MOST_UNIFORM = 2**12  # of which all pairs fit into memory
 class Pattern(NamedTuple):
     """Who sends to whom."""
 
-    # Coordinates of the targets from those of the sources, both of shape (ranks, dimensions), and
-    # the dims; None where everyone sends to everyone
+    # Coordinates of the targets from the sources' coordinates, both of shape (ranks, dimensions),
+    # and the dims; None where everyone sends to everyone
     target: Callable[[Ints, Ints], Ints] | None
     summary: str  # one line
     equal: bool = False  # whether all dimensions must be of one size

@@ -11,11 +11,11 @@ Megatron-LM (SC21). Of b sequences of s tokens in a microbatch, h hidden sizes, 
   MLP, forward and backward (section 3.2);
 * stages pass b s h elements on, each rank to its own number in the next, in the schedule of one
   forward and one backward (sections 2.2.1 and 3.2), without interleaving;
-* at the end gradients are added up among data-parallel ranks, those of experts among the dp / ep
-  that have the same; those of the embedding between the first and the last stage, too;
+* at the end gradients are added up among data-parallel ranks, gradients of experts among the
+  dp / ep ranks that have the same, and of the embedding between the first and the last stage;
 * 12 l h^2 + 13 l h parameters in layers and h (V + s) in the embedding (equation 2);
   per microbatch 24 b s h^2 + 4 b s^2 h operations forward in a layer and 2 b s h V for the words,
-  twice that backward, and forward again where activations are computed anew (equation 3).
+  twice that backward, and forward again where activations are recomputed (equation 3).
 
 With experts the MLP of every layer is `experts` of them, of which each token takes `topk`: two
 all-to-alls forward and two backward, of the b s topk h elements of a group's tokens, shared by its
@@ -79,7 +79,7 @@ class Training(NamedTuple):
     # Bytes of an activation and of a gradient
     element: int = 2
     gradient: int = 4
-    recompute: int = 1  # 1 where activations are computed anew in the backward pass
+    recompute: int = 1  # 1 where activations are recomputed in the backward pass
     flops: float = 4e14  # operations per second of a rank; 0 is no computation
 
     @property
@@ -150,7 +150,7 @@ def _check(text: str, training: Training) -> None:
                 f"training {text}: {what} {whole}: expected a multiple of {name} {part}"
             )
     if of.ep > 1 and not of.experts:
-        raise TraceError(f"training {text}: ep {of.ep}: expected experts=NUMBER with it")
+        raise TraceError(f"training {text}: ep requires experts=NUMBER")
     if of.experts and of.topk > of.experts:
         raise TraceError(f"training {text}: topk {of.topk}: expected at most {of.experts} experts")
 
@@ -203,7 +203,7 @@ def _program(of: Training, groups: Groups, rank: int) -> Parts:
     steady = of.microbatches - warm
 
     def passed(to: int, to_way: int, source: int, source_way: int) -> Parts:
-        """Send to one and receive from another, or the same; -1 is nobody."""
+        """Send to one and receive from another, or the same; -1 is no rank."""
         size = of.activations
         rows = []
         if to >= 0:

@@ -341,7 +341,7 @@ def _digest(texts: dict[str, str], words: Sequence[str]) -> str:
 
 
 def _compile(folder: Path, texts: dict[str, str], how: Sequence[str], mpicc: str) -> None:
-    """Compile beside the place of the folder and move it there, as others may do the same."""
+    """Compile next to the folder's place and move it there, as others may do the same."""
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="recorder-") as scratch:
         made = Path(scratch) / "made"
         made.mkdir()

@@ -44,7 +44,7 @@ def launcher_of(words: Sequence[str]) -> str:
 
 
 def compiler_beside(words: Sequence[str]) -> str:
-    """Return the mpicc beside a launcher with its suffix, or the first on the path."""
+    """Return the mpicc of a launcher's folder with its suffix, or the first on the path."""
     found, name = shutil.which(words[0]), Path(words[0]).name
     match = _ASKED.fullmatch(name)
     if found is not None and match is not None:
@@ -80,7 +80,7 @@ def with_library(
         case "slurm":
             if any(word.startswith("--export") for word in rest):
                 raise RecorderError(
-                    "srun --export: given already: expected the variables in the environment"
+                    "srun --export: reserved for hopmap: expected the variables in the environment"
                 )
             told = ["--export=" + ",".join(["ALL", *(f"{n}={v}" for n, v in given.items())])]
         case _:

@@ -44,7 +44,7 @@ _ALONE[Extra.REGION_ENTER : Extra.RECORDING_ON + 1] = True
 
 
 class Communicators(NamedTuple):
-    """The communicators of one process: by its own numbers, those of the trace."""
+    """The communicators of one process: numbers in the trace by its own numbers."""
 
     number: dict[int, int]
     partners: dict[int, Ints32]  # world ranks of those that can be written to
@@ -122,7 +122,7 @@ def expand(records: Table, region: Ints, communicators: Communicators, rank: int
     time[at] = np.where(early, begin[source], end[source])
     columns = _records(records[source], kinds[at], communicators, rank)
     ref[at] = np.arange(len(at))
-    if (np.diff(time) < 0).any():  # threads beside each other
+    if (np.diff(time) < 0).any():  # threads that run at the same time
         order = np.argsort(time, kind="stable")
         kinds, time, ref = kinds[order], time[order], ref[order]
         bears = np.flatnonzero(kinds > Kind.LEAVE)
@@ -172,7 +172,7 @@ _OF_PAIRS = ("alltoallv", "alltoallw", "ialltoallv", "ialltoallw")
 def trace_of(processes: Sequence[Process], name: str) -> Trace:
     """Put the recordings of all processes of a run together.
 
-    Clocks are those of rank 0: that of every host was compared with it at the start and at the end,
+    Clocks follow rank 0: the clock of every host was compared with it at the start and at the end,
     and is taken to have gone evenly in between.
     """
     total = sum(len(each.records) for each in processes)
@@ -290,7 +290,7 @@ def _groups(
         for digest in np.unique(process.records["size"][which]).tolist():
             key = f"{digest % 2**64:x}"
             if key not in named:
-                raise TraceError(f"{name}: group {key}: nobody left its members: expected a line")
+                raise TraceError(f"{name}: group {key}: its members are missing: expected a line")
             groups.setdefault(digest, named[key])
     numbers = {digest: number for number, digest in enumerate(groups)}
     for found in known:

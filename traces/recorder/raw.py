@@ -27,7 +27,7 @@ MYSELF_ROOT = -2  # root of a collective between two groups, at the root itself
 
 
 class Extra(IntEnum):
-    """Kinds of records beside those of `Kind`."""
+    """Kinds of records in addition to `Kind`."""
 
     PAIR = 64  # bytes to a member in an alltoallv or alltoallw
     REGION_ENTER = 68  # of the program's own; the region is the tag
@@ -106,7 +106,7 @@ class Process:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What was counted beside the records."""
+        """What was counted without a record."""
         return dict(zip(COUNTS, self.header["counts"].tolist(), strict=True))
 
 

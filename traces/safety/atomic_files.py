@@ -1,4 +1,4 @@
-"""Results appear whole or not at all: write beside the target, then rename."""
+"""Results appear whole or not at all: write next to the target, then rename."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _beside(target: Path, name: str) -> Path:
 
 @contextmanager
 def _naming(target: Path) -> Iterator[None]:
-    """Let an error name the file that was asked for, not the temporary one beside it."""
+    """Let an error name the requested file, not the temporary one next to it."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Work on untrusted files in a process of its own: what it does there harms nobody here.
+"""Work on untrusted files in a process of its own, so that a crash there does no harm here.
 
 A library in C may crash, loop or ask for all memory on a damaged file, and takes the interpreter
 with it. `guarded_all` forks, so that nothing has to be started or imported again: a child works
@@ -6,8 +6,8 @@ under limits on memory and on the processor time between two signs of progress, 
 over through a pipe, arrays straight from memory to memory. Cost: the fork, milliseconds, and two
 copies of the arrays; memory shared between the two would be slower, as it comes in small pages.
 
-The child never imports, compiles or waits for a lock that another thread may hold: whoever calls
-`guarded_all` has prepared what it needs. Where there is no fork, the work is done unguarded.
+The child never imports, compiles or waits for a lock that another thread may hold: callers of
+`guarded_all` prepare what it needs. Where there is no fork, the work is done unguarded.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def guarded_all(
     A work takes a `Line` (None where nothing is guarded) and returns something that can be pickled;
     what it raises is raised here. The limits are of each child. `progress` is called with what all
     children together say of it. `Death` is raised if a child crashed, or went beyond a limit. Of
-    several that fail, the first in this order is told.
+    several that fail, the first in this order is raised.
     """
     if not hasattr(os, "fork"):
         return [work(None) for work in works]
@@ -108,7 +108,7 @@ def guarded_all(
                     waiting.remove(child)
                 elif progress is not None and child.has_moved:
                     progress(sum(each.done for each in children), child.total)
-                if child.failure is not None:  # those before it may fail, too, and are told then
+                if child.failure is not None:  # earlier ones may fail, too, and are raised then
                     before = children.index(child)
                     waiting = [each for each in waiting if children.index(each) < before]
                     break
@@ -119,7 +119,7 @@ def guarded_all(
     finally:
         for child in children:
             with suppress(ProcessLookupError):
-                os.kill(child.number, signal.SIGKILL)  # it has said all, or nobody listens
+                os.kill(child.number, signal.SIGKILL)  # it is done, or its result is not needed
             _wait(child.number)
             child.pipe.close()
 

@@ -1,1 +1,1 @@
-"""Which mapping holds when nobody knows the model: regret over models drawn from ranges."""
+"""Robust choice of a mapping under an uncertain model: regret over models drawn from ranges."""

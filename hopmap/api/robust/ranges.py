@@ -1,6 +1,6 @@
-"""Ranges of what nobody knows of a machine, and the models that are drawn from them.
+"""Ranges of a machine's unknown parameters, and the models that are drawn from them.
 
-A range stands beside the dotted key of a parameter, any that ``--set`` takes:
+A range is listed under the dotted key of a parameter, any that ``--set`` takes:
 
     [ranges]
     "network.buffer" = [0, 1, 4]                       # one of these, all as likely
@@ -64,7 +64,7 @@ def ranges_given(given: GivenRanges) -> list[Range]:
         where = str(SHIPPED if given is None else Path(given))
         table = toml_document(where).get("ranges")
     if not isinstance(table, Mapping) or not table:
-        raise SettingError(f"{where}: no table [ranges] with something in it: expected one")
+        raise SettingError(f"{where}: expected a table [ranges] with at least one key")
     return [_range(key, value, where) for key, value in table.items()]
 
 
@@ -87,7 +87,7 @@ def draw_models(
     count: int,
     seed: int,
 ) -> list[Settings]:
-    """Draw models: what each of them sets besides what is set already.
+    """Draw models: return the settings that each of them adds.
 
     What is set stays as it is set: only factors are drawn of it. A parameter's values do not depend
     on which others are drawn. Every model has noise of its own, unless ``noise.seed`` is set.
@@ -97,7 +97,7 @@ def draw_models(
     for each in drawn:
         _check(each, network)
     if not drawn:
-        raise SettingError("ranges: all that is in them is set: expected something that is not")
+        raise SettingError("ranges: all their parameters are set: expected one that is not")
     columns = [column for each in drawn for column in _columns(each, now, parameters)]
     shares = np.stack([_stratified(count, seed, name) for name, _, _ in columns], axis=1)
     found = []
@@ -124,7 +124,7 @@ def _check(each: Range, network: Topology) -> None:
     if not each.kind:
         return
     if not key.startswith("link.") and key_of(key).choices:
-        raise SettingError(f"ranges: {key}: words: expected a list of them")
+        raise SettingError(f"ranges: {key}: expected a list of words")
     ends = _ends(each, key)
     if len(ends) != 2 or not 0 <= ends[0] <= ends[1] < math.inf:
         raise SettingError(
@@ -149,7 +149,7 @@ def _columns(
     if not each.key.startswith("link."):
         field = key_of(each.key).field
         if each.kind == FACTOR and not field:
-            raise SettingError(f"ranges: {each.key}: no factor can be drawn of it: expected values")
+            raise SettingError(f"ranges: {each.key}: factor: expected values")
         yield each.key, each, {each.key: getattr(parameters, field) if field else None}
         return
     of = each.key.removeprefix("link.").rpartition(".")[0]

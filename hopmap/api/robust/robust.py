@@ -1,4 +1,4 @@
-"""Which mapping holds whatever the machine is: candidates replayed under models from ranges.
+"""Robust choice of a mapping: simulate candidates under models drawn from ranges.
 
 The mapping of least worst regret is chosen, see `regret`. Sequential halving gives good candidates
 the replays: in each of ceil(log2 n) rounds all candidates that are left are replayed under the same
@@ -161,7 +161,7 @@ def robust(
     engine: str = DEFAULT_ENGINE,
     progress: Progress = silent,
 ) -> Choice:
-    """Choose the mapping that is never far behind the best, whatever the model.
+    """Choose the mapping that is never far behind the best under any model.
 
     Candidates are replayed under models that are drawn from ranges of parameters, all of them with
     the same noise; those that fall behind are dropped, so that good ones get the replays.
@@ -205,7 +205,7 @@ def robust(
         replays = budget(len(placements), samples)
     if replays < len(placements):
         raise SettingError(
-            f"max_simulations {replays}: expected {len(placements)}, one of each mapping"
+            f"max_simulations {replays}: expected at least {len(placements)}, one for each"
         )
     made, rejected = 0, list[str]()
 
@@ -288,7 +288,7 @@ def halving(
 
     `replay` is ``(candidate, model) -> seconds``, and `replays` the budget; every candidate is
     replayed once at least. Return the seconds, shape (candidates, models), NaN where nothing was
-    replayed. Those of a round have their models in common.
+    simulated. All candidates of a round share their models.
     """
     times = np.full((candidates, models), np.nan)
     left, dropped, rejected = list(range(candidates)), list[list[int]](), set[int]()

@@ -50,7 +50,7 @@ Workers = Annotated[
 
 @dataclass(frozen=True)
 class MatrixOptions(TrafficOptions):
-    """The same, of point-to-point messages alone unless told otherwise."""
+    """The same options; point-to-point messages only by default."""
 
     collectives: Collectives = Collectives.IGNORE
 
@@ -115,7 +115,7 @@ def matrix(
 def _read(workload: Workload, progress: Progress, workers: int | None = None) -> dict[str, Any]:
     """Read a workload once, and return what is said of it."""
     if workers is not None and workload.archive is None:
-        raise typer.BadParameter(f"--workers: {workload.name} is no OTF2 archive: expected without")
+        raise typer.BadParameter(f"--workers requires an OTF2 archive: {workload.name} is none")
     if workload.archive is not None:
         from hopmap.traces.otf2 import read_kernels
 

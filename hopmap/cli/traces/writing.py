@@ -1,4 +1,4 @@
-"""Commands that write traffic and traces that nobody recorded: generate, scale."""
+"""Commands that write synthetic traffic and traces: generate, scale."""
 
 from __future__ import annotations
 
@@ -50,53 +50,53 @@ class Options:
     flops: Annotated[
         str | None,
         typer.Option(
-            help='Of a benchmark\'s trace: operations a second of a rank, like "2 Gflop/s", which '
-            "is 1 Gflop/s when left out. 0 is no computation."
+            help='Benchmarks: operations per second of a rank, like "2 Gflop/s"; default 1 '
+            "Gflop/s. 0 means no computation."
         ),
     ] = None
     rate_from: Annotated[
         str | None,
         typer.Option(
             metavar="TRACE",
-            help="Of a benchmark's trace: a recorded run of it, of any class and ranks, that had "
-            "the rate to take.",
+            help="Benchmarks: take the rate from this recorded run of the benchmark, of any class "
+            "and number of ranks.",
         ),
     ] = None
     dims: Annotated[
         str | None,
-        typer.Option(help="Of a pattern or stencil: ranks per dimension, x first, like 8x8."),
+        typer.Option(help="Patterns, stencil: ranks per dimension, x first, like 8x8."),
     ] = None
     size: Annotated[
-        int, typer.Option("--bytes", min=0, help="Of a pattern or stencil: bytes of every message.")
+        int, typer.Option("--bytes", min=0, help="Patterns, stencil: bytes of every message.")
     ] = 1
     stencil: Annotated[
         str | None,
         typer.Option(
-            help="Of stencil: 5pt, 7pt, 9pt, 27pt, star, box, edge_detection, component, hops, "
+            help="Stencil: 5pt, 7pt, 9pt, 27pt, star, box, edge_detection, component, hops, "
             "asymmetric, or vectors like 1:0/-1:0."
         ),
     ] = None
     periodic: Annotated[
         str,
-        typer.Option(help="Of stencil: periodic dimensions, like y, xz, all, or 010."),
+        typer.Option(help="Stencil: periodic dimensions, like y, xz, all, or 010."),
     ] = "none"
     matrix: Annotated[
-        Path | None, typer.Option(help="Of spmv: the matrix, in MatrixMarket's format.")
+        Path | None, typer.Option(help="Spmv: the matrix, in MatrixMarket's format.")
     ] = None
-    model: Annotated[Model, typer.Option(help="Of spmv: what the hypergraph's nets are.")] = (
+    model: Annotated[Model, typer.Option(help="Spmv: what the hypergraph's nets are.")] = (
         Model.COLUMN_NET
     )
-    seed: Annotated[int, typer.Option(min=0, help="Of spmv: seed of the partition.")] = 0
-    tp: Annotated[int, typer.Option(min=1, help="Of training: ranks that share a tensor.")] = 1
-    pp: Annotated[int, typer.Option(min=1, help="Of training: stages of the pipeline.")] = 1
-    dp: Annotated[int, typer.Option(min=1, help="Of training: replicas.")] = 1
+    seed: Annotated[int, typer.Option(min=0, help="Spmv: seed of the partition.")] = 0
+    tp: Annotated[int, typer.Option(min=1, help="Training: ranks that share a tensor.")] = 1
+    pp: Annotated[int, typer.Option(min=1, help="Training: stages of the pipeline.")] = 1
+    dp: Annotated[int, typer.Option(min=1, help="Training: replicas.")] = 1
     ep: Annotated[
-        int, typer.Option(min=1, help="Of training: replicas that share a layer's experts.")
+        int, typer.Option(min=1, help="Training: replicas that share a layer's experts.")
     ] = 1
     sizes: Annotated[
         str,
         typer.Option(
-            help="Of training: like model=175b,batch=1,microbatches=16 or layers=32,hidden=4096,"
+            help="Training: like model=175b,batch=1,microbatches=16 or layers=32,hidden=4096,"
             "experts=8, see docs/how-to/simulate-training.md."
         ),
     ] = "model=1.7b"
@@ -230,9 +230,9 @@ def _rate(benchmark: str, options: Options, archive: bool) -> tuple[float, dict[
         return 1e9, {}
     option = "--flops" if rate_from is None else "--rate-from"
     if flops is not None and rate_from is not None:
-        raise typer.BadParameter("--flops, --rate-from: expected one of them")
+        raise typer.BadParameter("--flops and --rate-from are mutually exclusive")
     if not archive:
-        raise typer.BadParameter(f"{option}: traffic has no computation: expected --out X.otf2")
+        raise typer.BadParameter(f"{option} requires --out X.otf2: traffic has no computation")
     if flops is not None:
         try:
             return parse_quantity(flops, "flop/s"), {}

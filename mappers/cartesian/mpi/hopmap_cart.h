@@ -2,7 +2,7 @@
  *
  * MPI_Cart_create may reorder ranks; Gropp (2018) found no library that does. hopmap_cart_create
  * reorders, by the formulas of hopmap's mappers of the same names. Every process computes its own
- * coordinates, which are those of the Python rank by rank.
+ * coordinates, which equal the Python's rank by rank.
  *
  *     int dims[2] = {20, 10}, periods[2] = {0, 0};
  *     MPI_Comm cart;
@@ -27,7 +27,7 @@
 
 /* As hopmap_cart_create, for any levels of the machine, and for weights of the vectors.
  *
- * levels[0] holds the processes that share this process' node, levels[1] those of them that share
+ * levels[0] holds the processes that share this process' node, levels[1] the ones of these that share
  * its socket, and so on. Processes are taken node by node, however `old` numbers them: nodes in the
  * order of their first processes in `old`, sockets in that of theirs in the node. A level costs an
  * MPI_Exscan and an MPI_Bcast, all of them an MPI_Allreduce; then there is a split.
@@ -191,7 +191,7 @@ static inline int *hopmap_impl_room(MPI_Comm cart, int nvectors, const int vecto
 
 /* A communicator for MPI_Neighbor_... along a stencil that is no star, of the same ranks as `cart`:
  * a process sends to its place plus each vector, in their order, and receives from minus; those
- * beyond a border are left out. Its weights are those given, or 1; nothing is reordered again. */
+ * beyond a border are left out. Its weights are the caller's, or 1; nothing is reordered again. */
 static inline int hopmap_cart_neighbours(MPI_Comm cart, int nvectors, const int vectors[],
                                          const int weights[], MPI_Comm *graph)
 {
@@ -211,7 +211,7 @@ static inline int hopmap_cart_neighbours(MPI_Comm cart, int nvectors, const int 
 
 /* What leaves the nodes by a stencil: messages, or the weights of the vectors. On all processes of
  * `cart`, in sum and for the worst node. `node` holds the processes of `cart` that share a node, or
- * is MPI_COMM_NULL for those of shared memory. */
+ * is MPI_COMM_NULL for levels of shared memory. */
 static inline int hopmap_cart_cost(MPI_Comm cart, MPI_Comm node, int nvectors, const int vectors[],
                                    const int weights[], long long *worst, long long *sum)
 {

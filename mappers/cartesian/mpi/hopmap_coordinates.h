@@ -2,7 +2,7 @@
  *
  * The formulas of hopmap's mappers of the same names, whose files tell their sources (Lehr 2019;
  * Gropp 2018; Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020; Niethammer, Rabenseifner 2019);
- * coordinates are those of the Python rank by rank. C99 or C++.
+ * coordinates equal the Python's rank by rank. C99 or C++.
  *
  * Part of hopmap. MIT licence.
  */
@@ -28,7 +28,7 @@ enum {
     HOPMAP_ELEVELS = -8     /* not 1..HOPMAP_MAXLEVELS levels, or parts that span two of a coarser */
 };
 
-/* How many ranks the nodes have; or the parts of nodes (sockets), whose count nobody reads. */
+/* How many ranks the nodes have; or the parts of nodes (sockets), whose count is not read. */
 typedef struct {
     int count, smallest, largest;
 } hopmap_nodes;
@@ -90,7 +90,7 @@ static inline int hopmap_row_major(int ndims, const int dims[], int index, int c
     return error;
 }
 
-/* Halves, each time across the dimension of the largest size / factor, those of factor 0 first.
+/* Halves, each time across the dimension of the largest size / factor, dimensions of factor 0 first.
  * Compared as products, which is exact. */
 static inline int hopmap_impl_halves(int ndims, const int dims[], const int64_t factors[],
                                      int index, int coords[])
@@ -491,7 +491,7 @@ static inline int hopmap_gropp(int ndims, const int dims[], int node_size, int i
     return hopmap_gropp_levels(ndims, dims, 1, &node_size, index, coords);
 }
 
-/* Factors of a number that divide what is left of the dims, those of the least sum of weight times
+/* Factors of a number that divide what is left of the dims, factors of the least sum of weight times
  * factor; of equal sums those that differ least, then the first. */
 typedef struct {
     const int64_t *weights;
@@ -649,7 +649,7 @@ static inline int hopmap_coordinates_of(const char *algorithm, int ndims, const 
     return HOPMAP_EALGORITHM;
 }
 
-/* The same for nodes only, where every vector counts alike. */
+/* The same for nodes only, where every vector counts the same. */
 static inline int hopmap_coordinates(const char *algorithm, int ndims, const int dims[],
                                      hopmap_nodes nodes, int nvectors, const int vectors[],
                                      int index, int coords[])

@@ -11,8 +11,8 @@
  *   HOPMAP_CART_STENCIL    star, or vectors like 1:0/-1:0/0:2, for grids of as many dimensions
  *   HOPMAP_CART_WEIGHTS    of the vectors, like 1000:1000:1; of the star +1 before -1
  *   HOPMAP_CART_LEVELS     node, or node,socket
- *   HOPMAP_CART_NODE_SIZE  so many consecutive processes of MPI_COMM_WORLD are taken for a node
- *   HOPMAP_CART_SOCKET_SIZE  so many consecutive processes of a node are taken for a socket
+ *   HOPMAP_CART_NODE_SIZE  so many consecutive processes of MPI_COMM_WORLD are treated as a node
+ *   HOPMAP_CART_SOCKET_SIZE  so many consecutive processes of a node are treated as a socket
  *   HOPMAP_CART_VERBOSE    1: a line a call on stderr, with what leaves the nodes before and after
  *
  * A setting that cannot be read ends the program with a line; a grid that the algorithm cannot take
@@ -195,7 +195,7 @@ int MPI_Cart_create(MPI_Comm old, int ndims, const int dims[], const int periods
             if (weights[v] < 0) count = -1;
         if (count < 0) refuse(old, "HOPMAP_CART_WEIGHTS", "whole numbers of at least 0, like 1000:1");
         if (count != (nvectors ? nvectors : 2 * ndims)) {
-            say(old, "HOPMAP_CART_WEIGHTS has not one of each vector of this grid: all count alike");
+            say(old, "HOPMAP_CART_WEIGHTS needs one weight for each vector of this grid: all count the same");
             given = NULL;
         }
     }

@@ -267,7 +267,7 @@ def bine_allgather_any_even(members: int, _root: int, volume: Ints, /) -> Schedu
     me = np.arange(members)
     rounds = []
     for partner, away in reversed(_by_distance(members)):
-        src, block = _blocks(partner, away)  # whose blocks come to a member: those of its partner
+        src, block = _blocks(partner, away)  # whose blocks come to a member: its partner's
         rounds.append((src, partner[src], volume[block]))
     return schedule(rounds, [(-1, me, volume)])
 

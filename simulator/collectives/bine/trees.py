@@ -46,9 +46,9 @@ class BineTree(NamedTuple):
 
 
 def ways(members: int, dims: Dims = (), port: int = 0, doubling: bool = False) -> Ints:
-    """Return everybody's partner in every step, nearest first, shape (steps, members).
+    """Return each member's partner in every step, nearest first, shape (steps, members).
 
-    They may be those of recursive doubling. `dims` are the lengths of the torus, of whose
+    They may be the partners of recursive doubling. `dims` are the lengths of the torus, of whose
     coordinates the last changes first; one ring if left out. The port says which part of a buffer
     that is cut for several ports.
     """
@@ -131,7 +131,7 @@ def bine_bcast(
 ) -> Schedule:
     """Bine tree, farthest first; each segment to all children at once: bine_bcast_l.
 
-    With puts, where everyone's buffer is is told first.
+    With puts, members first exchange the addresses of their buffers.
     """
     given = _bcast(members, root, volume, dims, ports, segment)
     return early(given, puts, told_by_all(members, ports))
@@ -204,7 +204,7 @@ def bine_reduce(
     as in the authors' library: parts that wait for receives would wait for each other.
     """
     if ports > 1 and not puts:
-        raise AlgorithmError(f"reduce=bine(ports={ports}): expected puts=1 with several ports")
+        raise AlgorithmError(f"reduce=bine(ports={ports}) requires puts=1")
     asks = puts > 0 and int(volume[0]) > 1024
 
     def of(port: int, part: Ints) -> Schedule:
@@ -294,7 +294,7 @@ def told_by_partners(way: Ints, ports: int) -> Schedule:
 def early(given: Schedule, puts: int, told: Schedule | None = None) -> Schedule:
     """Post all receives in the beginning if data are put into memory that is there.
 
-    Where that is has been told before, unless it is a buffer that the library keeps.
+    Addresses have been exchanged before, unless the library keeps the buffer.
     """
     if not puts:
         return given

@@ -110,7 +110,7 @@ def test_what_comes_with_hopmap_fits_any_network(spec):
 
 def test_what_is_no_range_is_one_line():
     for ranges, said in [
-        ({}, r"no table \[ranges\] with something in it"),
+        ({}, r"expected a table \[ranges\] with at least one key"),
         ({"network.bufer": [0]}, "unknown parameter 'network.bufer' .did you mean"),
         ({"link.wireles.latency": [0]}, "unknown parameter 'link.wireles.latency'"),
         ({"network.buffer": 4}, r"network.buffer: 4: expected a list of values"),
@@ -124,8 +124,8 @@ def test_what_is_no_range_is_one_line():
         ({"gap": {"between": ["0 s", "1 GB"]}}, "1 GB"),
         ({"gap": {"factor": ["1 s", 2]}}, "expected plain numbers"),
         ({"gap": {"factor": [0, 2]}}, "expected more than 0"),
-        ({"progress": {"between": ["in_mpi_calls", "in_mpi_calls"]}}, "expected a list of them"),
-        ({"collective.bcast": {"factor": [1, 2]}}, "expected a list of them"),
+        ({"progress": {"between": ["in_mpi_calls", "in_mpi_calls"]}}, "expected a list of words"),
+        ({"collective.bcast": {"factor": [1, 2]}}, "expected a list of words"),
         ({"energy.node.idle": {"factor": [1, 2]}}, "expected values"),
     ]:
         with about(ranges, said):
@@ -137,8 +137,8 @@ def test_what_is_no_range_is_one_line():
 def test_files_that_are_none_are_one_line(tmp_path):
     (tmp_path / "bad.toml").write_text("[ranges", encoding="utf-8")
     (tmp_path / "none.toml").write_text("a = 1", encoding="utf-8")
-    for name, said in (("no", "No such file"), ("bad", "TOML"), ("none", "no table")):
+    for name, said in (("no", "No such file"), ("bad", "TOML"), ("none", "expected a table")):
         with pytest.raises(hm.HopmapError, match=said):
             ranges_given(tmp_path / f"{name}.toml")
-    with pytest.raises(hm.HopmapError, match="all that is in them is set"):
+    with pytest.raises(hm.HopmapError, match="all their parameters are set"):
         drawn({"gap": [0, 1e-9]}, settings={"gap": 0})

@@ -103,8 +103,8 @@ def test_models_that_cannot_be_replayed_are_left_out_and_said():
     )
     buffered = [bool(model["network.buffer"]) for model in found.models]
     assert (np.isnan(found.times).all(axis=0) == buffered).all()
-    assert len(found.refused) == 3
-    assert "network.virtual_channels 1: on torus:8 packets can wait" in found.refused[0]
+    assert len(found.rejected) == 3
+    assert "network.virtual_channels 1: on torus:8 packets can wait" in found.rejected[0]
     with pytest.raises(hm.HopmapError, match="no model can be replayed: network"):
         hm.robust(
             ring,
@@ -142,7 +142,10 @@ def test_the_command_says_the_sentence_first_and_writes_the_file(tmp_path):
         (["-c", "rcm"], "candidates: 1: expected two or more"),
         (["-c", "rcm,bokhary"], "did you mean"),
         (["--ranges", "no.toml"], "no.toml: cannot be read"),
-        (["--max-simulations", "2", "-c", "rcm,minmd,random"], "max_simulations 2: expected 3"),
+        (
+            ["--max-simulations", "2", "-c", "rcm,minmd,random"],
+            "max_simulations 2: expected at least 3",
+        ),
         (["--engine", "ns3"], "unknown engine"),
         (["--to", "slrum"], "did you mean slurm"),
     ],

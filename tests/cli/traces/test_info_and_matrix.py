@@ -179,8 +179,8 @@ def test_what_is_made_up_of_an_alltoallv_is_said(ring, tmp_path):
     words = ("matrix", ring, "--collectives", "expand", "--out", tmp_path / "ring.csv")
     lines = hopmap(*words).splitlines()
     assert [line for line in lines if line.startswith("note: ")] == [
-        "note: calls of alltoallv of which only sums are recorded: 1",
-        "note: pairs made up for them: 56",
+        "note: alltoallv calls recorded only as sums: 1",
+        "note: pairs assumed for these calls: 56",
         "note: bytes between these pairs: 5,600",
     ]
     assert list(as_json(*words)["notes"].values()) == [1, 56, 5600]
@@ -194,7 +194,7 @@ def test_counts_beside_an_archive_are_named_and_taken(ring, tmp_path):
     out = tmp_path / "ring.csv"
     facts = as_json("matrix", ring, "--collectives", "expand", "--out", out)
     assert (facts["pairs"], facts["bytes"]) == (8, 6400)
-    assert facts["notes"] == {"calls of alltoallv whose pairs are counted beside the trace": 1}
+    assert facts["notes"] == {"alltoallv calls whose pairs come from the trace's .counts file": 1}
     (ring / "traces.counts").write_text(f"rank,call,peer,bytes\n{table[:-3]}")
     result = invoke(["matrix", str(ring), "--collectives", "expand", "--out", str(out)])
     assert result.exit_code == 2
@@ -215,8 +215,8 @@ def test_what_cannot_be_or_is_not_looked_through_is_said(ring, monkeypatch):
     counts.unlink()
     monkeypatch.setattr("hopmap.api.workload.LOOKED_THROUGH", 10)
     assert said() == (
-        "hopmap: ring: 24 events, more than 10: what a replay leaves out is not looked for, "
-        "but for ignored records: hopmap simulate says it\n"
+        "hopmap: ring: 24 events, more than 10: lists ignored records only; hopmap simulate also "
+        "lists what a replay leaves out\n"
     )
 
 
@@ -236,4 +236,5 @@ def test_several_processes_say_the_same(tmp_path):
 def test_what_one_process_reads_says_so():
     found = invoke(["info", "lu.S.4", "--workers", "2"])
     assert found.exit_code == 2
-    assert "no OTF2 archive" in found.stderr or "no OTF2 archive" in str(found.exception)
+    said = "requires an OTF2 archive"
+    assert said in found.stderr or said in str(found.exception)

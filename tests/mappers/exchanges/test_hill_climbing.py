@@ -104,7 +104,7 @@ def test_auto_asks_first_about_what_the_estimate_found():
         stop=Budget(moves=2000, evaluations=20),
     )  # fmt: skip
     members = [step.member for step in run.steps]
-    assert members[:2] == ["given order", "descend by estimate"]
+    assert members[:2] == ["initial order", "descend by estimate"]
     values = [step.value for step in run.steps[1:-1]]
     assert values == sorted(values)
 
@@ -117,7 +117,7 @@ def test_auto_under_a_function_is_no_worse_than_any_candidate():
         stop=Budget(moves=3000, evaluations=50),
     )  # fmt: skip
     members = [step.member for step in run.steps]
-    assert members[0] == "given order"
+    assert members[0] == "initial order"
     assert {"congestion", "best hop-bytes", "recursive_bisection"} <= set(members)
     assert members[-1] == "descend"
     assert Asked(topology)(run.mapping.copy()) == min(step.value for step in run.steps)

@@ -23,7 +23,7 @@ def test_of_several_traces_one_is_chosen(tmp_path):
     hm.sweep(["lu.S.4", grid], "mesh:4", "sweep", replay=False, out=tmp_path)
     for trace in ("lu.S.4", grid):
         assert best_run(tmp_path, trace).about.startswith(f"{trace} on mesh:4: sweep")
-    with pytest.raises(StoreError, match=r"2 cases .*expected one, as --trace tells them apart"):
+    with pytest.raises(StoreError, match=r"2 cases .*expected one: select it by --trace"):
         best_run(tmp_path)
 
 

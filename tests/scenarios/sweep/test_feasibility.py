@@ -223,5 +223,5 @@ def test_a_scenario_runs_on_the_nodes_of_a_job(study, tmp_path, nodes):
 
 def test_hosts_and_a_nodelist_are_not_both_taken(study):
     study.write_text('hosts = "a"\nnodelist = "b"\n' + study.read_text())
-    with pytest.raises(ScenarioError, match="expected it or hosts, not both"):
+    with pytest.raises(ScenarioError, match="nodelist and hosts are mutually exclusive"):
         load_scenario(study)

@@ -171,7 +171,7 @@ def test_no_path_is_followed_where_messages_wait_for_ranks_that_compute():
     result = simulate(
         program, mesh((2,)), [0], parameters=parameters, record=Record(operations=True)
     )
-    with pytest.raises(ParameterError, match="progress calls: expected asynchronous"):
+    with pytest.raises(ParameterError, match="path requires progress = asynchronous"):
         critical_path(plan_of(result), result)
 
 

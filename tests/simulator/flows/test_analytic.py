@@ -123,8 +123,8 @@ def test_every_engine_names_a_deadlock_in_the_same_words(engine):
         "stuck: deadlock after 1 s, 4 of 4 ranks wait: "
         "rank 0: send to rank 1 (tag 0, communicator 0); "
         "rank 1: send to rank 0 (tag 0, communicator 0); "
-        "rank 2: recv from rank 0 (tag 5, communicator 0), which nobody sends; "
-        "rank 3: wait for isend to rank 0 (tag 0, communicator 0), which nobody receives"
+        "rank 2: recv from rank 0 (tag 5, communicator 0), which no rank sends; "
+        "rank 3: wait for isend to rank 0 (tag 0, communicator 0), which no rank receives"
     )
 
 

@@ -83,7 +83,7 @@ def test_words_are_passed_on_as_they_are():
         (["link.bandwidth"], "expected key=value"),
         (["=3"], "expected key=value"),
         (["link.bandwidth="], "expected key=value"),
-        (["eager_limit=1", "eager_limit=2"], "eager_limit: given twice"),
+        (["eager_limit=1", "eager_limit=2"], "eager_limit: repeated"),
     ],
 )
 def test_settings_are_key_equals_value(words, message):

@@ -142,7 +142,7 @@ def test_a_background_collective_that_gets_stuck_is_named():
     assert str(error.value).endswith(
         "2 of 2 ranks wait: rank 0: wait for non-blocking collective; rank 0 in the background: "
         "wait for irecv from rank 1 (allreduce, collective 0 of communicator 0); "
-        "rank 1: recv from rank 0 (tag 0, communicator 0), which nobody sends"
+        "rank 1: recv from rank 0 (tag 0, communicator 0), which no rank sends"
     )
 
 

@@ -181,8 +181,8 @@ def test_processors_and_interfaces_are_told(tmp_path):
     said = [str(entry) for entry in program_of_text(tmp_path, text).omitted]
     assert said == [
         "operations on processors (cpu) other than 0, ordered by dependencies alone: 2",
-        "computations that may run beside others of their processor (cpu): 1",
-        "operations on network interfaces (nic) other than 0, taken for one: 1",
+        "computations that may overlap others on their processor (cpu): 1",
+        "operations on network interfaces (nic) other than 0, treated as one interface: 1",
     ]
 
 

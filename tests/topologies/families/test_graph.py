@@ -79,7 +79,7 @@ def test_graphml_is_read_with_slots_hosts_and_kinds(tmp_path):
         ("copper", 5e9, 1e-7),
         ("fibre", 2e10, 5e-7),
     ]
-    assert topology.kinds[0].provenance == "given by the graph"
+    assert topology.kinds[0].provenance == "from the graph"
     assert topology.distance([0, 0, 1], [1, 2, 2]).tolist() == [3, 3, 2]
     _, links = topology.routes([0], [1])
     assert topology.link_kind[links].tolist() == [0, 1, 0]
@@ -91,7 +91,7 @@ def test_edges_without_a_kind_share_one_a_speed():
     assert [k.name for k in from_networkx(graph).kinds] == ["link", "link2"]
     assert [k.sources for k in from_networkx(graph).kinds] == [
         ("assumed", "assumed"),
-        ("given by the graph", "assumed"),
+        ("from the graph", "assumed"),
     ]
 
 

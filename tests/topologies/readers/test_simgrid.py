@@ -186,7 +186,7 @@ def test_a_graph_may_list_both_ways():
     ],
 )
 def test_what_else_is_in_a_zone_of_hosts_is_not_passed_over(routing, inside):
-    with pytest.raises(TopologyError, match=r"<(cluster|zone|bypassRoute)> beside hosts"):
+    with pytest.raises(TopologyError, match=r"<(cluster|zone|bypassRoute)> among hosts"):
         read(ZONE.format(routing=routing, routers=inside, routes=ROUTES))
 
 

@@ -60,7 +60,7 @@ def test_the_largest_of_three_has_to_be_what_the_others_predict():
     sizes = sources[-1].trace.records.size
     sizes[sizes > 0] += 128
     with pytest.raises(
-        TraceError, match=r"128 ranks as predicted from \[16, 64\] are not those of"
+        TraceError, match=r"the prediction for 128 ranks from \[16, 64\] differs from"
     ):
         scaled(sources, 256)
 

@@ -55,7 +55,7 @@ def test_what_is_no_graph_is_refused(tmp_path):
         ("0 2 2 0 000 1 1 1", "vertex 1: expected its degree and arcs"),
         ("0 2 2 0 000 1 1 1 5", "arc to 5: expected a vertex"),
         ("0 2 4 0 000 1 1 1 0", "2 arcs: expected 4"),
-        ("0 2 2 0 010 1 3 1 1 4 0", "an edge has two weights: expected it alike at both its ends"),
+        ("0 2 2 0 010 1 3 1 1 4 0", "an edge has two weights: expected the same at both its ends"),
         ("0 2 x 0 000", "cannot be read as Scotch graph"),
         ("0 99999999999 2 0 000", "expected fewer"),
     ]:

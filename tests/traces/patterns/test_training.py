@@ -131,7 +131,7 @@ def test_what_makes_no_sense_is_refused():
         ("layers=5,pp=2", "layers 5: expected a multiple of pp 2"),
         ("hidden=6,tp=4", "hidden 6: expected a multiple of tp 4"),
         ("dp=3,ep=2,experts=2", "dp 3: expected a multiple of ep 2"),
-        ("dp=2,ep=2", "ep 2: expected experts=NUMBER"),
+        ("dp=2,ep=2", "ep requires experts=NUMBER"),
         ("experts=1", "topk 2: expected at most 1 experts"),
         ("dp=99999999", "99999999 ranks: expected at most"),
     ]:

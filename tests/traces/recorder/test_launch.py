@@ -63,7 +63,7 @@ def test_srun_exports_all_and_what_is_new():
         *["-n", "16", "./app"],
     ]
     assert new == {}
-    with pytest.raises(RecorderError, match="srun --export: given already"):
+    with pytest.raises(RecorderError, match="srun --export: reserved for hopmap"):
         told("srun --export=NONE -n 16 ./app")
 
 

@@ -303,5 +303,5 @@ def test_windows_and_groups_have_one_number_for_all(tmp_path):
 def test_a_group_that_nobody_wrote_down_is_one_line(tmp_path):
     sync = row(3, 9, RECV, Kind.RMA_GROUP_SYNC, size=7, operation=1, comm=0, tag=0)
     processes = read_processes(written(tmp_path, [sync], names=[["window 0 0"]]))
-    with pytest.raises(TraceError, match="run: group 7: nobody left its members"):
+    with pytest.raises(TraceError, match="run: group 7: its members are missing"):
         trace_of(processes, "run")

@@ -1,6 +1,6 @@
 """Communicators by the handles that calls name, and their members, from the calls that make them.
 
-The k-th call of every member on a communicator makes the same new ones, whatever number each
+The k-th call of every member on a communicator makes the same new ones, under any number that each
 process gives it: 2 is MPI_COMM_WORLD, 3 MPI_COMM_SELF, 1 none.
 """
 
@@ -37,7 +37,7 @@ def numbers_of(rank: Rank, comm: Ints, number: dict[int, int]) -> Ints:
     for handle in handles.tolist():
         if handle not in number:
             raise TraceError(
-                f"{rank.file}: communicator {handle}: its members cannot be told: expected one "
+                f"{rank.file}: communicator {handle}: its members are unknown: expected one "
                 "made by MPI_Comm_dup, _split, _create, MPI_Cart_create, _sub or MPI_Graph_create"
             )
     known = np.array([number[handle] for handle in handles.tolist()], dtype=np.int64)
@@ -95,8 +95,8 @@ def members_of(
 ) -> tuple[list[Ints], list[dict[int, int]], int]:
     """Return members of all communicators, and which one each process's handles are.
 
-    And how many communicators have their members in an order that is not told, taken for that of
-    the one they come from: MPI may reorder grids and graphs, and groups may be of any making.
+    Also return how many communicators have no recorded order of members. These keep their parent's
+    order: MPI may reorder grids and graphs, and groups may be of any making.
     `made` is by process, in order.
     """
     ranks = len(made)

@@ -187,7 +187,7 @@ def read_rank(file: Path) -> Rank:
     content = read_whole(file, _PER_BYTE)
     size = len(content)
     if not content.startswith(MARK):
-        raise TraceError(f"{file}: not a file of DUMPI: expected its mark at the begin")
+        raise TraceError(f"{file}: not a file of DUMPI: expected its magic number")
     mark = int.from_bytes(MARK, "big")
     index = np.frombuffer(content[len(content) % 8 :], ">u8")[-8:][::-1].astype(np.uint64)
     ends = [k for k in range(4, len(index)) if int(index[k]) == mark]

@@ -41,10 +41,10 @@ def files_of_meta(meta: Path) -> tuple[Path, ...]:
             files[int(match[1])] = file
     for rank in range(int(count)):
         if rank not in files:
-            raise TraceError(f"{meta}: {prefix}-{rank:04}.bin of {count} ranks is not beside it")
+            raise TraceError(f"{meta}: {prefix}-{rank:04}.bin of {count} ranks: no such file")
     if len(files) > int(count):
         raise TraceError(
-            f"{meta}: numprocs={count}, and {len(files)} files {prefix}-*.bin are beside it: "
+            f"{meta}: numprocs={count}, and {len(files)} files {prefix}-*.bin in its folder: "
             "expected as many"
         )
     return tuple(files[rank] for rank in range(int(count)))
@@ -98,8 +98,8 @@ def read_dumpi(files: list[Path], name: str) -> Trace:
         "Function_enter and Function_exit": sum(rank.profiled for rank in ranks),
         **unknown,
         "cancelled receives, left out, in": cancelled,
-        "communicators whose order of ranks is not told, taken for that before, in": untold_order,
-        "MPI_Alltoallw, types taken for bytes, in": int(
+        "unknown rank order of communicators (parent's order assumed), in": untold_order,
+        "MPI_Alltoallw (types treated as bytes), in": int(
             (function == NAMES.index("MPI_Alltoallw")).sum()
         ),
     }

@@ -49,9 +49,9 @@ def walk(
     equal in the root's call, `with_tags` whether statuses have a tag.
 
     `calls` (calls, COLUMNS): function, begin and end in nanoseconds since the bias, first of its
-    values, thread, whether statuses are told. `values`: numbers; of arrays their length, then their
-    numbers; of statuses their number, then bytes, source, whether cancelled, and tag of each; of
-    texts their length alone.
+    values, thread, whether statuses are recorded. `values`: numbers; of arrays their length, then
+    their numbers; of statuses their number, then bytes, source, whether cancelled, and tag of each;
+    of texts their length alone.
 
     Returned are how it ended, where, and how many calls and values there are.
     """

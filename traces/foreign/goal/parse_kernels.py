@@ -156,7 +156,7 @@ def _slot(
 ) -> Any:
     """Place of a rank's label in the table of labels, or where it would stand.
 
-    Labels that count up stand beside each other; what meets another one goes far away.
+    Labels that count up stand next to each other; what meets another one goes far away.
     """
     whole = (mixed ^ np.uint64(rank)) * np.uint64(0xD6E8FEB86659FD93)
     whole ^= whole >> np.uint64(32)
@@ -201,8 +201,8 @@ def parse(
     """Fill operations and edges; both have room for one a line or closing bracket, and one more.
 
     `table` is for labels: of a power of two, filled with -1. `blocks` are the ranks in the order in
-    which they stand there. `told` is the number of ranks that the text says, operations, edges,
-    labels given again, and blocks.
+    which they stand there. The last argument gets the number of ranks that the text says,
+    operations, edges, repeated labels, and blocks.
 
     Returned are `FINE` or what is wrong, at which byte, and in which rank (-1 outside).
     """

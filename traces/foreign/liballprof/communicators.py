@@ -55,7 +55,7 @@ def communicators_of(ranks: list[Rank]) -> Resolved:
             if key not in found.number[number]:
                 raise TraceError(
                     f"{ranks[number].fields.file}: communicator {key[0]}, rank {key[1]} of "
-                    f"{key[2]}: its members cannot be told: expected MPI_COMM_WORLD, or one made "
+                    f"{key[2]}: its members are unknown: expected MPI_COMM_WORLD, or one made "
                     "by MPI_Comm_split"
                 )
     return found

@@ -113,7 +113,7 @@ def read_rank(file: Path) -> Rank:
     expected = "a call like MPI_Send:begin:arguments:end"
     if b":0x" in fields.text:
         raise TraceError(
-            f"{file}: of liballprof2, which tells no sizes of types: expected liballprof's"
+            f"{file}: of liballprof2, which records no sizes of types: expected liballprof's"
         )
     if odd.size:
         raise fields.wrong(int(odd[0]), expected)

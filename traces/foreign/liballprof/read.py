@@ -221,9 +221,9 @@ def read_liballprof(files: list[Path], name: str) -> Trace:
     copies = (len(ranks) - 1) * found.copies
     ignored = {
         **unknown,
-        "MPI_Alltoallw, types taken for bytes, in": called("MPI_Alltoallw"),
+        "MPI_Alltoallw (types treated as bytes), in": called("MPI_Alltoallw"),
         "non-blocking collectives of libNBC, in": called(r"NBC_\w+"),
-        "files that say that they are of rank 0, taken for the ranks of their names, in": copies,
+        "files that claim rank 0 (rank of the file name used), in": copies,
         "non-blocking collectives, left out, in": called(_IMMEDIATE),
         "ends of ranks (no MPI_Finalize: cut or killed), which are not among the": len(ends),
     }

@@ -38,7 +38,7 @@ def messages_of(
     sent, posted, taken = (fields.numbers(lines, at, what) * head.scale for at in (5, 11, 12))
     size, tag = (fields.numbers(lines, at, what) for at in (13, 14))
     fields.refuse(lines, size < 0, "a size >= 0")
-    # Logical receives may be told later than the physical ones.
+    # Logical receives may be recorded later than the physical ones.
     posted = np.minimum(posted, taken)
     by, post, done = (
         _inside(calls, *at) for at in ((source, sent), (target, posted), (target, taken))
@@ -171,8 +171,8 @@ def read_paraver(files: list[Path], name: str) -> Trace:
         "event and communication of other applications": others + foreign,
         "calls that do not end, in": unended,
         "communications outside of calls, in": outside,
-        "collectives whose root is not told, taken for the first member,": rootless,
-        "non-blocking collectives, taken for blocking ones, in": immediate,
+        "collectives without a recorded root (first member used),": rootless,
+        "non-blocking collectives (treated as blocking), in": immediate,
         "calls that no .pcf names, left out, in": int(
             np.isin(calls.region, [k for k, word in enumerate(names) if is_nameless(word)]).sum()
         ),

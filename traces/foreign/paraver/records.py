@@ -1,6 +1,6 @@
 """Records of a .prv, numbers between colons, and the calls of MPI that events bracket.
 
-The header names tasks and communicators, the .pcf beside the trace the calls. A collective has
+The header names tasks and communicators, the trace's .pcf the calls. A collective has
 sizes, root and communicator from the line that begins its call.
 """
 
@@ -87,7 +87,7 @@ def communicators_of(fields: Fields, lines: Ints, head: Head) -> tuple[list[Ints
             continue
         tasks = row[3:] - 1
         if len(tasks) and not 0 <= tasks.min() <= tasks.max() < head.tasks:
-            continue  # of tasks that other tools have cut out; whoever calls on it is told
+            continue  # of tasks that other tools have cut out; a call on it is an error
         alias[int(row[1])] = len(members) + 2 if len(tasks) > 1 else 1
         if len(tasks) > 1:
             members.append(tasks.copy())
@@ -170,7 +170,7 @@ def is_nameless(region: str) -> bool:
 
 
 def labels_of(trace: Path) -> dict[tuple[int, int], str]:
-    """Names of values by type, from the .pcf beside a trace."""
+    """Names of values by type, from a trace's .pcf."""
     file = trace.with_suffix(".pcf")
     labels: dict[tuple[int, int], str] = {}
     if not file.is_file():
@@ -233,7 +233,7 @@ def collectives_of(
 ) -> tuple[Acts, int, int]:
     """List collectives, with sizes from the line that begins them.
 
-    Returned are also how many have a root that is not told, and how many do not block.
+    Returned are also how many have no recorded root, and how many do not block.
     """
     words = [mpi_name(name) for name in names]
     immediate = [word.startswith("i") and word[1:] in COLLECTIVES for word in words]

@@ -4,7 +4,7 @@ A line is ``rank action arguments``. Computation is in floating point operations
 as hopmap writes them; sizes are bytes, or numbers of a type behind them (`TYPES`), which is
 double if ``init`` has an argument. A rank's ``wait`` and ``test`` name source, target and tag, and
 are for the oldest such request; ``waitall`` is for all that are open. All collectives are of
-MPI_COMM_WORLD; ``init`` and ``finalize`` wait for nobody.
+MPI_COMM_WORLD; ``init`` and ``finalize`` wait for no other rank.
 
 Source: SimGrid, src/smpi/internals/smpi_replay.cpp and smpi_datatype.cpp; documentation,
 "Replaying traces".
@@ -49,13 +49,13 @@ def files_of_index(index: Path, start: bytes) -> tuple[Path, ...]:
     for number, name in enumerate(read_whole(index, 1).decode("utf-8", "replace").split(), 1):
         file = _beside(index, name)
         if file is None:
-            raise TraceError(f"{index}: line {number} is {name[:60]!r}: expected a file beside it")
+            raise TraceError(f"{index}: line {number} is {name[:60]!r}: expected an existing file")
         files.append(file)
     return tuple(files)
 
 
 def _beside(index: Path, name: str) -> Path | None:
-    """File of a name, seen from the index, or from where the program ran if it lies beside it."""
+    """File of a name, seen from the index or from where the program ran, in the index's folder."""
     for place in (index.parent / name, index.parent / Path(name).name):
         try:
             if place.is_file():

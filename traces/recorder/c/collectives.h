@@ -1,5 +1,5 @@
 /* Collectives. Bytes are counted as Score-P counts them: the whole operation at each member, its
- * own part included, but for what MPI_IN_PLACE leaves where it is. */
+ * own part included, except for what MPI_IN_PLACE leaves where it is. */
 
 struct volume {
     int operation, root;

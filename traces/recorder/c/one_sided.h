@@ -1,5 +1,5 @@
 /* One-sided operations as Score-P tells them: a matching number stands for what is under way to one
- * target of a window, or for one request. It is told complete here, and at the target, by the calls
+ * target of a window, or for one request. It completes here, and at the target, by the calls
  * that complete it. */
 
 struct pending_request {
@@ -14,7 +14,7 @@ struct window {
     struct communicator *comm;
     struct target {
         int64_t number;
-        char here, there; /* what of it is still to be told */
+        char here, there; /* what of it is not complete yet */
     } * targets;
     struct pending_request *requests;
     uint64_t access, exposure; /* groups */
@@ -73,7 +73,7 @@ static void completes(struct window *w, int target, int there) {
         to->here = 0;
         to->there &= !there;
     }
-    /* A request is told complete here by the call that waits for it. */
+    /* A request completes here by the call that waits for it. */
     struct pending_request **r = &w->requests;
     while (there && *r) {
         struct pending_request *done = *r;
@@ -152,7 +152,7 @@ static int64_t moves(int kind, int atomic, int64_t size, int64_t back, int targe
     return number;
 }
 
-/* The same with a request, which is told complete where it is waited for. */
+/* The same with a request, which completes where it is waited for. */
 static void requested(int kind, int atomic, int64_t size, int64_t back, int target, MPI_Win win,
                       MPI_Request handle) {
     struct request *r = new_request(handle, OTHER);

@@ -197,7 +197,7 @@ int MPI_Abort(MPI_Comm comm, int code) {
 }
 int PMPI_Abort(MPI_Comm comm, int code) __attribute__((alias("MPI_Abort")));
 
-/* Whether this is readable text of one line; a program may have given none. */
+/* Whether this is readable text of one line; a program may have none. */
 static int is_name(const char *text) {
     static int ends[2];
     if (!ends[1] && pipe2(ends, O_CLOEXEC | O_NONBLOCK)) return 0;

@@ -180,7 +180,7 @@ def test_what_is_not_read_is_told(tmp_path):
         rank.call("Iallreduce", 7, 8, 1, INT, 1, rank.comm(), 500).call("Wait", 500, 0)
     assert read(tmp_path, ranks).ignored == {"non-blocking collectives, left out, in": 2}
     ranks[0].lines.insert(1, "MPI_Comm_rank:1.00:0:0x7ffd34:2.00")
-    with pytest.raises(TraceError, match=r"trace-0.txt: of liballprof2, which tells no sizes"):
+    with pytest.raises(TraceError, match=r"trace-0.txt: of liballprof2, which records no sizes"):
         read(tmp_path, ranks)
 
 
@@ -239,7 +239,7 @@ def test_alltoallv_and_alltoallw_have_a_size_for_each_way(tmp_path):
     assert collectives(trace, Collective.ALLTOALLV) == [(-1, 12, 18)] * 2
     assert collectives(trace, Collective.ALLTOALLW) == [(-1, 3, 9)] * 2
     assert trace.counts is None  # whose turns would be those of alltoallw, too
-    assert trace.ignored == {"MPI_Alltoallw, types taken for bytes, in": 2}
+    assert trace.ignored == {"MPI_Alltoallw (types treated as bytes), in": 2}
 
 
 def test_a_wrong_line_is_named(tmp_path):

@@ -134,7 +134,7 @@ def test_a_communicator_has_its_own_order_and_its_own_application(tmp_path):
     assert read.records.peer.tolist() == [-1, 2, -1, 2]
     assert read.records.size.tolist() == [8, 8, 16, 8]
     assert read.records.received.tolist() == [16, 0, 8, 16]
-    told = "collectives whose root is not told, taken for the first member,"
+    told = "collectives without a recorded root (first member used),"
     assert read.ignored == {told: 1}
 
 
@@ -180,7 +180,7 @@ def test_collectives_that_do_not_block_and_calls_without_a_name_are_told(tmp_pat
     made.call(0, 50, 60, OTHER, 62)
     trace = write(tmp_path, made, PCF + "60  MPI_Iallreduce\n61  MPI_Neighbor_alltoall\n").trace()
     assert trace.ignored == {
-        "non-blocking collectives, taken for blocking ones, in": 1,
+        "non-blocking collectives (treated as blocking), in": 1,
         "collectives among neighbours, left out, in": 1,
         "calls that no .pcf names, left out, in": 1,
     }
