@@ -157,8 +157,8 @@ def test_every_parameter_is_listed_with_what_it_is_when_nobody_sets_it():
     assert [name for name, value in values.items() if value is None] == []
     assert (values["link.bandwidth"], values["link.latency"]) == (10e9, 100e-9)
     assert "link.bandwidth" in (text := hopmap("list", "parameters"))
-    assert "value = 10000000000.0  (bytes/s)" in text
-    assert "optical 31250000000.0, wireless 12500000000.0" in text
+    assert "value = 10 GB/s  (bytes/s)" in text
+    assert "optical 31.2 GB/s, wireless 12.5 GB/s" in text
 
 
 def test_long_runs_are_extrapolated_and_say_so_unless_exact_is_asked_for(monkeypatch, tmp_path):
