@@ -15,7 +15,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 IMPORT = re.compile(rb"^( *)from (\.?)([\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
 NAMED = re.compile(rb'"((?:\w+\.)*\w+):\w+"')  # "module:name", as tables of names have them
-BESIDE = re.compile(rb"^ *(?:import|from) (\w+)", re.MULTILINE)  # as plugins name their neighbours
+IMPORTS = re.compile(rb"^ *(?:import|from) (\w+)", re.MULTILINE)  # as plugins name their neighbours
 
 
 def sources_of(*files: Path, whole: bool = False) -> list[Path]:
@@ -53,8 +53,8 @@ def _read(file: Path) -> bytes:
 @cache
 def _imported(file: Path, whole: bool) -> list[Path]:
     text = _read(file)
-    beside = (file.with_name(f"{name.decode()}.py") for name in BESIDE.findall(text))
-    found = [each for each in beside if each.is_file()]
+    neighbours = (file.with_name(f"{name.decode()}.py") for name in IMPORTS.findall(text))
+    found = [each for each in neighbours if each.is_file()]
     if whole:  # what a module reads, and what its tables name
         named = [
             folder.joinpath(*name.decode().split("."))

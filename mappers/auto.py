@@ -91,7 +91,7 @@ PER_RANK_OF_LOADS = 4_000  # proposals for link loads without any budget
 SUMS = 0.25  # part of the budget for hop-bytes
 ROUNDS_OF_LOADS = 2  # of `congestion`: the least load met, then the best of all
 CANDIDATES = 0.3  # part of the time before a function is asked
-ASKED = 12  # candidates
+MOST_SIMULATED = 12  # candidates
 ESTIMATED = 0.2  # part of the time, or evaluations as often, that is for an estimate
 PER_EVALUATION = 4
 
@@ -382,7 +382,7 @@ def _portfolio_of_function(
             climb(cheap, traffic, topology, best_of(cheap, start), cheap.best_value, rng)
             candidates[1:] = sorted(candidates[1:], key=lambda each: -of[id(each[1])])
             candidates.append(("descend by estimate", best_of(cheap, start)))
-        for member, node_of in candidates[:0:-1][:ASKED]:
+        for member, node_of in candidates[:0:-1][:MOST_SIMULATED]:
             if valued.over():
                 break
             met.append(node_of)

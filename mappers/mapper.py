@@ -252,19 +252,19 @@ def mapper(
                 f"{place_of(function)}: expected a name of its own"
             )
         groups: dict[str, type] = {}
-        asked: list[tuple[inspect.Parameter, Any]] = []  # and a function of the same module
+        parameters: list[tuple[inspect.Parameter, Any]] = []  # and a function of the same module
         for argument in _arguments(name, function):
             kind = _group(argument, function)
             if kind is None:
-                asked.append((argument, function))
+                parameters.append((argument, function))
             else:
                 groups[argument.name] = kind
                 fields = inspect.signature(kind).parameters.values()
-                asked += [(p, vars(kind)["__init__"]) for p in fields]
+                parameters += [(p, vars(kind)["__init__"]) for p in fields]
         starts: dict[str, Initial] = {
-            p.name: "needed" if p.default is p.empty else "optional" for p, _ in asked
+            p.name: "needed" if p.default is p.empty else "optional" for p, _ in parameters
         }
-        keywords = [(p, owner) for p, owner in asked if p.name not in _PASSED]
+        keywords = [(p, owner) for p, owner in parameters if p.name not in _PASSED]
         hints = tuple(_hint(name, p, owner) for p, owner in keywords)
         MAPPERS[name] = MapperInfo(
             name=name,
@@ -276,7 +276,7 @@ def mapper(
                 for (p, _), hint in zip(keywords, hints, strict=True)
             ),
             initial=initial or starts.get("initial", "ignored"),
-            passed=tuple(p.name for p, _ in asked if p.name in _PASSED),
+            passed=tuple(p.name for p, _ in parameters if p.name in _PASSED),
             groups=groups,
             hints=hints,
             presets=presets or {},
@@ -289,8 +289,8 @@ def mapper(
 
 def _arguments(name: str, function: MapperFunction) -> list[inspect.Parameter]:
     """Return what a mapper asks for in addition to traffic and topology."""
-    given = inspect.signature(function).parameters.values()
-    single = [p for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    parameters = inspect.signature(function).parameters.values()
+    single = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     by_place = [p for p in single[:2] if p.kind is not p.KEYWORD_ONLY]
     if len(by_place) < 2 or any(p.kind is p.POSITIONAL_ONLY for p in single[2:]):
         raise MappingError(

@@ -81,18 +81,18 @@ def _stage(part: str, text: str) -> Stage:
             "bokhari(jumps=8), several joined by |"
         )
     info = mapper_named(match[1])
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     for setting in (match[2] or "").split(","):
         if not setting.strip() and not (match[2] or "").strip():
             continue
         key, equals, value = (piece.strip() for piece in setting.partition("="))
         if not equals or not key or not value:
             raise MappingError(f"mapper {part!r}: {setting.strip()!r}: expected parameter=value")
-        if key in given:
+        if key in options:
             raise MappingError(f"mapper {part!r}: parameter {key} is set twice")
-        given[key] = value.strip("'\"")
-    preset = info.preset(given.pop("preset")) if info.presets and "preset" in given else {}
-    return Stage(info, {**preset, **{key: info.checked(key, given[key]) for key in given}})
+        options[key] = value.strip("'\"")
+    preset = info.preset(options.pop("preset")) if info.presets and "preset" in options else {}
+    return Stage(info, {**preset, **{key: info.checked(key, options[key]) for key in options}})
 
 
 def map_ranks(

@@ -51,9 +51,9 @@ class Stop:
         """Return a part of it."""
         return replace(self, seconds=None if self.seconds is None else self.seconds * share)
 
-    def or_usual(self, given: int | None, usual: int) -> int | None:
+    def or_usual(self, steps: int | None, usual: int) -> int | None:
         """Return a limit, or the usual one where neither it nor a time is set."""
-        return usual if given is None and self.seconds is None else given
+        return usual if steps is None and self.seconds is None else steps
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ def merge_programs(
             names, first[:-1], programs, starts, others, strict=True
         )
     )
-    asked = {tuple(sorted(program.algorithms.items())) for program in programs}
+    choices = {tuple(sorted(program.algorithms.items())) for program in programs}
     moved = _moved(programs)
 
     def column(name: str) -> NDArray[Any]:
@@ -185,7 +185,7 @@ def merge_programs(
         event=programs[0].event if number == 1 else np.zeros(0, dtype=np.int64),
         communicators=sum(program.communicators for program in programs),
         collectives={c: calls for each in moved for c, calls in each.collectives.items()},
-        algorithms=dict(asked.pop()) if len(asked) == 1 else {},
+        algorithms=dict(choices.pop()) if len(choices) == 1 else {},
         chosen={op: _summed(each.chosen.get(op, {}) for each in programs) for op in operations},
         dropped=_summed(program.dropped for program in programs),
         omitted=tuple(

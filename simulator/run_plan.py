@@ -73,8 +73,8 @@ class RunPlan:
         """Which of the messages that rows send have a request, and which a grant or an answer."""
         mode = self.program.mode[rows]
         large = self.program.size[rows] >= self.parameters.eager_limit
-        asked = large & ~np.isin(mode, (model.READY, model.PUT, model.HARDWARE))
-        return asked, asked | (mode == model.SYNCHRONOUS)
+        requests = large & ~np.isin(mode, (model.READY, model.PUT, model.HARDWARE))
+        return requests, requests | (mode == model.SYNCHRONOUS)
 
     @property
     def injection(self) -> range:

@@ -68,8 +68,8 @@ def simulate(
     """
     from hopmap.compilation import wall
 
-    given = parameters or Parameters()
-    parameters = without_noise(given) if repeat else given
+    chosen = parameters or Parameters()
+    parameters = without_noise(chosen) if repeat else chosen
     if repeat and repeat < LEAST:
         raise ParameterError(f"repeat {repeat}: expected at least {LEAST}, or 0 for no interval")
     record = record._replace(messages=record.messages or record.operations)
@@ -96,7 +96,7 @@ def simulate(
         extrapolated=extrapolated,
         whole=whole,
         node_of=nodes,
-        parameters=given,
+        parameters=chosen,
     )
     if parameters.energy:
         energy = energy_of(
@@ -104,7 +104,7 @@ def simulate(
         )
         result = replace(result, energy=energy)
     if repeat:
-        ensemble = _ensemble(engine, ready, with_noise(given), repeat, progress)
+        ensemble = _ensemble(engine, ready, with_noise(chosen), repeat, progress)
         result = replace(result, ensemble=ensemble)
     return result
 

@@ -181,5 +181,5 @@ def check_finished(
     if len(stuck):
         rows, program = run.tasks["stuck"][stuck], plan.program
         awaited = np.where(program.kind[rows] == Op.WAIT, program.target[rows], rows)
-        told = stuck.tolist(), rows.tolist(), place_of(awaited).tolist()
-        raise deadlock(plan, float(run.loop["now"][0]), list(zip(*told, strict=True)), waits())
+        columns = stuck.tolist(), rows.tolist(), place_of(awaited).tolist()
+        raise deadlock(plan, float(run.loop["now"][0]), list(zip(*columns, strict=True)), waits())

@@ -260,10 +260,10 @@ def rerouted(topology: Topology, down: Bools, where: str) -> Topology:
     out, by_from = _grouped(link_from, link_to, topology.vertices)
     pairs = routes_met(topology.router, nodes, down)
     lengths = np.zeros(len(pairs), dtype=np.int64)
-    given = (pairs, nodes, into, link_from[by_to], out, by_from, link_to, lengths)
-    ways_round(*given, np.empty(0, dtype=np.int32))
+    arguments = (pairs, nodes, into, link_from[by_to], out, by_from, link_to, lengths)
+    ways_round(*arguments, np.empty(0, dtype=np.int32))
     links = np.empty(int(lengths.sum()), dtype=np.int32)
-    ways_round(*given, links)
+    ways_round(*arguments, links)
     # by target then source, as they were found, to source then target
     order = np.lexsort((pairs // nodes, pairs % nodes))
     begins = np.concatenate(([0], np.cumsum(lengths[order])))

@@ -70,7 +70,7 @@ def _levels(text: str) -> tuple[list[int], ...] | None:
     lists = [_sizes(part) for part in text.split(":")]
     if len(lists) > 3 or None in lists:
         return None
-    return tuple(sizes for given in lists if given for sizes in given)
+    return tuple(sizes for part in lists if part for sizes in part)
 
 
 def _tree(text: str) -> tuple[list[int], list[int] | None] | None:
@@ -283,12 +283,12 @@ def _build(spec: str) -> Topology:
 _build_once = lru_cache(maxsize=1)(_build)  # of a sweep's runs, most have the network of the last
 
 
-def _options(given: list[str], family: Family) -> dict[str, str | int]:
+def _options(words: list[str], family: Family) -> dict[str, str | int]:
     """Read KEY=VALUE words."""
     forms = [f"{key}={'|'.join(values) or 'NUMBER'}" for key, values in family.options.items()]
     expected = ", ".join(forms) or "no options"
     read: dict[str, str | int] = {}
-    for option in given:
+    for option in words:
         key, _, value = option.partition("=")
         values = family.options.get(key)
         if values is None:

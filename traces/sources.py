@@ -255,7 +255,7 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         return _opened(found, words, folder)
     if is_nas_name(str(text)):
         source = _opened(BENCHMARK, str(text), None)
-        for near in _named_alike(path):
+        for near in _similar_files(path):
             _warn(f"{text}: no such file, so the benchmark is generated; did you mean {near}?")
         return source
     raise TraceError(
@@ -313,14 +313,14 @@ def _opened(kind: str | Opener, words: str, folder: Path | None) -> Source:
     return source
 
 
-def _named_alike(path: Path) -> list[Path]:
+def _similar_files(path: Path) -> list[Path]:
     """Return a file of a missing file's folder, of its name with a suffix or in other letters."""
     name, ends = path.name.lower(), [kind for kind in KINDS if kind[0] == "."]
-    alike = {name, *(name + end for end in ends)}
+    names = {name, *(name + end for end in ends)}
     if not path.parent.is_dir():
         return []
     with os.scandir(path.parent) as entries:
-        return [Path(each) for each in entries if each.name.lower() in alike][:1]
+        return [Path(each) for each in entries if each.name.lower() in names][:1]
 
 
 def _warn(text: str) -> None:

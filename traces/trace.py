@@ -155,7 +155,7 @@ class Span(IntEnum):
 
     FLUSH = 0  # the measurement system wrote out what it had recorded
     OFF = 1  # recording was switched off
-    BESIDE = 2  # a thread computed while another was in a call of MPI, or behind the last event
+    THREADS = 2  # a thread computed while another was in a call of MPI, or behind the last event
 
 
 class Spans(NamedTuple):

@@ -41,8 +41,8 @@ class Exported(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return what ``export --json`` prints: the file, or its text if none was written."""
         text = {"out": str(self.files[0])} if self.files else {"text": self.text}
-        told = {"launcher": self.launcher, "ranks": self.ranks, "command": self.command}
-        return told | {"extra_files": list(self.extra_files)} | text
+        fields = {"launcher": self.launcher, "ranks": self.ranks, "command": self.command}
+        return fields | {"extra_files": list(self.extra_files)} | text
 
 
 class Converted(NamedTuple):

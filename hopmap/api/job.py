@@ -136,7 +136,7 @@ def quantity(value: float | str, unit: str, what: str) -> float:
     return found
 
 
-Asked = TypeVar("Asked", Job, Background)
+JobKind = TypeVar("JobKind", Job, Background)
 
 
 def job_of(text: str) -> Job:
@@ -179,16 +179,16 @@ def background_of(text: str) -> Background:
 def read_jobs(path: str | Path) -> tuple[list[Job], list[Background]]:
     """Read a TOML file of [[jobs]] and [[background]]; its paths are relative to its folder."""
     try:
-        given = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise JobsError(f"{path}: cannot be read as a file of jobs ({reason})") from None
-    for key in given:
+    for key in data:
         if key not in ("jobs", "background"):
             raise _unknown_key(key, ("jobs", "background"), str(path))
     folder = Path(path).parent
-    jobs = [_row(Job, row, where, folder) for row, where in _tables(given, "jobs", path)]
-    loads = [_row(Background, row, at, folder) for row, at in _tables(given, "background", path)]
+    jobs = [_row(Job, row, where, folder) for row, where in _tables(data, "jobs", path)]
+    loads = [_row(Background, row, at, folder) for row, at in _tables(data, "background", path)]
     if not jobs:
         raise JobsError(f"{path}: no [[jobs]]: expected at least one")
     return jobs, loads
@@ -235,14 +235,14 @@ def _unknown_key(word: str, known: Sequence[str], where: str) -> JobsError:
     return JobsError(f"{where}: unknown key {key!r}{hint}: expected {', '.join(known)}")
 
 
-def _tables(given: Mapping[str, Any], key: str, path: str | Path) -> list[tuple[Any, str]]:
-    tables = given.get(key, [])
+def _tables(data: Mapping[str, Any], key: str, path: str | Path) -> list[tuple[Any, str]]:
+    tables = data.get(key, [])
     if not isinstance(tables, list):
         raise JobsError(f"{path}: {key}: expected tables [[{key}]]")
     return [(each, f"{path}: {key}[{place}]") for place, each in enumerate(tables)]
 
 
-def _row(kind: type[Asked], row: Any, where: str, folder: Path) -> Asked:
+def _row(kind: type[JobKind], row: Any, where: str, folder: Path) -> JobKind:
     """Make a job, or what others send, of a table."""
     if not isinstance(row, dict):
         raise JobsError(f"{where}: expected a table")

@@ -233,7 +233,7 @@ def allocate_jobs(
     jobs: Sequence[Job], names: Sequence[str], ranks: Sequence[int], network: Topology
 ) -> list[Mapping]:
     """Return the node of every rank of every job."""
-    found = {k: _given(job, ranks[k], network) for k, job in enumerate(jobs) if not job.policy}
+    found = {k: _placement(job, ranks[k], network) for k, job in enumerate(jobs) if not job.policy}
     for k, job in enumerate(jobs):
         if job.policy:
             rng = np.random.default_rng(job.seed)
@@ -247,7 +247,7 @@ def allocate_jobs(
     return nodes
 
 
-def _given(job: Job, ranks: int, network: Topology) -> Mapping:
+def _placement(job: Job, ranks: int, network: Topology) -> Mapping:
     if job.hosts or job.nodelist:
         if job.mapping is not None:
             raise MappingError(f"{job.mapping}: a mapping and hosts are mutually exclusive")
@@ -268,13 +268,13 @@ def _given(job: Job, ranks: int, network: Topology) -> Mapping:
     return nodes_of_ranks(job.mapping, network, ranks)
 
 
-def nodes_named(asked: Job | Background, network: Topology) -> Ints:
+def nodes_named(job: Job | Background, network: Topology) -> Ints:
     """Return the nodes of a list of hosts, in its order."""
-    if asked.hosts and asked.nodelist:
+    if job.hosts and job.nodelist:
         raise MappingError("hosts and nodelist are mutually exclusive")
-    hosts = read_hosts(asked.hosts) if asked.hosts else expand(asked.nodelist or "")
+    hosts = read_hosts(job.hosts) if job.hosts else expand(job.nodelist or "")
     try:
-        numbers = nodes_of(network, hosts, str(asked.hosts or f"node list {asked.nodelist}"))
+        numbers = nodes_of(network, hosts, str(job.hosts or f"node list {job.nodelist}"))
     except TopologyError as error:
         raise MappingError(str(error)) from None
     return np.array(numbers, dtype=np.int64)
@@ -327,15 +327,15 @@ def _senders(
     return found
 
 
-def _traffic(asked: Background, ranks: int, seconds: float, parameters: Parameters) -> Program:
-    duration = asked.duration
+def _traffic(load: Background, ranks: int, seconds: float, parameters: Parameters) -> Program:
+    duration = load.duration
     return others_send(
-        asked.pattern,
+        load.pattern,
         ranks,
-        rate=quantity(asked.rate, "bytes/s", "rate"),
-        size=int(quantity(asked.size, "bytes", "size")),
+        rate=quantity(load.rate, "bytes/s", "rate"),
+        size=int(quantity(load.size, "bytes", "size")),
         seconds=seconds if duration is None else quantity(duration, "s", "duration"),
-        seed=asked.seed,
+        seed=load.seed,
         parameters=parameters,
     )
 

@@ -233,7 +233,7 @@ def map_ranks(
 
         others = place_jobs(machine.co_running, machine)
         takes_any = len(stages) == 1 and stages[0].info.name == "auto"
-        objective = _beside(objective, takes_any and "objective" not in stages[0].parameters)
+        objective = _co_running(objective, takes_any and "objective" not in stages[0].parameters)
     goal = _goal(objective, workload, machine, others)
     traffic = workload.traffic(machine.algorithms)
     network = machine.free(traffic.ranks)
@@ -304,7 +304,7 @@ def _goal(
     return objective
 
 
-def _beside(objective: Objective, free: bool) -> Objective:
+def _co_running(objective: Objective, free: bool) -> Objective:
     """Return the objective of a job with co-running jobs; warn of what it ignores of them.
 
     `free` is whether the mapper takes any and names none.

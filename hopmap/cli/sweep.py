@@ -255,8 +255,8 @@ def _print_missing(
     from hopmap.scenarios.results.stored_runs import finished
 
     errors = finished(results)
-    tried = {run.run_id for run in todo}
-    left = sum(errors.get(r.run_id) is not None for r in runs if r.run_id not in tried)
+    started = {run.run_id for run in todo}
+    left = sum(errors.get(r.run_id) is not None for r in runs if r.run_id not in started)
     if as_json:
         listed = [{"run_id": r.run_id, "run": str(r)} for r in todo]
         print_json({"missing": listed, "failed": left, "infeasible": infeasible})

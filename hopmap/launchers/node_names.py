@@ -60,14 +60,14 @@ def on_job(
         return topology
     if hosts is not None and nodelist is not None:
         raise MappingError("hosts and nodelist are mutually exclusive")
-    given, where = _listed(hosts, nodelist, "node list")
+    job_hosts, where = _listed(hosts, nodelist, "node list")
     try:
-        return topology.only(numbers_of(topology, given, where))
+        return topology.only(numbers_of(topology, job_hosts, where))
     except TopologyError as error:
-        if not topology.names and len(given) == topology.nodes:
-            return _called(topology, given, where)
-        told = "" if topology.spec.startswith(READ) else "; --names tells what they are called"
-        raise MappingError(f"{error}{told}") from None
+        if not topology.names and len(job_hosts) == topology.nodes:
+            return _called(topology, job_hosts, where)
+        hint = "" if topology.spec.startswith(READ) else "; --names tells what they are called"
+        raise MappingError(f"{error}{hint}") from None
 
 
 def _listed(file: str | Path | None, nodelist: str | None, what: str) -> tuple[list[str], str]:

@@ -218,7 +218,7 @@ def _render(
 
 def _validated(study: Study) -> str:
     """Say on which networks the parameters were held against measured times, on which not."""
-    if not (validated := study.given.get("validated")):
+    if not (validated := study.scenario.get("validated")):
         return "by no measurement"
     on = validated["topologies"]
     others = [name for name in study.topologies() if study.spec_of(name) not in on]
@@ -271,13 +271,13 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         ("Replay engine", replay),
         ("Traffic", _expanded(study)),
     ]
-    given: dict[str, dict[str, None]] = {}  # of what varies all values, and none that never was
+    varied: dict[str, dict[str, None]] = {}  # of what varies all values, and none that never was
     for settings in study.plan.variants.values() or [dict(study.settings)]:
         for key, value in sorted(settings.items()):
-            given.setdefault(key, {})[str(value)] = None
-    values_of = "; ".join(f"{key} = {', '.join(values)}" for key, values in sorted(given.items()))
+            varied.setdefault(key, {})[str(value)] = None
+    values_of = "; ".join(f"{key} = {', '.join(values)}" for key, values in sorted(varied.items()))
     facts.append(("Parameters", values_of))
     if engines:
-        default = [key for key in ASSUMED if key not in given]
+        default = [key for key in ASSUMED if key not in varied]
         facts += [("Also assumed", format_keys(default)), ("Validated", _validated(study))]
     return [*[(k, v) for k, v in facts if v], ("Made by", f"hopmap {__version__}")]

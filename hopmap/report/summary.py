@@ -125,11 +125,11 @@ def export_commands(study: Study) -> list[str]:
     for trace in study.traces():
         cases = study.cases_of(trace)
         best = next((each.case for each in networks(cases)), cases[0])
-        told = {"--trace": [case.trace for case in study.cases]}
-        told |= {"-t": [case.topology for case in cases], "--variant": [c.variant for c in cases]}
+        flags = {"--trace": [case.trace for case in study.cases]}
+        flags |= {"-t": [case.topology for case in cases], "--variant": [c.variant for c in cases]}
         values = (best.trace, best.topology, best.variant)
         words = ["hopmap", "export", str(study.folder), "--best"]
-        for (option, among), value in zip(told.items(), values, strict=True):
+        for (option, among), value in zip(flags.items(), values, strict=True):
             words += [option, value] if len(set(among)) > 1 else []
         lines.append(shlex.join([*words, "--to", "slurm"]))
     return lines

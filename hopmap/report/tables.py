@@ -103,7 +103,7 @@ def _best_row(case: Case, replayed: bool) -> list[Cell]:
         Cell(case.trace, case.trace),
         Cell(case.topology, case.topology, case.variant),
         Cell(count(nodes), nodes),
-        mapper._replace(look="best" if case.sure and matters(case) else ""),
+        mapper._replace(look="best" if case.significant and matters(case) else ""),
         Cell(verdict(case), verdict(case)),
         _against(case, best, quantity),
     ]
@@ -192,8 +192,8 @@ def main_table(cases: Iterable[Case]) -> dict[str, Any]:
         names += ["Simulated runtime", *compared]
     if energy := any(case.best.value("energy") is not None for case in cases):
         names.append("Energy")
-    asked = replayed, bool(compared), energy
-    rows = [_main_row(case, entry, *asked) for case in cases for entry in case.entries]
+    columns = replayed, bool(compared), energy
+    rows = [_main_row(case, entry, *columns) for case in cases for entry in case.entries]
     return {"head": head_of([*names, *REST]), "rows": rows}
 
 
@@ -207,7 +207,8 @@ def _main_row(case: Case, entry: Entry, replayed: bool, compared: bool, energy: 
 
     load = "bytes" if entry.value("bytes_ieplc_total") else "messages"
     leads = entry in case.leaders
-    alone = "best" if case.sure else "shortest"
+    alone = "best" if case.significant else "shortest"
+    look = "best" if leads and case.significant else ""
     notes = [alone if len(case.leaders) == 1 else "no practical difference"] * leads
     if (
         seeds > 1
@@ -215,7 +216,7 @@ def _main_row(case: Case, entry: Entry, replayed: bool, compared: bool, energy: 
     ):
         notes.append(f"{seeds} seeds")
     row = [
-        Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if leads and case.sure else ""),
+        Cell(entry.mapper, entry.mapper, " · ".join(notes), look),
         Cell(case.topology, case.topology, case.variant),
         cell("hop_bytes", data, spread=True),
         *([_against(case, entry, "hop_bytes")] if compared else []),

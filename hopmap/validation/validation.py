@@ -248,10 +248,10 @@ def _networks(
     return [spec if hosts is None else _job(spec, hosts) for spec, hosts in pairs]
 
 
-def _of_each(given: Any, count: int, what: str) -> list[Any]:
+def _of_each(values: Any, count: int, what: str) -> list[Any]:
     """Return one value for each of so many files."""
-    one = given is None or isinstance(given, str | Path | Topology)
-    many = [given] if one else list(given)
+    one = values is None or isinstance(values, str | Path | Topology)
+    many = [values] if one else list(values)
     if len(many) not in (1, count):
         raise ValidationError(f"{len(many)} {what} for {count} files: expected one, or as many")
     return (many * count)[:count]

@@ -37,13 +37,13 @@ def row_major_mapper(traffic: Traffic, topology: Topology) -> Mapping:
     return placed(grid, all_row_major(grid.dims), topology)
 
 
-def alike(name: str, traffic: Traffic, topology: Topology) -> None:
+def require_equal_nodes(name: str, traffic: Traffic, topology: Topology) -> None:
     """Raise `MappingError` unless a Cartesian grid is on nodes of one size."""
     cartesian(traffic, name)
     equal_size(node_sizes(topology, traffic.ranks), name)
 
 
-@mapper("gropp", source="Gropp 2018; Lehr 2019, chapter 4", needs=alike)
+@mapper("gropp", source="Gropp 2018; Lehr 2019, chapter 4", needs=require_equal_nodes)
 def gropp(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: a box of one shape for every node, by prime factors.
 

@@ -129,7 +129,7 @@ def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> 
         some = Partials(*map(np.concatenate, zip(*parts, strict=True)))
         border = np.flatnonzero(last[: t + 1] > t)
         if len(some.node) <= MOST:
-            some = _distinct(_alike(some, border, slots), border, slots)
+            some = _distinct(_normalise(some, border, slots), border, slots)
         if len(some.node) > MOST // 4:
             raise _too_large(f"{len(some.node)} partial partitions of {t + 1} ranks")
     if not len(some.node):
@@ -144,9 +144,9 @@ def _placed(
 ) -> Partials:
     """Those partial partitions in which the next rank fits on the node, with it there."""
     fits = some.used[:, node] < slots[node]
-    alike = np.flatnonzero(slots[:node] == slots[node])
-    if len(alike):  # of empty nodes of one size only the first is taken
-        fits &= (some.used[:, node] > 0) | (some.used[:, alike[-1]] > 0)
+    same_size = np.flatnonzero(slots[:node] == slots[node])
+    if len(same_size):  # of empty nodes of one size only the first is taken
+        fits &= (some.used[:, node] > 0) | (some.used[:, same_size[-1]] > 0)
     parts, used, cost = (array[fits] for array in some)
     every = np.arange(len(parts))
     for peer, sent, got in before:
@@ -169,7 +169,7 @@ def _possible(some: Partials, ahead: Ahead, limits: Limits) -> Partials:
     return Partials(some.node[good], some.used[good], some.cost[good])
 
 
-def _alike(some: Partials, border: Ints, slots: Ints) -> Partials:
+def _normalise(some: Partials, border: Ints, slots: Ints) -> Partials:
     """Renumber nodes of one size as they appear on the border, then by ranks and cost."""
     rows, nodes = some.used.shape
     seen = np.full((rows, nodes), len(border), dtype=np.int64)

@@ -113,15 +113,15 @@ def genetic(
             parents, children = Generation(strings, costs), Generation(strings.copy(), costs.copy())
             best = int(costs.argmin())
             children.strings[0], children.costs[0] = strings[best], costs[best]
-            filled, tried = int(breeding.elite), 0
+            filled, bred = int(breeding.elite), 0
             shares = _roulette(-costs if breeding.roulette == "plain" else _above_the_worst(costs))
-            while filled < population and tried < breeding.tries * population and not watch.over():
+            while filled < population and bred < breeding.tries * population and not watch.over():
                 random = rng.random((rows, 4 + 2 * breeding.mutations))
                 filled = breed(
                     model, node_of_slot, parents, shares, of_ranks, breeding.segment or 0, random,
                     children, filled,
                 )  # fmt: skip
-                tried += rows
+                bred += rows
             rest = np.argsort(costs, kind="stable")[: population - filled]
             children.strings[filled:], children.costs[filled:] = strings[rest], costs[rest]
             strings, costs = children

@@ -114,14 +114,14 @@ def timer(
             if watch.over():
                 break
             digits = rng.permutation(len(labels.price))
-            tried = swapped(
+            swapped_labels = swapped(
                 indptr, peer, weight, labels.bits, labels.node, labels.price, label_of, digits
             )
-            now, value = valued(tried)
+            now, value = valued(swapped_labels)
             if value <= plus:
-                label_of, plus = tried, value
+                label_of, plus = swapped_labels, value
                 if now < least:
-                    best, least = tried, now
+                    best, least = swapped_labels, now
     _warn_of_cut(model, labels.node[began], labels.node[best], coco, least)
     return labels.node[best][: traffic.ranks]
 

@@ -47,7 +47,7 @@ from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.traces import Traffic
 
-ALIKE = 1.5
+SAME_WEIGHT = 1.5
 MANY = 2**15  # ranks from which on quadratic time is worth a warning
 
 
@@ -80,7 +80,7 @@ def minmd(
                 "mapper minmd: order=maplib and rule=connected are mutually exclusive"
             )
         model = cost_model(traffic, topology, f"hop_{weight}", few=True)
-        model = model._replace(weight=alike(model.weight))
+        model = model._replace(weight=group_weights(model.weight))
         most_connected_kernels.place_connected(model, topology.slots, node_of)
         return node_of
     last_first = order == "maplib"
@@ -101,13 +101,13 @@ def minmd(
     return node_of
 
 
-def alike(weights: Ints) -> Ints:
+def group_weights(weights: Ints) -> Ints:
     """Replace weights by the mean of their class: weights close to the heaviest left."""
     distinct, where = np.unique(weights, return_inverse=True)
     means = distinct.copy()
     end = len(distinct)
     while end > 0:
-        begin = int(np.searchsorted(distinct, distinct[end - 1] / ALIKE))
+        begin = int(np.searchsorted(distinct, distinct[end - 1] / SAME_WEIGHT))
         means[begin:end] = round(float(distinct[begin:end].mean()))
         end = begin
     return means[where]

@@ -36,7 +36,7 @@ PER_RANK = 1_000  # proposals
 BUSY = 0.8  # of the highest load: such links are among the busiest
 SAMPLE = 500  # proposals that a temperature scale is taken from
 SLICE = 1 << 11  # proposals between two looks at the clock, and at who crosses busy links
-NOBODY = np.zeros(0, dtype=np.int64)
+NO_RANKS = np.zeros(0, dtype=np.int64)
 LISTED = 256  # nodes up to which all routes are listed: kernels are compiled once for all networks
 
 
@@ -86,7 +86,7 @@ def congestion(
     watch = stop.watch()
     made, part = 0, 0.0
     with keeping(lambda: best[: traffic.ranks]):
-        scale = 0.0 if watch.over() or moves == 0 else proposals(NOBODY, 0.0, 0.0, SAMPLE)
+        scale = 0.0 if watch.over() or moves == 0 else proposals(NO_RANKS, 0.0, 0.0, SAMPLE)
         while part < 1 and top[0] > bound and not watch.over() and (moves is None or made < moves):
             number = SLICE if moves is None else min(SLICE, moves - made)
             ahead = part_spent(made + number, moves, watch.now() - watch.begin, stop.seconds)

@@ -221,19 +221,19 @@ def exchange(
     places, slot_of, item_at = assignment.places, assignment.slot_of, assignment.item_at
     near_indptr, near = assignment.near_indptr, assignment.near
     for u in ranks:
-        tried, turn, more = 0, 0, True
-        while more and tried < candidates:
+        trials, turn, more = 0, 0, True
+        while more and trials < candidates:
             more = False
             for i in range(indptr[u], indptr[u + 1]):
                 x = places[peer[i]]
-                if near_indptr[x] + turn >= near_indptr[x + 1] or tried >= candidates:
+                if near_indptr[x] + turn >= near_indptr[x + 1] or trials >= candidates:
                     continue
                 more = True
                 slot = near[near_indptr[x] + turn]
                 v = item_at[slot]
                 if places[u] == places[v]:
                     continue
-                tried += 1
+                trials += 1
                 count = reroute(loads, places, u, v)
                 above, total, worse = carriers, 0, False
                 for k in range(count):

@@ -180,7 +180,7 @@ def graph_for(traffic: Traffic, topology: Topology, objective: str) -> Graph:
     return Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)
 
 
-def alike(name: str, traffic: Traffic, topology: Topology) -> tuple[int, ...]:
+def require_equal_tree(name: str, traffic: Traffic, topology: Topology) -> tuple[int, ...]:
     """Return the sizes of nested subsystems of equal nodes, or raise `MappingError`."""
     sizes = levels_for(name, traffic, topology)
     if (topology.slots != topology.slots[0]).any():
@@ -191,7 +191,7 @@ def alike(name: str, traffic: Traffic, topology: Topology) -> tuple[int, ...]:
     return sizes
 
 
-@mapper("treematch", source="Jeannot, Mercier, Tessier 2014", needs=alike)
+@mapper("treematch", source="Jeannot, Mercier, Tessier 2014", needs=require_equal_tree)
 def treematch(
     traffic: Traffic,
     topology: Topology,
@@ -207,7 +207,7 @@ def treematch(
     """
     from hopmap.mappers.basic_kernels import contract
 
-    sizes = alike("treematch", traffic, topology)
+    sizes = require_equal_tree("treematch", traffic, topology)
     slots = int(topology.slots[0])
     arities = (factors(size) if divide else [size] for size in (slots, *sizes))
     levels = [arity for of_level in arities for arity in of_level]

@@ -342,7 +342,7 @@ def _cycle(
     size: Ints,
     bias: Floats,
     side: Ints8,
-    given: bool,
+    has_blocks: bool,
     target: int,
     slack: int,
     random: Words,
@@ -372,7 +372,7 @@ def _cycle(
             for v in range(len(sz)):
                 fine[v] = label[group[v]]
             label = fine
-        elif not given and len(sz) > 0:
+        elif not has_blocks and len(sz) > 0:
             label = np.ones(len(sz), dtype=np.int8)
             random[0] = following(random[0])
             grow(here, sz, bi, label, target, below(random[0], len(sz)))

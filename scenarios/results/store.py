@@ -62,8 +62,8 @@ def save_links(
     `replayed` bytes of all that was replayed, collectives too and perhaps some time steps only;
     `busy` in seconds. Links that carry nothing have no row: a few ranks on a large machine use few.
     """
-    given = (messages, bytes, replayed, busy)
-    carried = [None if each is None else np.asarray(each) for each in given]
+    link_columns = (messages, bytes, replayed, busy)
+    carried = [None if each is None else np.asarray(each) for each in link_columns]
     used = np.flatnonzero(np.any([each > 0 for each in carried if each is not None], axis=0))
     kinds = pa.array([kind.name for kind in topology.kinds], pa.string())
     columns = [

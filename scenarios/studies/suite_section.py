@@ -48,7 +48,7 @@ class Finding(NamedTuple):
 
 def suites_of(study: Study) -> list[str]:
     """Return the suites that the scenario names."""
-    return [str(text) for text in study.given.get("suites", [])]
+    return [str(text) for text in study.scenario.get("suites", [])]
 
 
 def finding(case: Case, study: Study) -> Finding | None:

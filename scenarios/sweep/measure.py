@@ -140,8 +140,8 @@ def _among(run: Run, nodes: bytes) -> Result:
 def _omitted(result: Result) -> str | None:
     """Return what the replay left out or took for something else, None for nothing."""
     notes = (Omission(what, count) for what, count in result.notes.items())
-    told = [entry.to_dict() for entry in (*result.omitted, *notes)]
-    return json.dumps(told) if told else None
+    omissions = [entry.to_dict() for entry in (*result.omitted, *notes)]
+    return json.dumps(omissions) if omissions else None
 
 
 def _columns(metrics: Metrics) -> dict[str, Any]:

@@ -96,8 +96,8 @@ class Run:
     @property
     def algorithms(self) -> dict[str, str]:
         """Algorithms of collectives that are set, by operation."""
-        given = {key: str(v) for key, v in self.settings if names_algorithm(key)}
-        return {key.removeprefix("collective."): value for key, value in given.items()}
+        chosen = {key: str(v) for key, v in self.settings if names_algorithm(key)}
+        return {key.removeprefix("collective."): value for key, value in chosen.items()}
 
     @property
     def traffic_of(self) -> str:

@@ -92,11 +92,11 @@ def possible(
     for run in runs:
         reason = ""
         if errors.get(run.run_id, "") is not None:
-            alike = replace(run, seed=0, variant="", called="", mapper_called="")
+            case = replace(run, seed=0, variant="", called="", mapper_called="")
             if run.engine:
-                reason = unknown_to_engine(replace(alike, mapper="", mapping=""))
+                reason = unknown_to_engine(replace(case, mapper="", mapping=""))
             settings = run.settings if run.others or run.expanded else ()
-            reason = reason or does_not_fit(replace(alike, engine=None, settings=settings))
+            reason = reason or does_not_fit(replace(case, engine=None, settings=settings))
         if reason:
             infeasible[reason] += 1
         else:

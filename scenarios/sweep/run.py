@@ -126,8 +126,8 @@ def run_scenario(
         gather(results)
     errors = finished(results)
     failed = {str(run): error for run in runs if (error := errors.get(run.run_id)) is not None}
-    tried = {run.run_id for run in todo}
-    before = [run for run in runs if run.run_id not in tried and errors.get(run.run_id) is not None]
+    ids = {run.run_id for run in todo}
+    before = [run for run in runs if run.run_id not in ids and errors.get(run.run_id) is not None]
     counts = (len(runs), done, len(runs) - done)
     return SweepOutcome(*counts, failed, len(before), results, infeasible)
 

@@ -203,23 +203,23 @@ def named(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
         raise AlgorithmError(f"{text!r}: expected one of {', '.join(table)}")
     name, function = match[1], table[match[1]]
     known = options_of(function)
-    given: dict[str, int | tuple[int, ...]] = {}
+    options: dict[str, int | tuple[int, ...]] = {}
     for setting in (match[2] or "").split(",") if (match[2] or "").strip() else ():
         key, _, value = (piece.strip() for piece in setting.partition("="))
         if key not in known:
             none = f"{text!r}: option {key!r}: expected none: {name} has no options"
             raise AlgorithmError(choice(f"{text!r}: option", key, known) if known else none)
-        if key in given:
+        if key in options:
             raise AlgorithmError(f"{text!r}: option {key} is set twice")
-        given[key] = _value(text, key, value)
-    return Named(name, partial(function, **given) if given else function)  # type: ignore[arg-type]
+        options[key] = _value(text, key, value)
+    return Named(name, partial(function, **options) if options else function)  # type: ignore[arg-type]
 
 
 def options_of(function: Callable[..., object]) -> dict[str, object]:
     """Return the options of an algorithm with their defaults, "" for lengths without a value."""
     parameters = inspect.signature(function).parameters.values()
-    given = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    return {name: "" if default == () else default for name, default in given.items()}
+    options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return {name: "" if default == () else default for name, default in options.items()}
 
 
 def _value(text: str, key: str, value: str) -> int | tuple[int, ...]:

@@ -141,14 +141,14 @@ def bruck_alltoall_by_blocks(members: int, _root: int, volume: Ints, /) -> Sched
 
     What is sent is packed, and what comes is copied to where that was.
     """
-    given, me = bruck_alltoall(members, 0, volume), np.arange(members)
+    plan, me = bruck_alltoall(members, 0, volume), np.arange(members)
     copied: list[Done] = [(-1, me, volume.sum(axis=1))]
     blocks: list[Done] = [(-1, me, np.array([members]))]
     for k, mask in enumerate(masks(members)):
-        sent = given.size[given.round == k]
+        sent = plan.size[plan.round == k]
         half = np.array([np.count_nonzero(me & mask)])
         copied += [(k - 1, me, sent), (k, (me + mask) % members, sent)]
         blocks += [(k - 1, me, half), (k, me, half)]
-    copied.append((given.steps - 1, me, volume.sum(axis=0)))
-    blocks.append((given.steps - 1, me, np.array([members])))
-    return given._replace(work=work(copied, blocks=blocks))
+    copied.append((plan.steps - 1, me, volume.sum(axis=0)))
+    blocks.append((plan.steps - 1, me, np.array([members])))
+    return plan._replace(work=work(copied, blocks=blocks))

@@ -122,8 +122,8 @@ def work(
 ) -> Work:
     """List work from tuples of a step or steps, members and bytes, or how many blocks."""
     parts = [Work(*(np.zeros(0, dtype=np.int64) for _ in Work._fields))]
-    for place, given in enumerate((copied, reduced, blocks)):
-        for step, member, size in given:
+    for place, rows in enumerate((copied, reduced, blocks)):
+        for step, member, size in rows:
             each = [np.zeros_like(member) for _ in range(3)]
             each[place] = np.broadcast_to(size, member.shape)
             parts.append(Work(np.broadcast_to(step, member.shape), member, *each))
@@ -154,17 +154,17 @@ def one_after_another(*parts: Schedule) -> Schedule:
     return together(*numbered)
 
 
-def renumbered(given: Schedule, member: Ints) -> Schedule:
+def renumbered(plan: Schedule, member: Ints) -> Schedule:
     """Put ``member[i]`` in the place of i."""
-    of = given.work
-    return given._replace(
-        src=member[given.src], dst=member[given.dst], work=of._replace(member=member[of.member])
+    of = plan.work
+    return plan._replace(
+        src=member[plan.src], dst=member[plan.dst], work=of._replace(member=member[of.member])
     )
 
 
-def turned(given: Schedule, members: int, root: int) -> Schedule:
+def turned(plan: Schedule, members: int, root: int) -> Schedule:
     """Put the root in the place of member 0, and all others behind it in turn."""
-    return renumbered(given, (np.arange(members) + root) % members)
+    return renumbered(plan, (np.arange(members) + root) % members)
 
 
 def folded(members: int, whole: int) -> tuple[Schedule, Ints]:
@@ -217,7 +217,7 @@ def edges(blocks: Ints) -> Ints:
 class Call(NamedTuple):
     """A call: its messages, and what it was made of."""
 
-    given: Schedule
+    schedule: Schedule
     members: int
     root: int
     volume: Ints
@@ -229,7 +229,7 @@ Allocation = Callable[[Call], Buffers]
 def buffers_of(operation: str, algorithm: str, call: Call) -> Buffers:
     """List what members allocate in a call by an algorithm, both keys of `ALGORITHMS`."""
     allocation = ALLOCATED.get(VARIANT_OF.get(operation, operation), {}).get(algorithm)
-    return NO_BUFFERS if allocation is None or call.given.puts else allocation(call)
+    return NO_BUFFERS if allocation is None or call.schedule.puts else allocation(call)
 
 
 def _each(size: Ints | int, members: int, count: int) -> Buffers:
@@ -246,7 +246,7 @@ def _wholes(count: int) -> Allocation:
 
 def _largest_message(count: int) -> Allocation:
     """As many buffers as large as the largest message, on everyone."""
-    return lambda call: _each(call.given.size.max(initial=0), call.members, count)
+    return lambda call: _each(call.schedule.size.max(initial=0), call.members, count)
 
 
 def _of_root(call: Call) -> Buffers:
@@ -274,9 +274,9 @@ def _in_tree(last: bool = False) -> Allocation:
     """
 
     def allocation(call: Call) -> Buffers:
-        given, members, root, volume = call
+        plan, members, root, volume = call
         passes_on = last and root != members - 1
-        edges, messages = np.unique(given.src * members + given.dst, return_counts=True)
+        edges, messages = np.unique(plan.src * members + plan.dst, return_counts=True)
         inside = (edges != (members - 1) * members + root) | (not passes_on)
         children = np.bincount(edges[inside] % members, minlength=members)
         incoming = np.minimum(children, 2) if messages[inside].max(initial=1) == 1 else 0
@@ -296,17 +296,17 @@ def _behind(call: Call) -> Buffers:
 
 def _inner_wholes(call: Call) -> Buffers:
     """Give who passes on what comes a whole buffer; a root only if it is not the first."""
-    inner = np.unique(call.given.dst)
+    inner = np.unique(call.schedule.dst)
     inner = inner[(inner != call.root) | (call.root > 0)]
     return Buffers(inner, np.full(len(inner), call.volume.sum()))
 
 
 def _passed_on(call: Call) -> Buffers:
     """As large as what is received to pass on; whole on a root that is not the first."""
-    given = call.given
-    received = np.bincount(given.dst, given.size, call.members).astype(np.int64)
+    plan = call.schedule
+    received = np.bincount(plan.dst, plan.size, call.members).astype(np.int64)
     received[call.root] = call.volume.sum() if call.root > 0 else 0
-    inner = np.intersect1d(given.src, np.flatnonzero(received))
+    inner = np.intersect1d(plan.src, np.flatnonzero(received))
     return Buffers(inner, received[inner])
 
 

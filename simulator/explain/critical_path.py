@@ -395,9 +395,9 @@ def _divided(ready: RunPlan, coarse: Table) -> Table:
     packets[journeys] = hops["packet"][ends[journeys] - 1] + 1
     length = (ends - first) // np.maximum(packets, 1)
     late = hops["end"] > hops["start"] + hops["size"] / ready.bandwidth[hops["server"]]
-    given = coarse, hops, late, first, length, packets
+    arguments = coarse, hops, late, first, length, packets
     rules = ready.parameters.switching == "cut_through", ready.parameters.network_buffer > 0
     fine = np.empty(0, dtype=SEGMENT)
-    fine = np.empty(walk_hops(*given, *rules, fine), dtype=SEGMENT)
-    walk_hops(*given, *rules, fine)
+    fine = np.empty(walk_hops(*arguments, *rules, fine), dtype=SEGMENT)
+    walk_hops(*arguments, *rules, fine)
     return fine

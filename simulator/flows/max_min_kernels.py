@@ -260,14 +260,14 @@ def _fill(flows: Flows, count: int, room: float, slack: float, start: float) -> 
         return np.inf
     level, first = start if start < np.inf else room / weight, True
     while True:
-        given = open_ended = 0.0
+        capped = open_ended = 0.0
         for k in range(count):
             row = nth(flows.rows, k)
             if row["cap"] <= level:
-                given += row["weight"] * row["cap"]
+                capped += row["weight"] * row["cap"]
             else:
                 open_ended += row["weight"]
-        new = (room - given) / open_ended if open_ended > 0 else room / weight
+        new = (room - capped) / open_ended if open_ended > 0 else room / weight
         if not first and (open_ended == 0 or new <= level):
             return level
         level, first = new, False

@@ -112,9 +112,9 @@ def _slopes(residual: Callable[[Floats], Floats], at: Floats, error: Floats) -> 
     """Return derivatives of the residuals, shape (calls, parameters)."""
     columns = []
     for place in range(len(at)):
-        beside = at.copy()
-        beside[place] += STEP
-        columns.append((residual(beside) - error) / STEP)
+        shifted = at.copy()
+        shifted[place] += STEP
+        columns.append((residual(shifted) - error) / STEP)
     return np.stack(columns, axis=1) if columns else np.zeros((len(error), 0))
 
 
@@ -293,8 +293,8 @@ def fit_collectives(
     def times(values: Mapping[str, float]) -> Floats:
         nonlocal runs
         runs += 1
-        given: Settings = tuple({**settings, **values}.items())
-        made = [configure(network, given) for network in networks]
+        point: Settings = tuple({**settings, **values}.items())
+        made = [configure(network, point) for network in networks]
 
         def shown(done: int, total: int | None, _text: str = "", /) -> object:
             return progress(done, total, f"run {runs} of all calls")
@@ -309,24 +309,24 @@ def fit_collectives(
     calls = fitted = table.part(sample)
     if usual:  # leave out what these calls do not tell
         doubled = {key: times({**start, key: 2 * start[key]}) for key in keys}
-        told = [key for key, each in doubled.items() if (each != first[sample]).any()]
-        start = {key: start[key] for key in told}
+        sensitive = [key for key, each in doubled.items() if (each != first[sample]).any()]
+        start = {key: start[key] for key in sensitive}
     algorithms = [f"{c} {a}" for c, a in zip(fitted.collective, fitted.algorithm, strict=True)]
     groups = (
         np.unique(algorithms, return_inverse=True)[1],
         np.unique(fitted.size, return_inverse=True)[1],
     )
-    given = dict(normalised(tuple(settings.items())))
-    if "eager_limit" not in given:
+    fixed = dict(normalised(tuple(settings.items())))
+    if "eager_limit" not in fixed:
         nearly = fit(start, times, fitted.time, *groups, roughly=True).parameters
-        given["eager_limit"] = min(
+        fixed["eager_limit"] = min(
             LIMITS, key=lambda limit: loss_of(times({**nearly, "eager_limit": limit}), fitted.time)
         )
-        settings, start = given, dict(nearly)
+        settings, start = fixed, dict(nearly)
     found = fit(start, times, fitted.time, *groups)
     calls = table
     predicted = times(found.parameters)
-    return CollectiveFit(table, predicted, fitted, found, {**given, **found.parameters})
+    return CollectiveFit(table, predicted, fitted, found, {**fixed, **found.parameters})
 
 
 def _expect_enough(measured: Measured, calls: int, which: str, keys: Sequence[str]) -> None:

@@ -270,12 +270,12 @@ def _bine(collective: str, algorithm: str, dims: str) -> Known | None:
         return Known(collective, line)
     known_options = options_of(ALGORITHMS[collective][found])
     puts = match[2] == "UTOFU"
-    given = {"dims": dims, "segment": match[3], "puts": str(int(puts))}
+    values = {"dims": dims, "segment": match[3], "puts": str(int(puts))}
     plain = {"dims": "", "segment": "0", "puts": "0"}
     if match[1].endswith("-L"):  # sent whole, even if segments are asked for
-        given["segment"] = "0"
-    if given["segment"] != "0" and "segment" not in known_options:
+        values["segment"] = "0"
+    if values["segment"] != "0" and "segment" not in known_options:
         return None
-    words = [f"{k}={v}" for k, v in given.items() if v != plain[k] and k in known_options]
+    words = [f"{k}={v}" for k, v in values.items() if v != plain[k] and k in known_options]
     options = f"({', '.join(words)})" if words else ""
     return Known(collective, found + options, puts=puts, kept=True, prepares=True)

@@ -103,7 +103,7 @@ def predict(
     of all files, or of each. Calls of more than `ranks` ranks are not simulated, 0 for any number,
     nor calls of more than `limit` packets, a message counting as `MESSAGE` more.
     """
-    given = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
+    per_file = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
     time, why = np.full(len(measured), np.nan), []
     for k in range(len(measured)):
         named = f"{measured.collective[k]} {measured.algorithm[k]}, {measured.size[k]} bytes"
@@ -116,7 +116,7 @@ def predict(
             network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
             node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
             try:
-                time[k] = call_time(entry, size, network, node_of, given[file], limit)
+                time[k] = call_time(entry, size, network, node_of, per_file[file], limit)
                 reason = TOO_LARGE if np.isnan(time[k]) else ""
             except AlgorithmError:
                 reason = NOT_SO_MANY

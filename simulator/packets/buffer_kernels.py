@@ -267,7 +267,7 @@ def _grant(run: State, place: int, now: float) -> None:
 
 
 @subroutine(forceinline=True)
-def _end_later(run: State, place: int, asked: bool, size: int, now: float, end: float) -> None:
+def _end_later(run: State, place: int, requested: bool, size: int, now: float, end: float) -> None:
     """Note when the packet that a link serves will have left, and when its place is free."""
     link = nth(run.limits.links, place)
     number, known = wide(link["serves"]), end
@@ -286,7 +286,7 @@ def _end_later(run: State, place: int, asked: bool, size: int, now: float, end: 
         else:  # at that instant the tail has to leave first
             link["owes"] = True
     run.loop["last"] = max(run.loop["last"], known, end)
-    waits = asked or nth(run.limits.buffers, number)["first"] >= 0
+    waits = requested or nth(run.limits.buffers, number)["first"] >= 0
     if waits or link["owes"] or end <= now:
         expect(run, place)
 

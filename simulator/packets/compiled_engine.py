@@ -80,9 +80,9 @@ def _hops(plan: RunPlan, numbers: Ints) -> int:
         length = np.maximum(length, plan.routes.longest)
     packets = np.maximum(1, -(-size // parameters.packet_size))
     controls = model.packet_count(parameters.control_bytes, parameters.packet_size)
-    asked, answered = plan.controls(rows)
+    requests, answered = plan.controls(rows)
     way, back = length[plan.path[rows]], length[plan.back[rows]]
-    return int((packets * way + controls * (asked * way + answered * back)).sum())
+    return int((packets * way + controls * (requests * way + answered * back)).sum())
 
 
 def _finished(

@@ -116,13 +116,13 @@ def _warn_of_bare(key: str, value: Value) -> None:
     warnings.warn(text, HopmapWarning, stacklevel=4)
 
 
-def parse_settings(given: Iterable[str]) -> Settings:
+def parse_settings(texts: Iterable[str]) -> Settings:
     """Read "key=value" words, as ``--set`` takes them, and FILE.toml with a table [parameters].
 
     Words win over files.
     """
     settings: dict[str, Value] = {}
-    words = list(given)
+    words = list(texts)
     files = [word for word in words if "=" not in word and word.endswith(".toml")]
     for word in [word for word in words if word not in files]:
         key, equals, value = (part.strip() for part in word.partition("="))
@@ -159,10 +159,10 @@ class Validated(NamedTuple):
     error: float  # median of the relative errors
 
 
-def validated_in(given: Iterable[str]) -> list[Validated]:
+def validated_in(settings: Iterable[str]) -> list[Validated]:
     """Read the tables [validated] of the files among the words of ``--set``; few have one."""
     found = []
-    for file in (word for word in given if "=" not in word and word.endswith(".toml")):
+    for file in (word for word in settings if "=" not in word and word.endswith(".toml")):
         table = toml_document(file).get("validated")
         if table is None:
             continue

@@ -86,7 +86,7 @@ def agreed(
     open_ = _open(trace, found, entries[handles])
     if not handles.any() or (
         of_a_group.isdisjoint(open_.region.tolist())
-        and _all_alike(found, entries, at, len(members))
+        and _all_equal(found, entries, at, len(members))
     ):
         return [Agreed(members, _grid(name, found, members, position, entries, at))]
     grid = _grid(name, found, members, position, entries[~handles], at[~handles])
@@ -103,7 +103,7 @@ def agreed(
     return together
 
 
-def _all_alike(found: Found, entries: Ints, at: Ints, members: int) -> bool:
+def _all_equal(found: Found, entries: Ints, at: Ints, members: int) -> bool:
     """Whether all members call the same in the same order."""
     counts = np.bincount(at, minlength=members)
     if (counts != counts[0]).any():
@@ -123,11 +123,11 @@ def _grid(name: str, found: Found, members: Ints, position: Ints, entries: Ints,
         )
     grid = entries.reshape(len(members), -1)
     # On an inter-communicator the members on the root's own side name none.
-    nobody = found.root[grid] < 0
+    rootless = found.root[grid] < 0
     roots = found.root[grid].max(axis=0)
     for what, values in (
         ("operation", found.operation[grid]),
-        ("root", np.where(nobody, roots, found.root[grid])),
+        ("root", np.where(rootless, roots, found.root[grid])),
     ):
         differ = np.argwhere(values[0][:, None] != values.T)
         if len(differ):

@@ -58,7 +58,7 @@ def computation(trace: Trace, calls: Calls) -> Computation:
         omitted.append(timed(what, count, taken.sum() + in_files, total))
         gap -= taken
 
-    spans = _of_kind(trace, Span.BESIDE)
+    spans = _of_kind(trace, Span.THREADS)
     end = trace.time[calls.last[calls.finish[spans.rank]]]
     np.add.at(
         gap, calls.finish[spans.rank], np.maximum(spans.end - np.maximum(spans.begin, end), 0)
@@ -85,9 +85,9 @@ def computation(trace: Trace, calls: Calls) -> Computation:
     return Computation(gap, tuple(omitted))
 
 
-def computed_beside(trace: Trace, calls: Calls) -> Floats:
+def other_threads_seconds(trace: Trace, calls: Calls) -> Floats:
     """Seconds that other threads of its rank computed during each call that is simulated."""
-    seconds = _during(trace, calls, _of_kind(trace, Span.BESIDE))
+    seconds = _during(trace, calls, _of_kind(trace, Span.THREADS))
     return np.where(calls.role == Role.FILE, 0.0, seconds)
 
 
@@ -215,7 +215,7 @@ def omissions_of(
         *sorted(timed, key=lambda entry: -(entry.seconds or 0.0)),
         *(Omission(what, count) for what, count in dropped.items()),
         *([Omission("probes, not simulated", plain)] if plain else ()),
-        *of_records(trace.ignored, told=("BufferFlush", "MeasurementOnOff")),
+        *of_records(trace.ignored, reported=("BufferFlush", "MeasurementOnOff")),
     )
 
 

@@ -93,8 +93,8 @@ def next_event(of: tuple[Ints, ...], among: tuple[Ints, ...], none: int) -> Ints
     count = len(of[0])
     key = key_of(*(np.concatenate(both) for both in zip(of[:-1], among[:-1], strict=True)))
     sought = key[:count] * (none + 1) + of[-1]
-    given = np.append(np.sort(key[count:] * (none + 1) + among[-1]), np.iinfo(np.int64).max)
-    at = given[np.searchsorted(given, sought, side="right")]
+    present = np.append(np.sort(key[count:] * (none + 1) + among[-1]), np.iinfo(np.int64).max)
+    at = present[np.searchsorted(present, sought, side="right")]
     return np.where(at // (none + 1) == key[:count], at % (none + 1), none)
 
 
@@ -175,7 +175,7 @@ class Locks(NamedTuple):
 
     # asked, granted, released: events where the origin asks, waits and releases; the trace's number
     # of events where it never does
-    asked: Ints
+    requested: Ints
     granted: Ints
     released: Ints
     origin: Ints
@@ -211,29 +211,29 @@ def locks_of(trace: Trace, found: OneSidedRecords) -> Locks:
     A lock that was never released is kept until the end.
     """
     kinds = (Kind.RMA_REQUEST_LOCK, Kind.RMA_ACQUIRE_LOCK, Kind.RMA_RELEASE_LOCK)
-    told = found.of(*kinds)
-    told = told.at(told.peer >= 0)
-    key = key_of(told.rank, told.window, told.peer, told.number)
-    order = np.lexsort((told.event, key))
-    told, key = told.at(order), key[order]
-    frees = told.kind == Kind.RMA_RELEASE_LOCK
+    records = found.of(*kinds)
+    records = records.at(records.peer >= 0)
+    key = key_of(records.rank, records.window, records.peer, records.number)
+    order = np.lexsort((records.event, key))
+    records, key = records.at(order), key[order]
+    frees = records.kind == Kind.RMA_RELEASE_LOCK
     begins = ~frees
     begins[1:] &= frees[:-1] | (key[1:] != key[:-1])
     first = np.flatnonzero(begins)
     # What follows a begin, up to the release, is of the same lock.
-    behind = np.append(first[1:], len(told.event))
-    frees_at = np.append(np.flatnonzero(frees), len(told.event))
+    behind = np.append(first[1:], len(records.event))
+    frees_at = np.append(np.flatnonzero(frees), len(records.event))
     free = frees_at[np.searchsorted(frees_at, first)]
     ends = (free < behind) & (np.append(key, -1)[free] == key[first])
     last = np.where(ends, free, behind) - 1
     return Locks(
-        asked=told.event[first],
-        granted=told.event[last],
-        released=np.where(ends, np.append(told.event, 0)[free], trace.events),
-        origin=told.rank[first],
-        target=told.peer[first],
-        window=told.window[first],
-        exclusive=told.operation[first] == Lock.EXCLUSIVE,
+        requested=records.event[first],
+        granted=records.event[last],
+        released=np.where(ends, np.append(records.event, 0)[free], trace.events),
+        origin=records.rank[first],
+        target=records.peer[first],
+        window=records.window[first],
+        exclusive=records.operation[first] == Lock.EXCLUSIVE,
     )
 
 
@@ -304,9 +304,9 @@ class _Listed:
 
 def _with_locks(accesses: Accesses, shared: Locks, nowhere: int) -> Accesses:
     """Add locks without contention: they are like gets of nothing."""
-    none = np.zeros_like(shared.asked)
+    none = np.zeros_like(shared.requested)
     more = Accesses(
-        event=shared.asked,
+        event=shared.requested,
         origin=shared.origin,
         target=shared.target,
         window=shared.window,
@@ -370,26 +370,26 @@ def _serve_locks(listed: _Listed, trace: Trace, locks: Locks, tasks: int) -> Int
     locks, turn = locks.turns(trace)
     context = locks.window + 2 * len(trace.communicators)
     out = {"peer": locks.target, "context": context}
-    granted = listed.add(locks.asked, POST_RECEIVES, Op.IRECV, **out, tag=GRANTS)
-    listed.add(locks.asked, POST_SENDS, Op.ISEND, **out, tag=ASKS, mode=SendMode.PUT)
+    granted = listed.add(locks.requested, POST_RECEIVES, Op.IRECV, **out, tag=GRANTS)
+    listed.add(locks.requested, POST_SENDS, Op.ISEND, **out, tag=ASKS, mode=SendMode.PUT)
     listed.add(locks.granted, REST, Op.WAIT, target=granted)
     free = locks.released < trace.events
     of_free = {key: column[free] for key, column in out.items()}
     listed.add(locks.released[free], REST, Op.ISEND, **of_free, tag=RELEASES, mode=SendMode.PUT)
     memory, task = np.unique(locks.target + trace.ranks * locks.window, return_inverse=True)
     # All of a turn are asked for, then granted, then released.
-    step = np.repeat(np.arange(4), len(locks.asked))
-    which = np.tile(np.arange(len(locks.asked)), 4)
+    step = np.repeat(np.arange(4), len(locks.requested))
+    which = np.tile(np.arange(len(locks.requested)), 4)
     keep = (step < 3) | free[which]
     step, which = step[keep], which[keep]
     order = np.lexsort((step, which, np.array([0, 1, 1, 2])[step], turn[which]))
     step, which = step[order], which[order]
     kind = np.array([Op.IRECV, Op.WAIT, Op.ISEND, Op.RECV])[step]
-    places = np.empty(len(locks.asked), dtype=np.int64)
+    places = np.empty(len(locks.requested), dtype=np.int64)
     places[which[step == 0]] = listed.count + np.flatnonzero(step == 0)
     waits = step == 1
     listed.add(
-        *(locks.asked[which], REST, kind),
+        *(locks.requested[which], REST, kind),
         task=tasks + task[which],
         peer=np.where(waits, -1, locks.origin[which]),
         tag=np.array([ASKS, -1, GRANTS, RELEASES])[step],

@@ -396,22 +396,22 @@ def _write(
 ) -> float:
     """Append the rows of a list of operations; return the computation behind the last."""
     row_of = {}
-    for k, (word, *given) in enumerate(operations):
+    for k, (word, *arguments) in enumerate(operations):
         row_of[k] = len(rows)
         if word == "compute":
-            pause += given[0]
+            pause += arguments[0]
             continue
         if word == "repeat":
-            times, body = given
+            times, body = arguments
             # What comes before the loop is not repeated: a loop of one iteration carries it.
             if pause > 0:
                 rows.append((Op.REPEAT, pause, -1, -1, 1, len(rows), 0))
             begin = len(rows)
             rows.append((Op.REPEAT, _write(rows, body, 0.0), -1, -1, times, begin, 0))
         elif word == "wait":
-            rows.append((Op.WAIT, pause, -1, -1, 0, row_of[given[0]], 0))
+            rows.append((Op.WAIT, pause, -1, -1, 0, row_of[arguments[0]], 0))
         else:
-            peer, size, tag = (*given, 0)[:3]
+            peer, size, tag = (*arguments, 0)[:3]
             kind, mode = _WORDS[word]
             rows.append((kind, pause, peer, tag, size, -1, mode))
         pause = 0.0

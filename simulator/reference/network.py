@@ -306,6 +306,6 @@ class Network:
         if message.under_way > 0:
             return
         message.callbacks = self.on_deliver
-        given = message.cargo, self.mode[message.send.row]
-        at = model.noticed(tail, *given, self.overhead_control, self.put_latency)
+        kind = message.cargo, self.mode[message.send.row]
+        at = model.noticed(tail, *kind, self.overhead_control, self.put_latency)
         self.clock.schedule_at(message, at, self.plan.order_key(model.DELIVER, message.number))

@@ -107,7 +107,7 @@ def recognised(topology: Topology) -> PartialCube:
         dimension += 1
     words = words or [np.zeros(topology.vertices, dtype=np.uint64)]
     labels = np.ascontiguousarray(np.stack(words, axis=1))
-    u, v, hops = unlike(starts, ends, labels)
+    u, v, hops = find_wrong_distance(starts, ends, labels)
     if u >= 0:
         a, b = topology.vertex_name(u), topology.vertex_name(v)
         raise _refused(topology, f"{a} and {b} are {hops} hops apart, and their labels are not")
@@ -283,7 +283,7 @@ def cut_of(
 
 
 @njit
-def unlike(starts: Ints, ends: Ints, labels: Words) -> tuple[int, int, int]:
+def find_wrong_distance(starts: Ints, ends: Ints, labels: Words) -> tuple[int, int, int]:
     """First two vertices whose hops are not the Hamming distance, and their hops; else -1, -1, 0.
 
     O(vertices * (edges + vertices * words)).

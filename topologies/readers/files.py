@@ -159,13 +159,13 @@ def from_node_table(text: str, spec: str, wanted: str = "") -> Topology:
         words = line.split()
         if not words:
             continue
-        given = dict(zip(words[::2], words[1::2], strict=False))
-        if len(words) % 2 or not given.keys() >= set(_NEEDED):
+        fields = dict(zip(words[::2], words[1::2], strict=False))
+        if len(words) % 2 or not fields.keys() >= set(_NEEDED):
             raise TopologyError(
                 f"{spec}: line {number} is {line.strip()[:60]!r}: expected pairs of words with "
                 f"{', '.join(_NEEDED)}"
             )
-        node, cell, switch = (given[key] for key in _NEEDED)
+        node, cell, switch = (fields[key] for key in _NEEDED)
         if node in node_of:
             raise TopologyError(f"{spec}: line {number}: node {node} twice: expected once")
         if cell_of.setdefault(switch, cell) != cell:

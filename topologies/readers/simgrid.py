@@ -33,7 +33,7 @@ from hopmap.topologies.families.switched import cluster, fat_tree
 from hopmap.topologies.topology import Topology, TopologyError
 
 ZONES = ("zone", "AS")
-BESIDE = (*ZONES, "cluster", "cabinet", "peer", "bypassRoute", "bypassZoneRoute", "bypassASroute")
+OTHERS = (*ZONES, "cluster", "cabinet", "peer", "bypassRoute", "bypassZoneRoute", "bypassASroute")
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -51,9 +51,9 @@ def from_platform(root: Element, spec: str) -> Topology:
         element = inner[0]
     if element.tag == "cluster":
         return from_cluster(element, spec)
-    beside = [child.tag for child in element if child.tag in BESIDE]
-    if beside:
-        raise TopologyError(f"{spec}: <{beside[0]}> among hosts: expected hosts and routes only")
+    extra = [child.tag for child in element if child.tag in OTHERS]
+    if extra:
+        raise TopologyError(f"{spec}: <{extra[0]}> among hosts: expected hosts and routes only")
     routing = element.get("routing", "")
     if routing == "Full":
         return from_full(element, spec)
@@ -306,12 +306,12 @@ def _without_interfaces(
             of_node.setdefault(pair[end], set()).add(route[place])
         own = [min(chosen) for chosen in of_node.values() if len(chosen) == 1]
         long = all(len(route) > 1 for route in away.values())
-        alike = len({speeds[link] for link in own}) == 1
+        equal = len({speeds[link] for link in own}) == 1
         rest = {pair: route[1:] if end == 0 else route[:-1] for pair, route in away.items()}
         elsewhere = {link for route in rest.values() for link in route}
         if (
             len(own) == len(set(own)) == nodes
-            and alike
+            and equal
             and long
             and not elsewhere.intersection(own)
         ):

@@ -89,10 +89,10 @@ def _network(text: str, spec: str, wanted: str) -> Topology:
     raise TopologyError(f"{where}: expected tree, block, ring or torus3d, which say who is close")
 
 
-def _list(given: object, where: str) -> list[Any]:
-    if not isinstance(given, list) or not given or not all(isinstance(e, dict) for e in given):
+def _list(value: object, where: str) -> list[Any]:
+    if not isinstance(value, list) or not value or not all(isinstance(e, dict) for e in value):
         raise TopologyError(f"{where}: expected a list of mappings, - key: value")
-    return given
+    return value
 
 
 def _mapping(entry: Mapping[str, Any], where: str, key: str) -> str:
@@ -115,9 +115,9 @@ def _inner_names(entry: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _parts(given: object, many: str, one: str, where: str) -> list[Part]:
+def _parts(value: object, many: str, one: str, where: str) -> list[Part]:
     """Read the switches, blocks or rings of a topology."""
-    listed = given.get(many) if isinstance(given, dict) else None
+    listed = value.get(many) if isinstance(value, dict) else None
     parts = []
     for entry in _list(listed, f"{where}: {many}"):
         name = _mapping(entry, f"{where}: {many}", one)
@@ -126,12 +126,12 @@ def _parts(given: object, many: str, one: str, where: str) -> list[Part]:
     return parts
 
 
-def _hosts_text(given: object) -> str:
-    return ",".join(map(str, given)) if isinstance(given, list) else str(given or "")
+def _hosts_text(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
-def _torus3d(given: object, wanted: str, where: str, spec: str) -> Topology:
-    listed = given.get("toruses") if isinstance(given, dict) else None
+def _torus3d(value: object, wanted: str, where: str, spec: str) -> Topology:
+    listed = value.get("toruses") if isinstance(value, dict) else None
     entries = _list(listed, f"{where}: toruses")
     parts = [Part(_mapping(e, f"{where}: toruses", "name"), "", "", where) for e in entries]
     entry = entries[parts.index(chosen(parts, wanted, where))]
@@ -181,11 +181,11 @@ def _place(index: int, dims: tuple[int, ...]) -> tuple[int, int, int]:
     return index % dims[0], index // dims[0] % dims[1], index // (dims[0] * dims[1])
 
 
-def _triple(given: object, least: int, where: str) -> tuple[int, int, int]:
+def _triple(value: object, least: int, where: str) -> tuple[int, int, int]:
     """Read x, y and z."""
-    values: list[Any] = [given.get(axis) for axis in "xyz"] if isinstance(given, dict) else []
+    values: list[Any] = [value.get(axis) for axis in "xyz"] if isinstance(value, dict) else []
     if not values or any(type(v) is not int or not least <= v <= 65535 for v in values):
-        raise TopologyError(f"{where} {str(given)[:40]}: expected whole numbers x, y and z")
+        raise TopologyError(f"{where} {str(value)[:40]}: expected whole numbers x, y and z")
     return values[0], values[1], values[2]
 
 
@@ -211,28 +211,28 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
     for number, line in _lines(text):
         where = f"{spec}: line {number}"
         pairs = _PAIR.findall(line)
-        given = {key.lower(): quoted or plain for key, quoted, plain in pairs}
-        kind = next(iter(given), "")
+        fields = {key.lower(): quoted or plain for key, quoted, plain in pairs}
+        kind = next(iter(fields), "")
         known = _KEYS.get(kind, ())
-        wrong = [key for key in list(given)[1:] if key not in known] or _PAIR.sub("", line)
-        if kind not in _KEYS or wrong or len(given) != len(pairs) or not all(given.values()):
+        wrong = [key for key in list(fields)[1:] if key not in known] or _PAIR.sub("", line)
+        if kind not in _KEYS or wrong or len(fields) != len(pairs) or not all(fields.values()):
             raise TopologyError(
                 f"{where} is {line.strip()[:60]!r}: expected SwitchName=, BlockName= or RingName= "
                 f"with Nodes= or Switches=, or BlockSizes="
             )
         if kind == "blocksizes":
-            sizes = given[kind]
+            sizes = fields[kind]
             continue
-        nodes, switches = given.get("nodes", ""), given.get("switches", "")
-        if given.get("level", "0") != "0" and not switches:
+        nodes, switches = fields.get("nodes", ""), fields.get("switches", "")
+        if fields.get("level", "0") != "0" and not switches:
             raise TopologyError(
-                f"{where}: Level={given['level']} without Switches=: expected the whole output of "
+                f"{where}: Level={fields['level']} without Switches=: expected the whole output of "
                 f"scontrol show topology"
             )
-        if "level" in given and switches:  # as scontrol prints it
-            above.append(Part(given[kind], nodes, switches, where))
+        if "level" in fields and switches:  # as scontrol prints it
+            above.append(Part(fields[kind], nodes, switches, where))
             nodes = ""
-        part = Part(given[kind], nodes, switches, where)
+        part = Part(fields[kind], nodes, switches, where)
         parts.setdefault(kind, []).append(part)
     if len(parts) != 1 or (sizes and "blockname" not in parts):
         found = ", ".join(sorted(parts)) or "none of them"

@@ -25,7 +25,7 @@ from hopmap.traces.trace import Kind, Trace, TraceError
 from hopmap.traces.traffic import Traffic
 
 from .fold import FoldedSource, fold
-from .groups import Group, Refused, Told
+from .groups import Group, PredictedPart, Refused
 from .partners import Dims, coordinates, families, place_name, places
 from .steps import NUMBERS, Steps, Word, folded_of, steps_of
 from .value_models import Known
@@ -71,8 +71,8 @@ def _scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
         raise TraceError(f"{name}: expected more than the {max(counts, default=0)} recorded")
     words = list(vocabulary)
     if len(known) > 2:
-        told, _ = _best(known[:-1], counts[-1], words, name)
-        different = _difference(told, known[-1], words)
+        predicted, _ = _best(known[:-1], counts[-1], words, name)
+        different = _difference(predicted, known[-1], words)
         if different:
             raise TraceError(
                 f"{name}: the prediction for {counts[-1]} ranks from {counts[:-1]} differs from "
@@ -136,9 +136,9 @@ def _said(steps: Steps, at: int, words: list[Word]) -> str:
     kind, region, *_ = words[steps.word[at]]
     what = region or (Kind(kind).name if kind < len(Kind) else "a loop")
     numbers = zip(NUMBERS, steps.numbers[at].tolist(), strict=True)
-    told = [f"{key} {value}" for key, value in numbers if value >= 0]
+    parts = [f"{key} {value}" for key, value in numbers if value >= 0]
     peer = [f"rank {steps.peer[at]}"] if steps.peer[at] >= 0 else []
-    return " ".join([what, *peer, *told])
+    return " ".join([what, *peer, *parts])
 
 
 def _at(
@@ -178,12 +178,12 @@ def _at(
     return _joined(parts, groups, grids[-1], f"{name}")
 
 
-def _joined(parts: list[list[Told]], groups: list[Group], dims: Dims, name: str) -> Steps:
+def _joined(parts: list[list[PredictedPart]], groups: list[Group], dims: Dims, name: str) -> Steps:
     """Put the ranks of all places in order."""
     ranks = int(np.prod(dims))
     lengths = np.zeros(ranks, dtype=np.int64)
-    for told, group in zip(parts, groups, strict=True):
-        lengths[group.members[-1]] = sum(t.steps for t in told)
+    for lines, group in zip(parts, groups, strict=True):
+        lengths[group.members[-1]] = sum(t.steps for t in lines)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     require_memory(
         BYTES_PER_STEP * int(offsets[-1]),
@@ -192,14 +192,14 @@ def _joined(parts: list[list[Told]], groups: list[Group], dims: Dims, name: str)
     )
     word, peer = np.zeros(offsets[-1], dtype=np.int64), np.zeros(offsets[-1], dtype=np.int64)
     numbers, gap = np.zeros((offsets[-1], len(NUMBERS)), dtype=np.int64), np.zeros(offsets[-1])
-    for told, group in zip(parts, groups, strict=True):
+    for lines, group in zip(parts, groups, strict=True):
         begin = offsets[group.members[-1]]
-        for part in told:
-            iterations, length = part.word.shape[1], len(part.alike)
+        for part in lines:
+            iterations, length = part.word.shape[1], len(part.step_kind)
             rows = begin[:, None, None] + np.arange(part.steps).reshape(iterations, length)
-            word[rows] = part.word[:, :, part.alike]
-            peer[rows] = part.peer[:, :, part.alike]
-            numbers[rows] = part.numbers[:, :, part.alike]
+            word[rows] = part.word[:, :, part.step_kind]
+            peer[rows] = part.peer[:, :, part.step_kind]
+            numbers[rows] = part.numbers[:, :, part.step_kind]
             gap[rows] = part.gap
             begin = begin + part.steps
     return Steps(name, ranks, offsets, word, peer, numbers, gap)

@@ -186,10 +186,10 @@ def fitting(peers: list[Ints], places: list[Place]) -> list[Partner]:
     """
     found = []
     for rule in dict.fromkeys(candidates(peers[0], places[0])):
-        told = [rule.at(place) for place in places]
+        predicted = [rule.at(place) for place in places]
         if all(
             is_ is not None and np.array_equal(is_, was)
-            for is_, was in zip(told, peers, strict=True)
+            for is_, was in zip(predicted, peers, strict=True)
         ):
             found.append(rule)
     if len(places) == 1:

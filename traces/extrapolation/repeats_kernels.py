@@ -81,11 +81,11 @@ def tandem_repeats(
     found, free, at = 0, 0, 0
     rejected, until = 0, 0  # a period that came to nothing, and where its run ends
     while at < size:
-        next_place, tried, taken = after[at], 0, False
-        while next_place < size and next_place - at <= longest and tried < TRIES:
+        next_place, tries, taken = after[at], 0, False
+        while next_place < size and next_place - at <= longest and tries < TRIES:
             period = next_place - at
             behind = next_place + period
-            tried += 1
+            tries += 1
             same = behind <= size and not (period == rejected and behind <= until)
             if same:
                 same = (

@@ -83,7 +83,7 @@ class Listed:
 
         The second column is where the status of the call that completes each stands, or -1.
         """
-        call, sends, peer, tag, comm, size, blocks, told = (
+        call, sends, peer, tag, comm, size, blocks, status_place = (
             np.concatenate(column) for column in zip(*self._rows, strict=True)
         )
         kept = np.flatnonzero(blocks)
@@ -97,7 +97,7 @@ class Listed:
         row = np.concatenate((kept, whole.row[made[begins]]))
         begun = np.concatenate((call[kept], whole.call[begins]))
         done = np.concatenate((call[kept], np.where(by >= 0, whole.call[by], -1)))
-        status = np.concatenate((told[kept], np.where(by >= 0, whole.status[by], -1)))
+        status = np.concatenate((status_place[kept], np.where(by >= 0, whole.status[by], -1)))
         order = np.argsort(begun, kind="stable")
         row = row[order]
         named = (column[row] for column in (peer, tag, comm, size))

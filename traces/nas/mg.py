@@ -174,7 +174,7 @@ def _rank_program(p: MgProblem, rank: int, ranks: int, seconds: float) -> Parts:
     top = len(p.alive) - 1
     cost = seconds * p.points[:, :, rank].prod(axis=1)  # of one operation per point
     borders = [_comm3(p, rank, k) for k in range(top + 1)]
-    given = [_comm3_ex(p, rank, k) for k in range(top + 1)]
+    borders_of = [_comm3_ex(p, rank, k) for k in range(top + 1)]
     norm = [everyone(Call.ALLREDUCE, ranks, 8)] * 2
     barrier = everyone(Call.BARRIER, ranks)
     charge = [everyone(Call.ALLREDUCE, ranks, 8), everyone(Call.ALLREDUCE, ranks, 16)]
@@ -191,7 +191,7 @@ def _rank_program(p: MgProblem, rank: int, ranks: int, seconds: float) -> Parts:
     cycle: Parts = [after(RPRJ3 * cost[k], borders[k]) for k in range(top - 1, -1, -1)]
     cycle.append(after(PSINV * cost[0], borders[0]))
     for k in range(1, top + 1):
-        exchanges = np.concatenate((given[k], after(RESID * cost[k], borders[k])))
+        exchanges = np.concatenate((borders_of[k], after(RESID * cost[k], borders[k])))
         cycle += [after(INTERP * cost[k - 1], exchanges), after(PSINV * cost[k], borders[k])]
     cycle.append(resid)
     initial = [resid, *norm]

@@ -139,7 +139,7 @@ def _read_trace(
                 parts += int(state["events"]) > begin
             if threads and state["events"] > first:
                 end = columns.time[first : int(state["events"])].max(initial=-np.inf)
-                spans.add(rank, beside(threads, end), Span.BESIDE)
+                spans.add(rank, thread_spans(threads, end), Span.THREADS)
             if parts > 1:
                 columns.merge(first, int(state["events"]), first_record)
             offsets.append(int(state["events"]))
@@ -313,7 +313,7 @@ def activity_of(
     return Activity(rows[inside], computing)
 
 
-def beside(threads: list[Activity], end: float) -> Floats:
+def thread_spans(threads: list[Activity], end: float) -> Floats:
     """Return when some thread computes while another is in a call: rows, in order, disjoint.
 
     Behind `end`, the last event that is kept of the rank, all that is computed counts.

@@ -172,9 +172,9 @@ def _summary(shares: list[_Share]) -> Summary:
     records = {}
     if one.windows:
         at = kernels.EVENTS.index(kernels.ONE_SIDED[0])
-        told = counts[at : at + len(kernels.ONE_SIDED)]
-        records = {k: int(n) for k, n in zip(kernels.ONE_SIDED, told, strict=True) if n}
-        told[:] = 0
+        records_counted = counts[at : at + len(kernels.ONE_SIDED)]
+        records = {k: int(n) for k, n in zip(kernels.ONE_SIDED, records_counted, strict=True) if n}
+        records_counted[:] = 0
     ignored = {name: int(n) for name, n in zip(kernels.EVENTS, counts, strict=True) if n}
     foreign = sum(share.foreign for share in shares)
     calls = np.sum([share.calls for share in shares], axis=0)

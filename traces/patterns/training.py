@@ -100,11 +100,11 @@ class Training(NamedTuple):
 
 def parse_training(text: str) -> Training:
     """Read KEY=VALUE, ...: the fields of `Training`, and model=NAME of `MODELS`."""
-    given: dict[str, int | float] = {}
+    options: dict[str, int | float] = {}
     for part in text.split(","):
         key, equals, value = part.strip().partition("=")
         if key == "model" and value.lower() in MODELS:
-            given["layers"], given["hidden"] = MODELS[value.lower()]
+            options["layers"], options["hidden"] = MODELS[value.lower()]
         elif key == "model":
             raise TraceError(f"training {text}: model {value}: expected {', '.join(MODELS)}")
         elif not equals or key not in Training._fields:
@@ -113,8 +113,8 @@ def parse_training(text: str) -> Training:
                 f"model, {', '.join(Training._fields)}"
             )
         else:
-            given[key] = _number(text, key, value)
-    training = Training(**given)  # type: ignore[arg-type]
+            options[key] = _number(text, key, value)
+    training = Training(**options)  # type: ignore[arg-type]
     _check(text, training)
     return training
 

@@ -93,10 +93,10 @@ def expand(records: Table, region: Ints, communicators: Communicators, rank: int
     enters = np.zeros(len(records), dtype=np.int64)
     enters[first] = is_call[call[first]]
     bracket = (kind == Extra.REGION_ENTER) | (kind == Extra.REGION_LEAVE)
-    told = _EVENTS[kind]
-    start = np.cumsum(enters + told + is_call + bracket)
+    events = _EVENTS[kind]
+    start = np.cumsum(enters + events + is_call + bracket)
     total = int(start[-1]) if len(start) else 0
-    start -= enters + told + is_call + bracket
+    start -= enters + events + is_call + bracket
     kinds = np.full(total, Kind.LEAVE, dtype=np.uint8)
     time, ref = np.zeros((2, total), dtype=np.int64)
     begin, end = records["begin"].astype(np.int64), records["end"].astype(np.int64)
@@ -106,14 +106,14 @@ def expand(records: Table, region: Ints, communicators: Communicators, rank: int
     kinds[at], time[at] = Kind.ENTER, begin[entering]
     ref[at] = region[records["region"][call[entering]]]
     leaving = np.flatnonzero(is_call)
-    at = start[leaving] + enters[leaving] + told[leaving]
+    at = start[leaving] + enters[leaving] + events[leaving]
     time[at], ref[at] = end[leaving], region[records["region"][leaving]]
     own = np.flatnonzero(bracket)
     kinds[start[own]] = np.where(kind[own] == Extra.REGION_ENTER, Kind.ENTER, Kind.LEAVE)
     time[start[own]], ref[start[own]] = begin[own], region[records["tag"][own]]
 
-    source = np.repeat(np.arange(len(records)), told)
-    at = np.repeat(start + enters - np.cumsum(told) + told, told) + np.arange(len(source))
+    source = np.repeat(np.arange(len(records)), events)
+    at = np.repeat(start + enters - np.cumsum(events) + events, events) + np.arange(len(source))
     kinds[at] = kind[source]
     opens = np.flatnonzero(np.diff(source, append=-1) == 0)  # the first of two
     fences = kind[source[opens]] == Kind.RMA_COLLECTIVE_END
@@ -301,8 +301,8 @@ def _groups(
 def _ahead(processes: Sequence[Process], rank: int) -> Callable[[Ints], Ints]:
     """Return a function that says how far the clock of a process was ahead of rank 0's, in ns."""
     host = processes[rank].header["host"]
-    asked = next(each.header for each in processes if each.header["host"] == host)
-    measured = asked["clock"][: int(asked["clocks"])]
+    first = next(each.header for each in processes if each.header["host"] == host)
+    measured = first["clock"][: int(first["clocks"])]
     at, ahead = measured["at"].astype(np.float64), measured["ahead"].astype(np.float64)
 
     def behind(time: Ints) -> Ints:

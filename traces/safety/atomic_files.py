@@ -17,7 +17,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """
     target = Path(path)
     # The suffix stays last: libraries choose formats by it.
-    partial = _beside(target, f"{secrets.token_hex(4)}{target.name}")
+    partial = _partial_path(target, f"{secrets.token_hex(4)}{target.name}")
     try:  # from before there is anything: Ctrl-C may come at any time
         with _naming(target):
             partial.touch(exist_ok=False)
@@ -37,7 +37,7 @@ def write_text(path: str | Path, text: str) -> None:
 def replacing_folder(path: str | Path) -> Iterator[Path]:
     """Yield an empty folder to fill; on success it takes the place of `path`."""
     target = Path(path)
-    partial = _beside(target, f"{target.name}{secrets.token_hex(4)}")
+    partial = _partial_path(target, f"{target.name}{secrets.token_hex(4)}")
     try:
         with _naming(target):
             partial.mkdir()
@@ -53,7 +53,7 @@ def replacing_folder(path: str | Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _beside(target: Path, name: str) -> Path:
+def _partial_path(target: Path, name: str) -> Path:
     return target.parent / f".partial-{name}"
 
 

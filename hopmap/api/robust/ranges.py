@@ -57,26 +57,26 @@ class Range(NamedTuple):
     values: tuple[Value, ...]  # All there are, or the ends.
 
 
-def ranges_given(given: GivenRanges) -> list[Range]:
+def read_ranges(ranges: GivenRanges) -> list[Range]:
     """Return ranges: of a file's table [ranges], of a mapping, or those that come with hopmap."""
-    where, table = "ranges", given
-    if not isinstance(given, Mapping):
-        where = str(SHIPPED if given is None else Path(given))
+    where, table = "ranges", ranges
+    if not isinstance(ranges, Mapping):
+        where = str(SHIPPED if ranges is None else Path(ranges))
         table = toml_document(where).get("ranges")
     if not isinstance(table, Mapping) or not table:
         raise SettingError(f"{where}: expected a table [ranges] with at least one key")
     return [_range(key, value, where) for key, value in table.items()]
 
 
-def _range(key: str, given: Any, where: str) -> Range:
-    kind, values = "", given
-    if isinstance(given, Mapping):
-        kind, values = next(iter(given.items()), ("?", None))
-        if len(given) != 1 or kind not in (BETWEEN, FACTOR):
-            raise SettingError(f"{where}: {key}: {dict(given)}: expected {EXPECTED}")
+def _range(key: str, spec: Any, where: str) -> Range:
+    kind, values = "", spec
+    if isinstance(spec, Mapping):
+        kind, values = next(iter(spec.items()), ("?", None))
+        if len(spec) != 1 or kind not in (BETWEEN, FACTOR):
+            raise SettingError(f"{where}: {key}: {dict(spec)}: expected {EXPECTED}")
     fine = isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
     if not fine or any(isinstance(v, bool) or not isinstance(v, str | int | float) for v in values):
-        raise SettingError(f"{where}: {key}: {given!r}: expected {EXPECTED}")
+        raise SettingError(f"{where}: {key}: {spec!r}: expected {EXPECTED}")
     return Range(key, kind, tuple(values))
 
 

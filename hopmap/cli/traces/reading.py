@@ -174,13 +174,13 @@ def print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
 
 def one_sided_rows(facts: dict[str, Any]) -> list[tuple[str, object]]:
     """Say how many one-sided operations there are, and what they move."""
-    told = facts.get("one_sided") or {"records": {}}
-    if not told["records"]:
+    total = facts.get("one_sided") or {"records": {}}
+    if not total["records"]:
         return []
     rows: list[tuple[str, object]] = [
-        (f"one-sided: {name}", count) for name, count in told["records"].items()
+        (f"one-sided: {name}", count) for name, count in total["records"].items()
     ]
-    moved = f"{told['messages']:,} messages, {told['bytes']:,} B, {told['pairs']:,} pairs"
+    moved = f"{total['messages']:,} messages, {total['bytes']:,} B, {total['pairs']:,} pairs"
     said = {"include": " (counted above)", "ignore": " (not counted)"}
     counted = said.get(facts.get("rma", ""), "")
     return [*rows, ("one-sided: moved", moved + counted)]

@@ -28,6 +28,7 @@ from hopmap.simulator.collectives.schedules import (
 
 from .trees import (
     Dims,
+    announce_to_all,
     by_port,
     doubling,
     early,
@@ -35,7 +36,6 @@ from .trees import (
     halving,
     reached_order,
     scattered,
-    told_by_all,
     tree_down,
     tree_from,
     ways,
@@ -53,7 +53,7 @@ def bine_reduce_then_gather(
         tree = tree_from(root, way, nearest_first=True)
         return one_after_another(halving(way, blocks, puts=puts), gathered(tree, blocks))
 
-    return early(by_port(ports, volume[:1], of), puts, told_by_all(members, ports))
+    return early(by_port(ports, volume[:1], of), puts, announce_to_all(members, ports))
 
 
 def bine_scatter_then_allgather(
@@ -66,7 +66,7 @@ def bine_scatter_then_allgather(
         tree = tree_from(root, way, nearest_first=True)
         return one_after_another(scattered(tree, blocks), doubling(way, blocks))
 
-    return early(by_port(ports, volume[:1], of), puts, told_by_all(members, ports))
+    return early(by_port(ports, volume[:1], of), puts, announce_to_all(members, ports))
 
 
 def bine_gather(
@@ -147,9 +147,9 @@ def bine_scatter_ranges(members: int, root: int, volume: Ints, /) -> Schedule:
     """
     child, parent, reached, size = _ranges(members, root, volume)
     inner = np.unique(np.append(parent, 0))
-    given = _in_two(2 * reached, parent, child, size)
-    own = work([(given.steps, inner, np.roll(volume, -root)[inner])])
-    return turned(given._replace(work=own), members, root)
+    plan = _in_two(2 * reached, parent, child, size)
+    own = work([(plan.steps, inner, np.roll(volume, -root)[inner])])
+    return turned(plan._replace(work=own), members, root)
 
 
 def _ranges(members: int, root: int, volume: Ints) -> tuple[Ints, Ints, Ints, Ints]:
@@ -231,8 +231,8 @@ def bine_reduce_whole(members: int, root: int, volume: Ints, /) -> Schedule:
 
 def bine_reduce_scatter_gather_copied(members: int, root: int, volume: Ints, /) -> Schedule:
     """Copy the buffer, halve, nearest first, then gather along the tree: reduce_bine_bdw."""
-    given = bine_reduce_then_gather(members, root, volume)
-    return with_copies(given, [(-1, np.arange(members), volume[:1])])
+    plan = bine_reduce_then_gather(members, root, volume)
+    return with_copies(plan, [(-1, np.arange(members), volume[:1])])
 
 
 def bine_allgather_joined(members: int, _root: int, volume: Ints, /) -> Schedule:

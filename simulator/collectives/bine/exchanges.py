@@ -29,12 +29,12 @@ from hopmap.simulator.collectives.schedules import (
 from .trees import (
     ADDRESSES,
     Dims,
+    announce_to_all,
+    announce_to_partners,
     by_port,
     doubling,
     early,
     halving,
-    told_by_all,
-    told_by_partners,
     tree_from,
     ways,
     with_copies,
@@ -77,7 +77,7 @@ def bine_allgather_sending(
     if not puts:
         return one_after_another(first, around)
     back = schedule([(moves, place[moves], np.full_like(moves, ADDRESSES))])
-    return one_after_another(told_by_partners(way, 1), back, first, around)
+    return one_after_another(announce_to_partners(way, 1), back, first, around)
 
 
 def bine_allgather_ranges(
@@ -120,7 +120,7 @@ def bine_allgather_blocks(
             held = np.concatenate((held, held[partner]), axis=1)
         return schedule(rounds)
 
-    around = early(by_port(ports, volume, of), puts, told_by_all(members, ports))
+    around = early(by_port(ports, volume, of), puts, announce_to_all(members, ports))
     return with_copies(around, [(-1, me, volume)])
 
 
@@ -263,8 +263,8 @@ def _halving_then_doubling(
         return one_after_another(halving(way, blocks, segment, puts), doubling(way, blocks))
 
     copies: list[Done] = [] if puts else [(-1, np.arange(members), volume[:1])]
-    told = told_by_partners(ways(members, dims, doubling=on_torus), ports)
-    return with_copies(early(by_port(ports, volume[:1], of), puts, told), copies)
+    announced = announce_to_partners(ways(members, dims, doubling=on_torus), ports)
+    return with_copies(early(by_port(ports, volume[:1], of), puts, announced), copies)
 
 
 def bine_alltoall(

@@ -133,8 +133,8 @@ def bine_bcast(
 
     With puts, members first exchange the addresses of their buffers.
     """
-    given = _bcast(members, root, volume, dims, ports, segment)
-    return early(given, puts, told_by_all(members, ports))
+    plan = _bcast(members, root, volume, dims, ports, segment)
+    return early(plan, puts, announce_to_all(members, ports))
 
 
 def _bcast(members: int, root: int, volume: Ints, dims: Dims, ports: int, segment: int) -> Schedule:
@@ -171,9 +171,9 @@ def bine_bcast_with_buffer(
     puts: int = 0,
 ) -> Schedule:
     """As the Bine tree, by way of a buffer from which everyone copies: bine_bcast_l_tmpbuf."""
-    given = early(_bcast(members, root, volume, dims, ports, segment), puts)
+    plan = early(_bcast(members, root, volume, dims, ports, segment), puts)
     others = np.delete(np.arange(members), root)
-    return given._replace(work=work([(given.steps, others, volume[:1])]))
+    return plan._replace(work=work([(plan.steps, others, volume[:1])]))
 
 
 def tree_down(tree: BineTree, size: Ints) -> Schedule:
@@ -229,17 +229,17 @@ def bine_reduce(
         )
         if not asks:
             return data
-        told = 4 * behind[child] + 2
+        when = 4 * behind[child] + 2
         zero = np.zeros_like(child)
         return together(
-            Schedule(4 * turn[child], tree.parent[child], child, zero, told, told, work()), data
+            Schedule(4 * turn[child], tree.parent[child], child, zero, when, when, work()), data
         )
 
-    given = early(by_port(ports, volume[:1], of), puts)
+    plan = early(by_port(ports, volume[:1], of), puts)
     if puts:
-        return given
+        return plan
     copied = schedule([], [(-1, np.arange(members), volume[:1])])
-    return together(given, copied)
+    return together(plan, copied)
 
 
 def gathered(tree: BineTree, volume: Ints) -> Schedule:
@@ -268,7 +268,7 @@ def _segments(whole: int, segment: int) -> Ints:
     return segments(whole, min(segment or LARGEST_PUT, LARGEST_PUT))
 
 
-def told_by_all(members: int, ports: int) -> Schedule:
+def announce_to_all(members: int, ports: int) -> Schedule:
     """Everyone tells everyone where its buffer lies: bine_utofu_exchange_buf_info_allgather.
 
     An MPI_Allgather in place of 16 bytes for each port, taken to be by recursive doubling.
@@ -279,7 +279,7 @@ def told_by_all(members: int, ports: int) -> Schedule:
     return schedule(rounds)
 
 
-def told_by_partners(way: Ints, ports: int) -> Schedule:
+def announce_to_partners(way: Ints, ports: int) -> Schedule:
     """Everyone tells the partner of each step where its buffer lies: bine_utofu_exchange_buf_info.
 
     All at once, with as many bytes for each port.
@@ -291,15 +291,15 @@ def told_by_partners(way: Ints, ports: int) -> Schedule:
     return Schedule(zero, me, way.ravel(), size, step, step, work())
 
 
-def early(given: Schedule, puts: int, told: Schedule | None = None) -> Schedule:
+def early(plan: Schedule, puts: int, announcements: Schedule | None = None) -> Schedule:
     """Post all receives in the beginning if data are put into memory that is there.
 
     Addresses have been exchanged before, unless the library keeps the buffer.
     """
     if not puts:
-        return given
-    given = given._replace(posted=np.zeros_like(given.posted), puts=True)
-    return one_after_another(told, given) if told else given
+        return plan
+    plan = plan._replace(posted=np.zeros_like(plan.posted), puts=True)
+    return one_after_another(announcements, plan) if announcements else plan
 
 
 def doubling(way: Ints, held: Ints) -> Schedule:
@@ -345,6 +345,6 @@ def halving(way: Ints, volume: Ints, segment: int = 0, puts: int = 0) -> Schedul
     return together(*parts) if parts else schedule([])
 
 
-def with_copies(given: Schedule, copied: list[Done], blocks: list[Done] | None = None) -> Schedule:
+def with_copies(plan: Schedule, copied: list[Done], blocks: list[Done] | None = None) -> Schedule:
     """Add what is copied, and how many blocks by themselves."""
-    return together(given, schedule([], copied, blocks=blocks or ()))
+    return together(plan, schedule([], copied, blocks=blocks or ()))

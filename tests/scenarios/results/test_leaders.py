@@ -61,7 +61,7 @@ def test_one_that_is_faster_with_every_seed_is_the_fastest(case):
         "scan",
         " is fastest; 10\u00a0% (10 to 10\u00a0%) behind it: sweep",
     )
-    assert found.sure
+    assert found.significant
     row = shown(found)
     assert row["Mapper"].look == "best"
     assert row["Mapper"].note == standing(found).strip()
@@ -78,7 +78,7 @@ def test_what_noise_explains_or_a_per_cent_is_no_practical_difference(case):
     }
     assert standing(found).startswith(": no practical difference; 3")
     assert standing(found).endswith("%) behind them: sweep")
-    assert not found.sure
+    assert not found.significant
     assert not shown(found)["Mapper"].look
     looks = {row[0].text: (row[0].look, row[0].note) for row in main_table([found])["rows"]}
     same = dict.fromkeys(("scan", "minmd", "greedy"), ("", "no practical difference"))
@@ -107,7 +107,7 @@ def test_of_one_replay_nobody_knows(case):
     (once,) = cases_of(by_median(runs.assign(trace="t", topology="mesh:2x2", variant="")))
     assert standing(once) == ""
     assert leading(once) == "scan"
-    assert not once.sure
+    assert not once.significant
     notes = {row[0].text: (row[0].look, row[0].note) for row in main_table([once])["rows"]}
     assert notes == {"sweep": ("", ""), "scan": ("", "shortest")}
 

@@ -171,16 +171,16 @@ def messages_of(rank: Rank, groups: Groups, number: dict[int, int]) -> tuple[Mes
     _note_requests(rank, listed)
     table, status = listed.messages()
     receives = ~table.sends
-    told = receives & (status >= 0) & (table.peer >= ANY)
-    place = np.where(told, status, 0)
-    cancelled = np.zeros(len(told), dtype=np.bool_)
-    if told.any():
+    has_status = receives & (status >= 0) & (table.peer >= ANY)
+    place = np.where(has_status, status, 0)
+    cancelled = np.zeros(len(has_status), dtype=np.bool_)
+    if has_status.any():
         source, label = rank.values[place + 1], rank.values[place + 3]
-        cancelled = told & (rank.values[place + 2] != 0)
-        told &= source >= 0
+        cancelled = has_status & (rank.values[place + 2] != 0)
+        has_status &= source >= 0
         table = table._replace(
-            peer=np.where(told & (table.peer == ANY), source, table.peer),
-            tag=np.where(told & (table.tag == ANY), label, table.tag),
+            peer=np.where(has_status & (table.peer == ANY), source, table.peer),
+            tag=np.where(has_status & (table.tag == ANY), label, table.tag),
         )
     real = ((table.peer >= 0) | (receives & (table.peer == ANY))) & ~cancelled
     table = Messages(*(column[real] for column in table))

@@ -81,10 +81,10 @@ def is_word(text: NDArray[np.uint8], begin: int, end: int, word: NDArray[np.uint
     """Whether a word is this one."""
     if end - begin != len(word):
         return False
-    alike = True
+    equal = True
     for k in range(len(word)):
-        alike &= text[begin + k] == word[k]
-    return alike
+        equal &= text[begin + k] == word[k]
+    return equal
 
 
 FINE, WRONG_STATEMENT, WRONG_OPERATION, WRONG_NUMBER, WRONG_LABEL, WRONG_END = range(6)
@@ -196,7 +196,7 @@ def parse(
     edges: Edges,
     table: Ints,
     blocks: Ints,
-    told: Ints,
+    summary: Ints,
 ) -> tuple[int, int, int]:
     """Fill operations and edges; both have room for one a line or closing bracket, and one more.
 
@@ -208,8 +208,8 @@ def parse(
     """
     size = len(text)
     at, rank, count, dependencies = 0, -1, 0, 0
-    told[:] = 0
-    told[0] = -1
+    summary[:] = 0
+    summary[0] = -1
     while True:
         start = at = next_token(text, at)
         if at >= size:
@@ -234,11 +234,11 @@ def parse(
                 return WRONG_RANK, start, rank
             at = end
             if not outside:
-                if told[0] >= 0:
+                if summary[0] >= 0:
                     return WRONG_RANK, start, rank
-                told[0] = value
+                summary[0] = value
                 continue
-            if value >= told[0]:
+            if value >= summary[0]:
                 return WRONG_RANK, start, rank
             rank = value
             at = next_token(text, at)
@@ -247,8 +247,8 @@ def parse(
             if at >= size or text[at] != _OPEN:
                 return WRONG_RANK, start, rank
             at += 1
-            blocks[told[4]] = rank
-            told[4] += 1
+            blocks[summary[4]] = rank
+            summary[4] += 1
             continue
         first: Any = np.int64(-1)
         behind: Any = np.int64(-1)
@@ -306,7 +306,7 @@ def parse(
             end, value = number_at(text, at, False)
             if end == at or value < (0 if word == SEND else -1):
                 return WRONG_NUMBER, start, rank
-            if value >= told[0]:
+            if value >= summary[0]:
                 return WRONG_RANK, start, rank
             rows.peer[count] = value
             at = end
@@ -338,11 +338,11 @@ def parse(
         if first >= 0:
             slot = _slot(text, first, behind, hashed, last, rank, table, rows)
             if table[slot] >= 0:
-                told[3] += 1  # the first one counts, as for txt2bin
+                summary[3] += 1  # the first one counts, as for txt2bin
             else:
                 table[slot] = count
         count += 1
-    told[1], told[2] = count, dependencies
+    summary[1], summary[2] = count, dependencies
     if rank >= 0:
         return WRONG_END, size, rank
     return FINE, 0, -1

@@ -67,7 +67,7 @@ def messages_of(rank: Rank, groups: Groups, numbers: dict[Key, int], anyone: int
                 request = {"request": keys[-1], "part": part}
             sends = "send" in short.lower()
             add(lines, sends, "peer tag", lines.sizes("count", "type"), **request)
-    listed.note(*_asked(rank, np.concatenate(keys)))
+    listed.note(*_read_requests(rank, np.concatenate(keys)))
     table, _ = listed.messages()
     open_ = ~table.sends & (table.peer == anyone)
     table = table._replace(peer=np.where(open_, ANY, table.peer))
@@ -76,7 +76,7 @@ def messages_of(rank: Rank, groups: Groups, numbers: dict[Key, int], anyone: int
     return table._replace(peer=np.where(alone, groups.own, groups.world(table.peer, table.comm)))
 
 
-def _asked(rank: Rank, keys: Ints) -> tuple[Ints, Ints, Ints]:
+def _read_requests(rank: Rank, keys: Ints) -> tuple[Ints, Ints, Ints]:
     """Call, key and part of what waits, tests, starts and frees name: one entry a request."""
     lists = []
     for function, how in _PART.items():
@@ -214,8 +214,8 @@ def read_liballprof(files: list[Path], name: str) -> Trace:
     collectives, counts = collectives_of(ranks, groups, found, offsets)
 
     def called(names: str) -> int:
-        alike = [k for k, region in enumerate(regions) if re.fullmatch(names, region)]
-        return int(np.isin(calls.region, alike).sum())
+        matching = [k for k, region in enumerate(regions) if re.fullmatch(names, region)]
+        return int(np.isin(calls.region, matching).sum())
 
     ends = [rank for rank in ranks if not calls_of(rank, "MPI_Finalize").size]
     copies = (len(ranks) - 1) * found.copies

@@ -46,8 +46,8 @@ def head_of(fields: Fields, number: Ints) -> Head:
     if match is None or len(applications) != int(match["count"]) or not applications:
         raise fields.wrong(0, "#Paraver (date):time:nodes:applications:tasks(threads:node,...),...")
     tasks = [int(count) for count, _ in applications]
-    told = np.bincount(_speaking(fields, number), minlength=len(tasks) + 1)[1 : len(tasks) + 1]
-    program = int(np.lexsort((np.array(tasks), told))[-1] if told.any() else np.argmax(tasks))
+    records = np.bincount(_speaking(fields, number), minlength=len(tasks) + 1)[1 : len(tasks) + 1]
+    program = int(np.lexsort((np.array(tasks), records))[-1] if records.any() else np.argmax(tasks))
     last = match["rest"].rsplit(")", 1)[-1].lstrip(",")
     communicators = int(last) if last.isdecimal() else -1
     if not 0 < tasks[program] <= 2**24:

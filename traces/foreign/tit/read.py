@@ -42,19 +42,19 @@ def files_of_index(index: Path, start: bytes) -> tuple[Path, ...]:
     lines = [line.strip() for line in start.splitlines() if line.strip()]
     if not lines or not all(_INDEX.fullmatch(line) for line in lines[: max(len(lines) - 1, 1)]):
         return ()
-    first = _beside(index, lines[0].decode("utf-8", "replace"))
+    first = _find_file(index, lines[0].decode("utf-8", "replace"))
     if first is None or first == index or not is_tit(read_start(first, 1 << 12)):
         return ()
     files = []
     for number, name in enumerate(read_whole(index, 1).decode("utf-8", "replace").split(), 1):
-        file = _beside(index, name)
+        file = _find_file(index, name)
         if file is None:
             raise TraceError(f"{index}: line {number} is {name[:60]!r}: expected an existing file")
         files.append(file)
     return tuple(files)
 
 
-def _beside(index: Path, name: str) -> Path | None:
+def _find_file(index: Path, name: str) -> Path | None:
     """File of a name, seen from the index or from where the program ran, in the index's folder."""
     for place in (index.parent / name, index.parent / Path(name).name):
         try:
@@ -128,8 +128,8 @@ def read_tit(files: list[Path], name: str) -> Trace:
     }
     finalize = list(REGIONS).index("finalize")
     ended = sum(bool((part[0] == finalize).any()) for part in parts)
-    told = "ends of ranks (no finalize: cut or killed), which are not among the"
-    ignored[told] = (ranks - ended) * bool(ended)
+    note = "ends of ranks (no finalize: cut or killed), which are not among the"
+    ignored[note] = (ranks - ended) * bool(ended)
     regions = tuple(REGIONS.values())
     return trace_of(name, calls, (*messages, *collectives), regions, everybody, ignored=ignored)
 
