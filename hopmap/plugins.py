@@ -172,7 +172,7 @@ def is_own(function: Callable[..., Any]) -> bool:
     return function.__module__.partition(".")[0] == "hopmap"
 
 
-def described(error: Exception, function: Callable[..., Any]) -> str:
+def describe_error(error: Exception, function: Callable[..., Any]) -> str:
     """Say what a function of somebody else's raised, and where in its file."""
     return f"{_place(error, source_file(function) or place_of(function))}: {_said(error)}"
 

@@ -24,14 +24,14 @@ def sources_of(*files: Path, whole: bool = False) -> list[Path]:
     `whole` follows imports within functions as well, and names to where a package that hands them
     on has them from; else what stands at the head and names modules.
     """
-    return sorted(set().union(*(_reached(file, whole) for file in files)))
+    return sorted(set().union(*(_collect(file, whole) for file in files)))
 
 
 @cache
-def _reached(file: Path, whole: bool) -> frozenset[Path]:
+def _collect(file: Path, whole: bool) -> frozenset[Path]:
     found, ahead = {file}, [file]
     while ahead:
-        new = set(_imported(ahead.pop(), whole)) - found
+        new = set(_find_imports(ahead.pop(), whole)) - found
         found |= new
         ahead += new
     return frozenset(found)
@@ -51,7 +51,7 @@ def _read(file: Path) -> bytes:
 
 
 @cache
-def _imported(file: Path, whole: bool) -> list[Path]:
+def _find_imports(file: Path, whole: bool) -> list[Path]:
     text = _read(file)
     neighbours = (file.with_name(f"{name.decode()}.py") for name in IMPORTS.findall(text))
     found = [each for each in neighbours if each.is_file()]
@@ -77,12 +77,12 @@ def _imported(file: Path, whole: bool) -> list[Path]:
             if (alone := target / f"{name}.py").is_file():
                 found.append(alone)
             elif whole:
-                found += _handed_on(target / "__init__.pyi").get(name, [])
+                found += _find_exports(target / "__init__.pyi").get(name, [])
     return found
 
 
 @cache
-def _handed_on(face: Path) -> dict[str, list[Path]]:
+def _find_exports(face: Path) -> dict[str, list[Path]]:
     """Return where a package's names come from."""
     names: dict[str, list[Path]] = {}
     for _, dot, module, *lists in IMPORT.findall(_read(face)) if face.is_file() else ():

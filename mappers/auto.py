@@ -43,13 +43,13 @@ import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.mappers.bisections.recursive_bisection import (
-    bisected,
+    bisect_nodes,
     exchange_blocks,
     ruin_and_recreate,
     spans_of,
 )
 from hopmap.mappers.cartesian.fold import best_fold
-from hopmap.mappers.cartesian.grid import Grid, known_grid
+from hopmap.mappers.cartesian.grid import Grid, find_grid
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.hill_climbing import EVALUATIONS, Valued, best_of, climb, function_of
@@ -136,7 +136,7 @@ def auto(
     - `evaluations`: calls of a function; as many as the time budget allows, or 1,000 without one.
     """
     run = portfolio(traffic, topology, rng=rng, initial=initial, objective=objective, stop=stop)
-    stop.ended(run.stop_reason)
+    stop.finish(run.stop_reason)
     return run.mapping
 
 
@@ -159,7 +159,7 @@ def portfolio(
     watch, moves = stop.watch(), stop.moves
     watch.total = moves
     search = AnnealingSearch(traffic, topology, start, objective, rng, watch)
-    grid = known_grid(traffic)
+    grid = find_grid(traffic)
     search.bound = lower_bound(search.model, topology, grid and grid.coords)
     steps: list[Step] = []
     met: list[Mapping] = []
@@ -272,7 +272,7 @@ def _bisections(
 
     for done in range(STARTS if levels or watch.end is None else MOST_STARTS):
         begin = watch.now()
-        yield bisected(search.model, search.topology, rng, tries, over)
+        yield bisect_nodes(search.model, search.topology, rng, tries, over)
         spent, left = max(watch.now() - begin, 1e-3), watch.left()
         if levels and done == 0:
             tries = TRIES if left is None else min(int(SHARE * left / spent), MOST_TRIES)

@@ -52,7 +52,7 @@ def sort_by(key: Ints, items: Ints, spare: Ints) -> None:
 
 
 @subroutine
-def grouped(block: NDArray[Any], blocks: int) -> tuple[Ints, Ints]:
+def group_by_block(block: NDArray[Any], blocks: int) -> tuple[Ints, Ints]:
     """Vertices of every block b, in order: ``members[starts[b]:starts[b + 1]]``."""
     starts = np.zeros(blocks + 1, dtype=np.int64)
     for b in block:
@@ -71,7 +71,7 @@ def grouped(block: NDArray[Any], blocks: int) -> tuple[Ints, Ints]:
 def contract(graph: Graph, group: NDArray[Any], groups: int) -> Graph:
     """Graph of the groups: pairs of the same two groups added up, those within left out."""
     indptr, peer, weight = graph
-    starts, members = grouped(group, groups)
+    starts, members = group_by_block(group, groups)
     new_indptr = np.zeros(groups + 1, dtype=np.int64)
     new_peer = np.empty(len(peer), dtype=np.int64)
     new_weight = np.empty(len(peer), dtype=weight.dtype)

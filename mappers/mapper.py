@@ -43,7 +43,7 @@ from hopmap.topologies import Mapping, MappingError, Topology, did_you_mean
 from hopmap.traces import Traffic
 
 from .objectives import Function, LoadName, ObjectiveName
-from .options import Seconds, converted, type_text
+from .options import Seconds, convert, type_text
 
 MapperFunction: TypeAlias = Callable[..., Mapping]
 Needs: TypeAlias = Callable[[str, Traffic, Topology], object]
@@ -107,12 +107,12 @@ class MapperInfo:
     def takes(self, parameter: str, value: object) -> bool:
         """Whether it has a parameter of that name which may have the value."""
         try:
-            self.checked(parameter, value)
+            self.check(parameter, value)
         except MappingError:
             return False
         return True
 
-    def checked(self, name: str, value: object) -> Any:
+    def check(self, name: str, value: object) -> Any:
         """Return the value as the parameter's type, or raise `MappingError`.
 
         A text is read: "8", "1e3", "true", "none", "hop_bytes".
@@ -125,7 +125,7 @@ class MapperInfo:
             )
         index = names.index(name)
         try:
-            return converted(value, self.hints[index])
+            return convert(value, self.hints[index])
         except ValueError:
             raise MappingError(
                 f"mapper {self.name}: {name}={value}: expected {self.parameters[index].type}"

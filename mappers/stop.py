@@ -42,7 +42,7 @@ class Stop:
         """Begin to spend it."""
         return Watch(self.seconds, self.progress, self.clock)
 
-    def ended(self, reason: Reason) -> None:
+    def finish(self, reason: Reason) -> None:
         """Tell why the search ended."""
         if self.stopped is not None:
             self.stopped(reason)

@@ -16,7 +16,7 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints
 
-from .model import QUANTILES, hashed
+from .model import QUANTILES, mix_hash
 from .parameters.keys import ParameterError
 from .parameters.parameters import Parameters
 from .programs.program import Program
@@ -110,6 +110,6 @@ def quantiles(distribution: str, deviation: float) -> Floats:
 
 
 def _hashes(above: int | Ints, number: Ints) -> Ints:
-    """Return `model.hashed` of many."""
-    found: Ints = hashed(above, number)  # type: ignore[arg-type, assignment]
+    """Return `model.mix_hash` of many."""
+    found: Ints = mix_hash(above, number)  # type: ignore[arg-type, assignment]
     return found

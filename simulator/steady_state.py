@@ -100,15 +100,15 @@ def step_of(plan: RunPlan, loop: MainLoop) -> Step:
     """Return what moves on one iteration."""
     times = _iterations_in(plan, loop.rows)
     sends = plan.program.sends()
-    return _moved(plan, sends[times[sends] > 0], times)
+    return _traffic_of(plan, sends[times[sends] > 0], times)
 
 
 def packet_hops(plan: RunPlan) -> int:
     """Packets that all servers have to serve in the whole run."""
-    return _moved(plan, plan.program.sends(), plan.iterations).events
+    return _traffic_of(plan, plan.program.sends(), plan.iterations).events
 
 
-def _moved(plan: RunPlan, rows: Ints, times: Ints) -> Step:
+def _traffic_of(plan: RunPlan, rows: Ints, times: Ints) -> Step:
     """Return what these rows move when they send so many times."""
     parameters = plan.parameters
     size, times, length = plan.program.size[rows], times[rows], np.diff(plan.indptr)
@@ -242,7 +242,7 @@ class LoopWatch:
             self.pace, self.leave = pace, leave
         return self.leave
 
-    def extended(self, plan: RunPlan, outcome: Outcome) -> tuple[Outcome, Extrapolated]:
+    def extrapolate(self, plan: RunPlan, outcome: Outcome) -> tuple[Outcome, Extrapolated]:
         """Add the iterations that are left to what came of a run that left the loop early."""
         assert self.pace is not None
         left, pace = self.left, self.pace

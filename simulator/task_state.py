@@ -156,12 +156,12 @@ def outcome_of(plan: RunPlan, record: Record, run: Any) -> dict[str, Any]:
     return {
         **{name: main[name].copy() for name in ("finish", "compute", "communicate", "wait")},
         "controls": int(run.loop["controls"][0]),
-        "messages": _kept(MessageTimestamps, run.message_times, messages),
-        "operations": _kept(OperationTimestamps, run.operation_times, operations),
+        "messages": _first_rows(MessageTimestamps, run.message_times, messages),
+        "operations": _first_rows(OperationTimestamps, run.operation_times, operations),
     }
 
 
-def _kept(kind: Any, times: Table, rows: int) -> Any:
+def _first_rows(kind: Any, times: Table, rows: int) -> Any:
     """Return the first rows of a table of times, column by column."""
     return kind(*(times[name][:rows].copy() for name in kind._fields))
 

@@ -75,7 +75,7 @@ class Ensemble:
         return median_interval(self.makespans)
 
     def __str__(self) -> str:
-        median, between = shown(self.interval)
+        median, between = format_interval(self.interval)
         return f"median of {len(self.makespans)} with noise {median}, 95 % interval {between}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Ensemble:
         }
 
 
-def shown(interval: Interval) -> tuple[str, str]:
+def format_interval(interval: Interval) -> tuple[str, str]:
     """Write seconds as ("1.25 ms", "1.24 to 1.27 ms"), in digits that tell the ends apart."""
     for digits in (3, 4, 5, 6):
         median, low, high = (show_seconds_to(digits, seconds) for seconds in interval)

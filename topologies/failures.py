@@ -40,7 +40,7 @@ EXPECTED = (
 )
 
 
-def failed(items: str, machine: str, build: Callable[[str], Topology]) -> Topology:
+def apply_failures(items: str, machine: str, build: Callable[[str], Topology]) -> Topology:
     """Network of a machine with links and nodes down, others degraded; routes go round them."""
     return with_failures(build(machine), items)
 
@@ -51,7 +51,7 @@ def with_failures(topology: Topology, items: str) -> Topology:
     Items are as the top of this file says, or the path of a file with them; `TopologyError` names
     one that is not there.
     """
-    written, where = _listed(items)
+    written, where = _read_items(items)
     damage = _Damage(topology, where)
     damage.enter(written)
     slots = topology.slots.copy()
@@ -61,11 +61,11 @@ def with_failures(topology: Topology, items: str) -> Topology:
             f"{where}: no node is left that ranks can sit on: expected one at least"
         )
     spec = f"failed:{','.join(written)}@{topology.spec}"
-    network = _degraded(replace(topology, spec=spec, slots=slots), damage.share)
-    return rerouted(network, damage.down, where) if damage.down.any() else network
+    network = _degrade(replace(topology, spec=spec, slots=slots), damage.share)
+    return reroute(network, damage.down, where) if damage.down.any() else network
 
 
-def _listed(items: str) -> tuple[list[str], str]:
+def _read_items(items: str) -> tuple[list[str], str]:
     """Return the items, and what to call the text that they are from."""
     path, where = Path(items), f"failures {items[:60]}"
     if "=" not in items:
@@ -142,7 +142,7 @@ class _Damage:
                 continue
             if rest["links"]:
                 self.down[links] = True
-                if _cut_off(self.topology, self.down) is None:
+                if _find_cut_off(self.topology, self.down) is None:
                     rest["links"] -= 1
                     continue
                 self.down[links] = False
@@ -202,7 +202,7 @@ def _share(text: str, where: str) -> float:
     return share
 
 
-def _cut_off(topology: Topology, down: Bools) -> int | None:
+def _find_cut_off(topology: Topology, down: Bools) -> int | None:
     """Return a node that some other one cannot reach, or that cannot reach it; None if none."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -218,7 +218,7 @@ def _cut_off(topology: Topology, down: Bools) -> int | None:
     return int(np.argmin(rarest))
 
 
-def _degraded(topology: Topology, share: Floats) -> Topology:
+def _degrade(topology: Topology, share: Floats) -> Topology:
     """Return a network with a kind of its own for the links of a kind that lost as much."""
     kinds, of_link = list(topology.kinds), topology.link_kind.astype(np.int64)
     for place, factor in sorted(set(zip(of_link.tolist(), share.tolist(), strict=True))):
@@ -236,7 +236,7 @@ def _degraded(topology: Topology, share: Floats) -> Topology:
     return replace(topology, kinds=tuple(kinds), link_kind=of_link.astype(np.uint8))
 
 
-def rerouted(topology: Topology, down: Bools, where: str) -> Topology:
+def reroute(topology: Topology, down: Bools, where: str) -> Topology:
     """Return a network without the links that are `down`, its routes round them.
 
     Messages begin with `where`: of a node that is cut off, or too many nodes.
@@ -250,14 +250,14 @@ def rerouted(topology: Topology, down: Bools, where: str) -> Topology:
             f"{where}: {topology.spec} has {nodes:,} nodes: expected {MOST:,} at most with links "
             "down, all routes are looked at"
         )
-    if (lost := _cut_off(topology, down)) is not None:
+    if (lost := _find_cut_off(topology, down)) is not None:
         raise TopologyError(f"{where}: node {lost} is cut off: expected a way to every node")
     up = np.flatnonzero(~down)
     number = np.full(topology.links, -1, dtype=np.int32)
     number[up] = np.arange(len(up))
     link_from, link_to = topology.link_from[up], topology.link_to[up]
-    into, by_to = _grouped(link_to, link_from, topology.vertices)
-    out, by_from = _grouped(link_from, link_to, topology.vertices)
+    into, by_to = _group(link_to, link_from, topology.vertices)
+    out, by_from = _group(link_from, link_to, topology.vertices)
     pairs = routes_met(topology.router, nodes, down)
     lengths = np.zeros(len(pairs), dtype=np.int64)
     arguments = (pairs, nodes, into, link_from[by_to], out, by_from, link_to, lengths)
@@ -288,7 +288,7 @@ def rerouted(topology: Topology, down: Bools, where: str) -> Topology:
     )
 
 
-def _grouped(key: Ints32, then: Ints32, size: int) -> tuple[Ints, Ints]:
+def _group(key: Ints32, then: Ints32, size: int) -> tuple[Ints, Ints]:
     """Return where each key's entries begin, and the entries by key, ascending in the other."""
     order = np.lexsort((then, key)).astype(np.int64)
     return np.searchsorted(key[order], np.arange(size + 1)).astype(np.int64), order

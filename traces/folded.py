@@ -62,7 +62,7 @@ class Folded(NamedTuple):
 BYTES_PER_EVENT = 100  # of a trace while it is put together
 
 
-def unfolded(folded: Folded) -> Trace:
+def unfold(folded: Folded) -> Trace:
     """Write all iterations out, one after the other.
 
     A recording is as it was. Otherwise requests have the same numbers in all iterations, as
@@ -117,7 +117,7 @@ def trace_of_parts(
     communicators: Sequence[Ints32] = (),
 ) -> Trace:
     """Build the trace of a program from parts per rank, all calls; see `trace_of_calls`."""
-    tables = (with_requests(_written_out(parts)) for parts in programs)
+    tables = (with_requests(_unroll(parts)) for parts in programs)
     return trace_of_calls(name, ranks, tables, communicators)
 
 
@@ -142,11 +142,11 @@ def folded_of_parts(
     return Folded(trace, calls[begin], calls[end], times)
 
 
-def _written_out(parts: Parts) -> Table:
+def _unroll(parts: Parts) -> Table:
     """Table of all calls, iteration by iteration."""
     return np.concatenate(
         [
-            np.tile(_written_out(part.body), part.times) if isinstance(part, Repeat) else part
+            np.tile(_unroll(part.body), part.times) if isinstance(part, Repeat) else part
             for part in parts
         ]
     )

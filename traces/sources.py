@@ -115,10 +115,10 @@ class Source:
 
     def trace(self) -> Trace:
         """Read or compute what every rank does, call by call; see `calls`."""
-        from .folded import Folded, unfolded
+        from .folded import Folded, unfold
 
         calls = self.calls()
-        return unfolded(calls) if isinstance(calls, Folded) else calls
+        return unfold(calls) if isinstance(calls, Folded) else calls
 
     def schedule(self) -> Schedule:
         """Read the operations of a program that has no calls."""
@@ -241,7 +241,7 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         "stencil:12x11x8,7pt,periodic=y" (`parse_stencil`),
         "collective:allreduce=ring,64,1MiB" (`parse_collective`),
         "training:model=175b,tp=8,pp=8,dp=2" (`parse_training`),
-        "scaled:256,run16,run64" (`scaled`), "folded:run1" (`fold`).
+        "scaled:256,run16,run64" (`extrapolate`), "folded:run1" (`fold`).
     folder : Path, optional
         What relative paths are relative to; the working directory when left out.
     """
@@ -252,9 +252,9 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         return _open_file(path)
     begin, colon, words = str(text).partition(":")
     if colon and (found := _kind_of(begin + colon, str.__eq__)):
-        return _opened(found, words, folder)
+        return _open(found, words, folder)
     if is_nas_name(str(text)):
-        source = _opened(BENCHMARK, str(text), None)
+        source = _open(BENCHMARK, str(text), None)
         for near in _similar_files(path):
             _warn(f"{text}: no such file, so the benchmark is generated; did you mean {near}?")
         return source
@@ -270,14 +270,14 @@ def _open_file(path: Path) -> Source:
     if path.is_dir():
         for suffix in (".otf2", ".prof"):
             if any(path.glob(f"*{suffix}")):
-                return _opened(KINDS[suffix], str(path), None)
+                return _open(KINDS[suffix], str(path), None)
     if found := _kind_of(path.name.lower(), str.endswith):
-        return _opened(ARCHIVE if path.is_dir() else found, str(path), None)
+        return _open(ARCHIVE if path.is_dir() else found, str(path), None)
     if is_installed(__package__, BY_CONTENT):
         recording: Source | None = load_named(__package__, BY_CONTENT)(str(path), None)
         if recording is not None:
             return recording
-    return _opened(ARCHIVE if path.is_dir() else TABLE, str(path), None)
+    return _open(ARCHIVE if path.is_dir() else TABLE, str(path), None)
 
 
 def tools() -> Mapping[str, Any]:
@@ -300,7 +300,7 @@ def _kind_of(text: str, matches: Callable[[str, str], bool]) -> str | Opener | N
     return None
 
 
-def _opened(kind: str | Opener, words: str, folder: Path | None) -> Source:
+def _open(kind: str | Opener, words: str, folder: Path | None) -> Source:
     function: Any = load_named(__package__, kind) if isinstance(kind, str) else kind
     try:
         source = function(words, folder)

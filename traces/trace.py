@@ -172,7 +172,7 @@ NO_SPANS = Spans(np.zeros(0, dtype=np.int32), np.zeros(0), np.zeros(0), np.zeros
 NO_OPERATION = 255
 
 
-def joined(parts: Iterable[Spans]) -> Spans:
+def join_rows(parts: Iterable[Spans]) -> Spans:
     """Return the rows of all these, in their order."""
     return Spans(*map(np.concatenate, zip(*(NO_SPANS, *parts), strict=True)))
 

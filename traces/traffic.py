@@ -104,7 +104,7 @@ class Traffic:
         if not talks.all():
             columns = {field_: column[talks] for field_, column in columns.items()}
         number = columns["src"] * ranks + columns["dst"]
-        pair, number_of, size = summed(number, columns["messages"], columns["bytes"])
+        pair, number_of, size = sum_by_key(number, columns["messages"], columns["bytes"])
         return cls(
             ranks=ranks,
             src=(pair // max(ranks, 1)).astype(np.int32),
@@ -176,7 +176,7 @@ class Traffic:
         )
 
 
-def summed(key: Ints, *columns: Ints) -> list[Ints]:
+def sum_by_key(key: Ints, *columns: Ints) -> list[Ints]:
     """Sort rows by a key and add up those that have the same; what is in order stays as it is.
 
     Returned are the keys, each once, and the sums of each column.

@@ -15,7 +15,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Ints
 from hopmap.launchers.node_names import expand, read_hosts
-from hopmap.notebook import Shown
+from hopmap.notebook import HtmlReprMixin
 from hopmap.progress import Progress, silent
 from hopmap.simulator import DEFAULT_ENGINE, Parameters, Program, Result
 from hopmap.simulator import simulate as replay
@@ -25,13 +25,13 @@ from hopmap.simulator.jobs import (
     by_job,
     loads_by_job,
     merge_programs,
-    numbered_names,
+    number_names,
     shared_links,
 )
 from hopmap.simulator.programs.from_traffic import background as others_send
 from hopmap.simulator.run_plan import server_name
 from hopmap.topologies import Mapping, MappingError, Topology, TopologyError, did_you_mean
-from hopmap.topologies.allocation import POLICIES, allocated
+from hopmap.topologies.allocation import POLICIES, allocate
 from hopmap.topologies.readers.hosts import nodes_of
 from hopmap.units import show_seconds
 
@@ -49,7 +49,7 @@ TRIES = 4  # times that background traffic is made longer than the jobs took
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JobsRun(Shown):
+class JobsRun(HtmlReprMixin):
     """A run of several jobs; times in seconds.
 
     Attributes
@@ -160,7 +160,7 @@ def simulate_jobs(
     lowered = [each.program(parameters.algorithms) for each in workloads]
     # What collectives become is decided by now, and may be different things in different jobs.
     parameters = replace(parameters, algorithms={})
-    names = numbered_names([job.name or job.workload.name for job in jobs])
+    names = number_names([job.name or job.workload.name for job in jobs])
     starts, repeats = [job.begins for job in jobs], [job.repeat for job in jobs]
     # One by one first, so that what is wrong with one is said of it.
     ready = [
@@ -192,7 +192,7 @@ def simulate_jobs(
         program = merge_programs(
             [*programs, *sending],
             [*starts, *(0.0 for _ in sending)],
-            names=numbered_names([*names, *(each.name for each in sending)]),
+            names=number_names([*names, *(each.name for each in sending)]),
             background=[False] * len(programs) + [True] * len(sending),
         )
         outputs.check_size(program)
@@ -239,7 +239,7 @@ def allocate_jobs(
             rng = np.random.default_rng(job.seed)
             free = free_nodes([*found.values()], network)
             try:
-                found[k] = allocated(network, free, ranks[k], job.policy, rng)
+                found[k] = allocate(network, free, ranks[k], job.policy, rng)
             except MappingError as error:
                 raise MappingError(f"{names[k]}: {error}") from None
     nodes = [found[k] for k in range(len(jobs))]
@@ -343,7 +343,7 @@ def _traffic(load: Background, ranks: int, seconds: float, parameters: Parameter
 def place_jobs(jobs: Sequence[Job], machine: Machine) -> Others:
     """Place jobs on a machine, and return what they do there."""
     programs = [job.workload.program(machine.parameters.algorithms) for job in jobs]
-    names = numbered_names([job.name or job.workload.name for job in jobs])
+    names = number_names([job.name or job.workload.name for job in jobs])
     starts = [job.begins for job in jobs]
     whole = merge_programs(programs, starts, [job.repeat for job in jobs], names)
     nodes = allocate_jobs(jobs, names, [job.ranks for job in whole.jobs], machine.network)

@@ -67,7 +67,7 @@ def advise(
     from hopmap.api.advice import MAPPERS
     from hopmap.api.advice import advise as advised
 
-    options = options.checked(trace)
+    options = options.check(trace)
     place = machine.machine(topology, balanced=options.balanced)
     with working("advising") as progress:
         found = advised(
@@ -166,7 +166,7 @@ def robust(
     from hopmap.api.robust.robust import CANDIDATES, Sampling
     from hopmap.api.robust.robust import robust as choose_robust
 
-    options = options.checked(trace)
+    options = options.check(trace)
     # commas between candidates, not those within the parentheses of a mapper's options
     words = [word for each in candidates or [] for word in re.split(r",(?![^(]*\))", each)]
     with working("choosing") as progress:

@@ -128,7 +128,7 @@ class AnswerOptions:
     balanced: Balanced = False
     as_json: AsJson = False
 
-    def checked(self, trace: str) -> AnswerOptions:
+    def check(self, trace: str) -> AnswerOptions:
         """Return the same with the name of the file, if any is to be written where it can be."""
         from hopmap.launchers.formats import OWN, launcher_named
 

@@ -157,7 +157,7 @@ def _calibrate_to_collectives(
     print_table(("parameter", "value", "from", "to (95 %)"), rows, title=title)
     say()
     _print_errors(errors, fit.by_algorithm())
-    if unexplained := fit.unexplained():
+    if unexplained := fit.list_unexplained():
         say()
         print_table(
             ("cannot explain", "bytes", "predicted / measured"),

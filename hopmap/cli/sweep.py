@@ -119,7 +119,7 @@ def run(
 
     Exit code 3: some runs have failed. Their errors are kept; --retry-failed tries them again.
     """
-    from hopmap.scenarios.results.plan_file import known_auto_expanded, read_plan
+    from hopmap.scenarios.results.plan_file import read_auto_expanded, read_plan
     from hopmap.scenarios.results.store import load_results
     from hopmap.scenarios.results.study import collectives_dominate, omissions_by_trace
     from hopmap.scenarios.sweep.plan import plan
@@ -141,7 +141,7 @@ def run(
     loaded = load_scenario(path, changes)
     results = out or Path("results") / path.stem
     if dry_run or spread.slurm_array:
-        runs = plan(loaded, path.parent, known_auto_expanded(results))
+        runs = plan(loaded, path.parent, read_auto_expanded(results))
         traffic = new_traffic(runs, results)
         runs, infeasible = possible(runs, results, traffic)
         if not as_json:
@@ -217,14 +217,14 @@ def run(
 def _tell_kept(results: Path, as_json: bool) -> None:
     """Say what an interrupted sweep leaves, and how it goes on."""
     from hopmap.scenarios.results.plan_file import read_plan
-    from hopmap.scenarios.results.stored_runs import finished
+    from hopmap.scenarios.results.stored_runs import read_errors
     from hopmap.scenarios.results.tables import StoreError
 
     try:
         planned = set(read_plan(results).runs)
     except StoreError:  # not so far
         raise KeyboardInterrupt from None
-    kept = len(planned.intersection(finished(results)))
+    kept = len(planned.intersection(read_errors(results)))
     warn(
         f"interrupted: {kept} of {_runs(len(planned))} are kept in {results}: "
         "the same command does the others"
@@ -252,9 +252,9 @@ def _print_missing(
     as_json: bool,
     infeasible: Mapping[str, int],
 ) -> None:
-    from hopmap.scenarios.results.stored_runs import finished
+    from hopmap.scenarios.results.stored_runs import read_errors
 
-    errors = finished(results)
+    errors = read_errors(results)
     started = {run.run_id for run in todo}
     left = sum(errors.get(r.run_id) is not None for r in runs if r.run_id not in started)
     if as_json:

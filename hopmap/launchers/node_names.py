@@ -40,7 +40,7 @@ def node_names(topology: Topology) -> list[str]:
     return list(topology.names) or [f"node{n}" for n in range(topology.nodes)]
 
 
-def on_job(
+def restrict_to_hosts(
     topology: Topology,
     names: str | Path | None = None,
     hosts: str | Path | None = None,
@@ -55,29 +55,29 @@ def on_job(
     """
     if names is not None:
         is_file = isinstance(names, Path) or Path(names).exists()
-        topology = _called(topology, *_listed(names, None if is_file else str(names), "names"))
+        topology = _rename(topology, *_hosts(names, None if is_file else str(names), "names"))
     if hosts is None and nodelist is None:
         return topology
     if hosts is not None and nodelist is not None:
         raise MappingError("hosts and nodelist are mutually exclusive")
-    job_hosts, where = _listed(hosts, nodelist, "node list")
+    job_hosts, where = _hosts(hosts, nodelist, "node list")
     try:
         return topology.only(numbers_of(topology, job_hosts, where))
     except TopologyError as error:
         if not topology.names and len(job_hosts) == topology.nodes:
-            return _called(topology, job_hosts, where)
+            return _rename(topology, job_hosts, where)
         hint = "" if topology.spec.startswith(READ) else "; --names tells what they are called"
         raise MappingError(f"{error}{hint}") from None
 
 
-def _listed(file: str | Path | None, nodelist: str | None, what: str) -> tuple[list[str], str]:
+def _hosts(file: str | Path | None, nodelist: str | None, what: str) -> tuple[list[str], str]:
     """Return the hosts of a file, or of Slurm's list, and what to call it."""
     if nodelist is not None:
         return expand(nodelist, what), f"{what} {nodelist[:60]}"
     return read_hosts(file or ""), str(file)
 
 
-def _called(topology: Topology, names: Sequence[str], where: str) -> Topology:
+def _rename(topology: Topology, names: Sequence[str], where: str) -> Topology:
     check_names(names, topology, where)
     return replace(topology, names=tuple(names))
 

@@ -115,7 +115,7 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
             caption = f"Simulated runtime of {trace} on {case.where}"
             yield picture(trace, "runtime", f"{trace} {case.where} runtime", caption, figure)
         optional = (part.trace_figures(study, trace) for part in OPTIONAL.values())
-        for words, caption, figure in chain(*optional, _varied(study, trace)):
+        for words, caption, figure in chain(*optional, _draw_variation(study, trace)):
             yield picture(trace, "relations", f"{trace} {words}", caption, figure)
         caption = f"Mapping time for {trace}"
         yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, networks))
@@ -170,9 +170,9 @@ def _runtime(cases: list[Case]) -> Iterator[Figure]:
         )
 
 
-def _varied(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
+def _draw_variation(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
     """Draw the runtime as something varies."""
-    for cases in study.varied(trace):
+    for cases in study.variations(trace):
         if cases[0].replayed:
             mappers = {entry.mapper: None for case in cases for entry in case.entries}
             means = [{e.mapper: e.mean("makespan") for e in case.entries} for case in cases]

@@ -33,7 +33,7 @@ from hopmap.traces.safety.atomic_files import replacing_folder, write_text
 from hopmap.units import count, percent
 from hopmap.version import __version__
 
-from .summary import chosen_cases, export_commands, summary, write_cases
+from .summary import choose_cases, export_commands, summary, write_cases
 
 PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
 AREA = 40  # of these, around what a tooltip says
@@ -79,7 +79,7 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     from .figures import OF_STUDY, SECTIONS, count_figures, figures
 
     whole = load_study(folder)
-    study = replace(whole, cases=chosen_cases(whole))
+    study = replace(whole, cases=choose_cases(whole))
     traffic = {trace: _traffic(folder, trace) for trace in whole.traces()}
     total = count_figures(study)
     sections: Sections = {trace: {section: [] for section in SECTIONS} for trace in study.traces()}
@@ -153,7 +153,7 @@ def breakable(text: str) -> Markup:
     return Markup(re.sub(r"([(_,|=+])", r"\1<wbr>", str(escape(text))))
 
 
-def rendered(template: Path, **content: Any) -> str:
+def render(template: Path, **content: Any) -> str:
     """Return the text of a page, `css` being that of all pages."""
     from jinja2 import Environment, StrictUndefined
 
@@ -175,7 +175,7 @@ def _render(
 ) -> str:
     from . import tables
 
-    return rendered(
+    return render(
         HERE / "page.html.j2",
         study=study,
         digest=digest,
@@ -211,12 +211,12 @@ def _render(
             }
             for place, trace in enumerate(study.traces(), 1)
         ],
-        failed=tables.failed_rows(study),
+        failed=tables.list_failed_runs(study),
         **{name: part.content(whole, study) for name, part in tables.SECTIONS.items()},
     )
 
 
-def _validated(study: Study) -> str:
+def _validation_text(study: Study) -> str:
     """Say on which networks the parameters were held against measured times, on which not."""
     if not (validated := study.scenario.get("validated")):
         return "by no measurement"
@@ -226,7 +226,7 @@ def _validated(study: Study) -> str:
     return error + (f"; not on {', '.join(others)}" if others else "")
 
 
-def _expanded(study: Study) -> str:
+def _expansion_text(study: Study) -> str:
     """Say of which traces mappers and metrics saw what collectives send."""
     with_them = [trace for trace in study.traces() if trace in study.plan.expanded]
     if not with_them:
@@ -269,7 +269,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         ("Mappers", ", ".join(mappers)),
         ("Seeds", shown),
         ("Replay engine", replay),
-        ("Traffic", _expanded(study)),
+        ("Traffic", _expansion_text(study)),
     ]
     varied: dict[str, dict[str, None]] = {}  # of what varies all values, and none that never was
     for settings in study.plan.variants.values() or [dict(study.settings)]:
@@ -279,5 +279,5 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     facts.append(("Parameters", values_of))
     if engines:
         default = [key for key in ASSUMED if key not in varied]
-        facts += [("Also assumed", format_keys(default)), ("Validated", _validated(study))]
+        facts += [("Also assumed", format_keys(default)), ("Validated", _validation_text(study))]
     return [*[(k, v) for k, v in facts if v], ("Made by", f"hopmap {__version__}")]

@@ -57,7 +57,7 @@ def summary(study: Study) -> dict[str, Any] | None:
     if len(study.cases) < 2 or not found:
         return None
     names = ("Mapper", "Cases", "Best in", "Mean excess", "Worst", "Between seeds", "Mapping time")
-    led = _led(study)
+    led = _count_leads(study)
     seconds = study.runs.groupby("mapper")["mapping_seconds"].mean()
     rows = []
     for mapper, cases in found.items():
@@ -80,7 +80,7 @@ def summary(study: Study) -> dict[str, Any] | None:
     return {"head": head_of(names), "rows": rows, "replayed": measure(study) == "makespan"}
 
 
-def _led(study: Study) -> Counter[str]:
+def _count_leads(study: Study) -> Counter[str]:
     """Count the cases in which each mapper leads; without replays, has the fewest hop-bytes."""
     column = measure(study)
     led: Counter[str] = Counter()
@@ -91,7 +91,7 @@ def _led(study: Study) -> Counter[str]:
     return led
 
 
-def chosen_cases(study: Study) -> Sequence[Case]:
+def choose_cases(study: Study) -> Sequence[Case]:
     """Return the cases that a page shows: all, or of many those in which mapping matters most.
 
     In turn: where the slowest mapper is furthest behind the fastest, where it is closest, and where

@@ -56,11 +56,11 @@ def head_of(names: Iterable[str]) -> list[tuple[str, str]]:
 
 def topology_of(study: Study, case: Case) -> Topology:
     """Build a case's topology with the link speeds that the scenario sets."""
-    return _configured(study.spec_of(case.topology), study.settings_of(case))
+    return _build_network(study.spec_of(case.topology), study.settings_of(case))
 
 
 @lru_cache(maxsize=8)
-def _configured(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
+def _build_network(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
     return configure(topology_from_spec(spec), settings)[0]
 
 
@@ -254,7 +254,7 @@ def whole(value: float | None) -> str:
     return count(None if value is None else round(value))
 
 
-def failed_rows(study: Study) -> list[list[str]]:
+def list_failed_runs(study: Study) -> list[list[str]]:
     """List the first failed runs: trace, topology, mapper, seed, the line of the error."""
     rows = []
     for _, run in study.failed.head(FAILED).iterrows():
@@ -272,7 +272,7 @@ def robustness(study: Study, trace: str) -> list[dict[str, Any]]:
     of least worst regret is shown. What was not replayed under all variants is left out.
     """
     tables = []
-    for cases in study.varied(trace):
+    for cases in study.variations(trace):
         best = _best_seeds(cases)
         if len(best) > 1:
             order = sorted(best.items(), key=lambda item: (item[1].worst, item[1].mean))

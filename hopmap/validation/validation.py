@@ -16,7 +16,7 @@ from hopmap.arrays import Ints
 from hopmap.errors import HopmapError
 from hopmap.mappers import map_ranks
 from hopmap.progress import Progress, silent
-from hopmap.report.report import image_uri, rendered
+from hopmap.report.report import image_uri, render
 from hopmap.simulator import Parameters, simulate
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
 from hopmap.simulator.measured.errors import (
@@ -44,9 +44,9 @@ STENCIL, CREATE = "stencil:", "cart_create"
 IN_ORDER = "mpi"
 NOT_MODELLED = "makes a communicator: not modelled"
 
-GivenMeasured: TypeAlias = str | Path | Measured | Sequence[str | Path]
-GivenNetworks: TypeAlias = str | Topology | Sequence[str | Topology]
-GivenAllocations: TypeAlias = str | Path | Sequence[str | Path] | None
+MeasuredLike: TypeAlias = str | Path | Measured | Sequence[str | Path]
+NetworksLike: TypeAlias = str | Topology | Sequence[str | Topology]
+AllocationsLike: TypeAlias = str | Path | Sequence[str | Path] | None
 
 
 class ValidationError(HopmapError, ValueError):
@@ -112,7 +112,7 @@ class Validation:
         choice, order = choice_of(measured, prediction), order_of(measured, prediction)
         everything = error_of(prediction.time, measured.time)
         beyond = error_of(prediction.time[large], measured.time[large])
-        return rendered(
+        return render(
             Path(__file__).with_name("page.html.j2"),
             names=names,
             facts=[
@@ -144,11 +144,11 @@ class Validation:
 
 
 def validate(
-    measured: GivenMeasured,
-    topology: GivenNetworks,
+    measured: MeasuredLike,
+    topology: NetworksLike,
     *,
     settings: Settings | None = None,
-    alloc: GivenAllocations = None,
+    alloc: AllocationsLike = None,
     ranks: int = 0,
     limit: int = MOST,
     progress: Progress = silent,
@@ -172,7 +172,7 @@ def validate(
     limit : int
         Packets of a call that is simulated at most; larger ones are listed.
     """
-    table, notes = _placed(measured, alloc)
+    table, notes = _allocate(measured, alloc)
     machines = [Machine(each, settings or {}) for each in _networks(table, topology, alloc)]
     networks = tuple(machine.network for machine in machines)
     parameters = tuple(machine.parameters for machine in machines)
@@ -189,12 +189,12 @@ def validate(
 
 
 def calibrate_collectives(
-    measured: GivenMeasured,
-    topology: GivenNetworks,
+    measured: MeasuredLike,
+    topology: NetworksLike,
     *,
     keys: Sequence[str] = (),
     settings: Settings | None = None,
-    alloc: GivenAllocations = None,
+    alloc: AllocationsLike = None,
     ranks: int = 0,
     progress: Progress = silent,
 ) -> CollectiveFit:
@@ -208,14 +208,14 @@ def calibrate_collectives(
     settings : mapping of str to str or float, optional
         Other parameters that differ from their defaults; initial values of the fitted ones.
     """
-    table, _ = _placed(measured, alloc)
+    table, _ = _allocate(measured, alloc)
     networks = [Machine(spec).network for spec in _networks(table, topology, alloc)]
     return fit_collectives(
         table, networks, dict(settings or {}), keys, ranks=ranks, progress=progress
     )
 
 
-def _placed(measured: GivenMeasured, alloc: GivenAllocations) -> tuple[Measured, tuple[str, ...]]:
+def _allocate(measured: MeasuredLike, alloc: AllocationsLike) -> tuple[Measured, tuple[str, ...]]:
     """Take ranks a node from an allocation that has more than any call of its file, and say so."""
     table = measured
     if not isinstance(table, Measured):
@@ -239,7 +239,7 @@ def _placed(measured: GivenMeasured, alloc: GivenAllocations) -> tuple[Measured,
 
 
 def _networks(
-    table: Measured, topology: GivenNetworks, alloc: GivenAllocations
+    table: Measured, topology: NetworksLike, alloc: AllocationsLike
 ) -> list[str | Topology]:
     """Return the network of each file, with the hosts of its job."""
     specs = _of_each(topology, len(table.files), "topologies")

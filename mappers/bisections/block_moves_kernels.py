@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import Graph, below, following, grouped, within
-from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.basic_kernels import Graph, below, following, group_by_block, within
+from hopmap.mappers.cost_kernels import charge
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
 from hopmap.topologies.routing import Router, distance
@@ -117,12 +117,12 @@ def move_blocks(
             a, b = places[u], node_of_slot[goes[u]]
             for i in range(indptr[u], indptr[u + 1]):
                 q = peer[i]
-                now = priced(kind, distance(router, a, places[q]))
+                now = charge(kind, distance(router, a, places[q]))
                 if goes[q] >= 0:
-                    then = priced(kind, distance(router, b, node_of_slot[goes[q]]))
+                    then = charge(kind, distance(router, b, node_of_slot[goes[q]]))
                     doubled += weight[i] * (then - now)
                 else:
-                    then = priced(kind, distance(router, b, places[q]))
+                    then = charge(kind, distance(router, b, places[q]))
                     doubled += 2 * weight[i] * (then - now)
         if doubled <= 0:
             for m in range(moved):
@@ -131,8 +131,8 @@ def move_blocks(
                 for i in range(indptr[u], indptr[u + 1]):
                     q = peer[i]
                     if goes[q] < 0:
-                        more = priced(kind, distance(router, b, places[q]))
-                        own[q] += weight[i] * (more - priced(kind, distance(router, a, places[q])))
+                        more = charge(kind, distance(router, b, places[q]))
+                        own[q] += weight[i] * (more - charge(kind, distance(router, a, places[q])))
             for m in range(moved):
                 u = moving[m]
                 slot_of[u] = goes[u]
@@ -142,7 +142,7 @@ def move_blocks(
                 u = moving[m]
                 own[u] = 0
                 for i in range(indptr[u], indptr[u + 1]):
-                    own[u] += weight[i] * priced(kind, distance(router, places[u], places[peer[i]]))
+                    own[u] += weight[i] * charge(kind, distance(router, places[u], places[peer[i]]))
             saved -= doubled // 2
         for m in range(moved):
             goes[moving[m]] = -1
@@ -170,7 +170,7 @@ def recreate(
     takes 2 to `most` blocks, few as often, by the time they take, as many, and may cut
     `temperature` more on the average. The graph has both directions of every pair.
     """
-    starts, members = grouped(block, len(parent))
+    starts, members = group_by_block(block, len(parent))
     local = np.full(len(block), -1, dtype=np.int64)
     saved = 0.0
     for _ in range(trials):

@@ -20,7 +20,7 @@ from itertools import islice, permutations, product
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.mappers.bisections.recursive_bisection import bisected
+from hopmap.mappers.bisections.recursive_bisection import bisect_nodes
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
@@ -28,7 +28,7 @@ from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
-from .grid import GridTraffic, known_grid, recognised
+from .grid import GridTraffic, find_grid, recognise_grid
 
 AT_ONCE = 1 << 20  # digits that are looked at together
 
@@ -48,7 +48,7 @@ def fold(
     """
     model = cost_model(traffic, topology, objective)
     folded = best_fold(traffic, topology, model, objective, tries)
-    return bisected(model, topology, rng)[: traffic.ranks] if folded is None else folded
+    return bisect_nodes(model, topology, rng)[: traffic.ranks] if folded is None else folded
 
 
 def best_fold(
@@ -86,10 +86,10 @@ def best_fold(
 def _grid(traffic: Traffic, objective: str) -> GridTraffic | None:
     """Where the ranks are in the grid: from its metadata, periodic ones as well, or recognised."""
     if {"dims", "stencil"} <= traffic.metadata.keys():
-        known = known_grid(traffic)
+        known = find_grid(traffic)
         return known and GridTraffic(known.dims, known.coords)
     pairs = traffic.without_self().undirected()
-    return recognised(pairs, objective_named(objective).weigh(pairs))
+    return recognise_grid(pairs, objective_named(objective).weigh(pairs))
 
 
 def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapping]:

@@ -75,7 +75,7 @@ def grid_portfolio(
     items = max(int(topology.slots.sum()), traffic.ranks)
     peers = peers_of(traffic, amount, items)
     starts = [] if initial is None else [initial]
-    for node_of in published(grid, topology):
+    for node_of in run_grid_mappers(grid, topology):
         starts.append(node_of)
         if watch.over():
             break
@@ -92,11 +92,11 @@ def grid_portfolio(
     return best.places[: traffic.ranks]
 
 
-def published(grid: Grid, topology: Topology) -> Iterator[Mapping]:
+def run_grid_mappers(grid: Grid, topology: Topology) -> Iterator[Mapping]:
     """Map by all mappers of grids, for all views of the grid; those that refuse it are left out."""
     d = len(grid.dims)
     views = list(product(permutations(range(d)), product((1, -1), repeat=d)))
-    symmetric = [mirrored(grid, axis) for axis in range(d)]
+    symmetric = [is_symmetric(grid, axis) for axis in range(d)]
     views = [
         (order, signs)
         for order, signs in views
@@ -112,7 +112,7 @@ def published(grid: Grid, topology: Topology) -> Iterator[Mapping]:
             )
         )
         for function in PUBLISHED.values():
-            made = _made_quietly(function, view, topology)
+            made = _map_quietly(function, view, topology)
             if made is None:
                 continue
             node_at = made.reshape(shape).transpose(np.argsort(order))
@@ -120,7 +120,7 @@ def published(grid: Grid, topology: Topology) -> Iterator[Mapping]:
             yield node_at.ravel()[grid.cells]
 
 
-def mirrored(grid: Grid, axis: int) -> bool:
+def is_symmetric(grid: Grid, axis: int) -> bool:
     """Whether the stencil is the same in a mirror across that axis."""
 
     def weighted(sign: int) -> list[tuple[tuple[int, ...], int]]:
@@ -136,12 +136,12 @@ def cartesian_orders(grid: Grid, topology: Topology) -> Iterator[tuple[str, Mapp
     """Map a grid by all mappers that take it; they get nothing but its metadata."""
     bare = _without_pairs(grid)
     for name, function in PUBLISHED.items():
-        made = _made_quietly(function, bare, topology)
+        made = _map_quietly(function, bare, topology)
         if made is not None:
             yield name, made[grid.cells]
 
 
-def _made_quietly(
+def _map_quietly(
     function: Callable[..., Mapping], traffic: Traffic, topology: Topology
 ) -> Mapping | None:
     """Map without a word of what the mapper ignores; None where it refuses."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.mappers.exchanges.annealing import between
+from hopmap.mappers.exchanges.annealing import heat_at
 from hopmap.mappers.exchanges.assignment import in_slots
 from hopmap.mappers.stop import Watch, part_spent
 from hopmap.topologies import Mapping, Topology
@@ -198,7 +198,7 @@ def exchange(
         ahead = part_spent(made + count, number, watch.now() - begin, seconds)
         if number is None:
             ahead = max(ahead, part)
-        start, end = (scale * between(*temperatures, p) for p in (part, min(ahead, 1.0)))
+        start, end = (scale * heat_at(*temperatures, p) for p in (part, min(ahead, 1.0)))
         proposals(start, end, count)
         part, made = ahead, made + count
         tell()

@@ -97,7 +97,7 @@ def astar(
     width = 0 if ranks <= exact else beam
     steps = max(1, 2_000_000 // (topology.nodes * (topology.nodes + 10)))
     room = steps * topology.nodes
-    tree = _grown(None, 1 + room)
+    tree = _grow(None, 1 + room)
     finished = False
     with keeping(lambda: task.node_of):
         astar_kernels.start(task, tree)
@@ -107,14 +107,14 @@ def astar(
                 width = beam
                 task.expanded[:] = 0
             if made + room > len(tree.parent):
-                tree = _grown(tree, 2 * len(tree.parent) + room)
+                tree = _grow(tree, 2 * len(tree.parent) + room)
             finished = astar_kernels.expand(model, task, tree, width, steps)
             cost = int(task.counters[DONE])
             watch.report(made, None, f"states, {named.name} {named.value(cost)}")
     if not finished:
-        stop.ended("budget")
+        stop.finish("budget")
     elif task.counters[CUT] >= task.counters[DONE]:
-        stop.ended("optimal")
+        stop.finish("optimal")
     return task.node_of
 
 
@@ -173,7 +173,7 @@ def first_nodes(topology: Topology) -> Bools:
     return np.asarray((topology.coords <= lowest).all(axis=1))
 
 
-def _grown(tree: States | None, size: int) -> States:
+def _grow(tree: States | None, size: int) -> States:
     """Return the states with room for `size` of them."""
     from .astar_kernels import States
 

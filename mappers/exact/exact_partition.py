@@ -124,7 +124,7 @@ def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> 
         before = [edge for edge in near if edge[0] < t]
         ahead = Ahead(row, t + 1, slots, ranks)
         parts = [
-            _possible(_placed(some, t, node, slots, before), ahead, limits) for node in range(nodes)
+            _possible(_place(some, t, node, slots, before), ahead, limits) for node in range(nodes)
         ]
         some = Partials(*map(np.concatenate, zip(*parts, strict=True)))
         border = np.flatnonzero(last[: t + 1] > t)
@@ -139,7 +139,7 @@ def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> 
     return node_of
 
 
-def _placed(
+def _place(
     some: Partials, t: int, node: int, slots: Ints, before: list[tuple[int, int, int]]
 ) -> Partials:
     """Those partial partitions in which the next rank fits on the node, with it there."""
@@ -303,7 +303,7 @@ class Ahead:
             costs.append(along * sides + down * (max(c, columns) - through))
         return min(costs, default=NEVER)
 
-    def _reached(self, node: Ints8, used: Ints) -> Ints:
+    def _columns(self, node: Ints8, used: Ints) -> Ints:
         """Columns that have reached each node."""
         columns = np.zeros_like(used)
         every = np.arange(len(used))
@@ -316,12 +316,12 @@ class Ahead:
         last = np.zeros_like(used)
         if self.begun:
             last[np.arange(len(used)), node[:, self.placed - 1]] = 1
-        found: Ints = self._sum[self.slots - used, self._reached(node, used), last].sum(axis=1)
+        found: Ints = self._sum[self.slots - used, self._columns(node, used), last].sum(axis=1)
         there = self.row.along[0] * self.rows + self.row.down[0] * self.row.length
         more: Ints = np.maximum(found - there, 0)
         return more
 
     def each(self, node: Ints8, used: Ints) -> Ints:
         """Least that will leave each node, shape (rows, nodes)."""
-        found: Ints = self._each[self.slots - used, self._reached(node, used)]
+        found: Ints = self._each[self.slots - used, self._columns(node, used)]
         return found

@@ -16,7 +16,7 @@ import numpy as np
 from hopmap.arrays import Ints, Ints32, Words
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.basic_kernels import below, following
-from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.cost_kernels import charge
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance
 
@@ -83,14 +83,14 @@ def anneal(
         for i in range(indptr[u], indptr[u + 1]):
             q = peer[i]
             if q == v:
-                apart = 2 * priced(kind, distance(router, b, a))
-                apart -= priced(kind, distance(router, a, a)) + priced(kind, distance(router, b, b))
+                apart = 2 * charge(kind, distance(router, b, a))
+                apart -= charge(kind, distance(router, a, a)) + charge(kind, distance(router, b, b))
                 worse += weight[i] * apart
-            worse += weight[i] * priced(kind, distance(router, b, places[q]))
+            worse += weight[i] * charge(kind, distance(router, b, places[q]))
         if worse > threshold:
             continue
         for i in range(indptr[v], indptr[v + 1]):
-            worse += weight[i] * priced(kind, distance(router, a, places[peer[i]]))
+            worse += weight[i] * charge(kind, distance(router, a, places[peer[i]]))
         if worse > threshold:
             continue
         _reprice(router, kind, indptr, peer, weight, places, own, u, a, b)
@@ -121,8 +121,8 @@ def _reprice(
     """Bring own costs up to date for a rank that is about to move."""
     for i in range(indptr[rank], indptr[rank + 1]):
         node = places[peer[i]]
-        more = priced(kind, distance(router, after, node))
-        more -= priced(kind, distance(router, before, node))
+        more = charge(kind, distance(router, after, node))
+        more -= charge(kind, distance(router, before, node))
         own[peer[i]] += weight[i] * more
         own[rank] += weight[i] * more
 
@@ -152,7 +152,7 @@ def uphill(model: CostModel, assignment: Assignment, proposals: int) -> float:
             for i in range(indptr[rank], indptr[rank + 1]):
                 q = peer[i]
                 at = places[rank] if q == other else places[q]
-                worse += weight[i] * priced(kind, distance(router, node, at))
+                worse += weight[i] * charge(kind, distance(router, node, at))
         if worse > 0:
             if worse > WIDEST - total:
                 break

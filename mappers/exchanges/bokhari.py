@@ -97,7 +97,7 @@ def bokhari(
     ranks = traffic.ranks
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
-    assignment = _started(model, with_free_slots(initial, topology), topology)
+    assignment = _start(model, with_free_slots(initial, topology), topology)
     count = _jumps(how.jumps, ranks, topology)
     bound = cost_bound(model, topology)
     watch = stop.watch()
@@ -164,7 +164,7 @@ def _pairs(rng: np.random.Generator, jumps: int, ranks: int, slots: int) -> list
     return list(zip(u.tolist(), (v + (v >= u)).tolist(), strict=True))
 
 
-def _started(model: CostModel, places: Ints, topology: Topology) -> NodeAssignment:
+def _start(model: CostModel, places: Ints, topology: Topology) -> NodeAssignment:
     from .bokhari_kernels import NodeAssignment
 
     near_indptr, near = _near(model, topology)

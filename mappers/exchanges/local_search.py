@@ -69,7 +69,7 @@ def local_search(
 
     kind, reach = _neighbourhood(neighbourhood, s)
     model = cost_model(traffic, topology, objective)
-    search = started(model, initial, topology, rng, dense=gain == "dense")
+    search = start_search(model, initial, topology, rng, dense=gain == "dense")
     named = objective_named(objective)
     watch = stop.watch()
     with keeping(lambda: search.places[: traffic.ranks]):
@@ -87,7 +87,7 @@ def local_search(
     return search.places[: traffic.ranks]
 
 
-def started(
+def start_search(
     model: CostModel,
     initial: Mapping,
     topology: Topology,

@@ -86,7 +86,7 @@ def tabu(
     model = cost_model(traffic, topology, objective)
     named = objective_named(objective)
     bound = cost_bound(model, topology)
-    search = begun(model, with_free_slots(initial, topology), rng)
+    search = start_search(model, with_free_slots(initial, topology), rng)
     shortest, longest = int(0.9 * slots), int(1.1 * slots) + 1  # steps that a place is tabu for
     some = max(1, WORK // slots**2)
     with keeping(lambda: best_places(search)[: traffic.ranks]):
@@ -99,7 +99,7 @@ def tabu(
     return best_places(search)[: traffic.ranks]
 
 
-def begun(model: CostModel, places: Ints, rng: np.random.Generator) -> TabuSearch:
+def start_search(model: CostModel, places: Ints, rng: np.random.Generator) -> TabuSearch:
     """State of a search that has made no step yet."""
     from . import tabu_kernels
     from .tabu_kernels import NEVER, TabuSearch
@@ -156,7 +156,7 @@ def iterated_tabu(
     if not len(search.assignment.active):
         return
     now, begin = search.watch.now, search.watch.now()
-    state = begun(search.model, search.best, rng)
+    state = start_search(search.model, search.best, rng)
     shortest, longest = (int(part * slots) + 1 for part in BRIEF)
     some, length = max(1, WORK // slots**2), LENGTH * slots
     left = None if moves is None else moves // slots
@@ -169,7 +169,7 @@ def iterated_tabu(
                 kept, least, failed = state.best.copy(), int(state.costs[1]), 0
             elif failed > PATIENCE:
                 kept, least, failed = rng.permutation(kept), NEVER, 0
-            state.spots[:] = shuffled(kept, rng)
+            state.spots[:] = shuffle(kept, rng)
             state.costs[1] = NEVER
             tabu_kernels.begin(state)
             continue
@@ -182,7 +182,7 @@ def iterated_tabu(
         search.report()
 
 
-def shuffled(places: Ints, rng: np.random.Generator) -> Ints:
+def shuffle(places: Ints, rng: np.random.Generator) -> Ints:
     """Places with some of the ranks, drawn at random, in another order among themselves."""
     some = rng.permutation(len(places))[: int(rng.uniform(*SHUFFLED) * len(places)) + 1]
     new = places.copy()

@@ -152,7 +152,7 @@ def pairs_as_popped(traffic: Traffic, weight: Ints) -> Ints:
     `weight`, shape (pairs,), is that of the directed pairs of `traffic`; a pair's two directions
     are added, as MapLib does. Pairs without weight and messages to oneself are no pairs.
     """
-    from .greedy_kernels import list_partners, listed_by_hash
+    from .greedy_kernels import list_partners, order_by_hash
 
     talks = weight > 0
     src, dst = traffic.src[talks].astype(np.int64), traffic.dst[talks].astype(np.int64)
@@ -165,7 +165,7 @@ def pairs_as_popped(traffic: Traffic, weight: Ints) -> Ints:
     distinct, since = np.unique(mentioned, return_index=True)
     ranks = distinct[np.argsort(since)]
     place = np.zeros(traffic.ranks, dtype=np.int64)  # of each rank in the list of ranks
-    place[ranks[listed_by_hash(ranks)]] = np.arange(len(ranks))
+    place[ranks[order_by_hash(ranks)]] = np.arange(len(ranks))
 
     # Every pair as its earlier listed rank and the other, and the other's place in that one's list.
     ends = np.stack((low[met], high[met]), axis=1)

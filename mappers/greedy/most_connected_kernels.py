@@ -191,7 +191,7 @@ def place_critical(model: CostModel, slots: Ints, second: bool, node_of: Ints) -
             if not touched[r] or node_of[r] >= 0:
                 continue
             if where[r] < 0 or (where[r] == node and free[node] == 0):
-                total[r], least[r], where[r] = summed(model, far, waiting[r], node_of, r, free)
+                total[r], least[r], where[r] = sum_costs(model, far, waiting[r], node_of, r, free)
             else:
                 total[r] -= estimate(model, far, waiting[r], node_of, r, node)
 
@@ -210,7 +210,7 @@ def estimate(
 
 
 @subroutine
-def summed(
+def sum_costs(
     model: CostModel, far: Floats, waiting: int, node_of: Ints, rank: int, free: Ints
 ) -> tuple[float, float, int]:
     """Sum of a rank's estimates over the free slots, the least, and the first node that has it."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopmap.mappers.exchanges.annealing import between
+from hopmap.mappers.exchanges.annealing import heat_at
 from hopmap.mappers.exchanges.assignment import assignment_of
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import LOAD, LoadName, cost_model, with_free_slots
@@ -93,7 +93,7 @@ def congestion(
             ahead = min(max(ahead, part), 1.0)
             busy = int(BUSY * loads.load.max())
             ranks = found[: crossing(loads, assignment.places, busy, found)]
-            start, end = (scale * between(hot, cold, p) for p in (part, ahead))
+            start, end = (scale * heat_at(hot, cold, p) for p in (part, ahead))
             proposals(ranks, start, end, number)
             part, made = ahead, made + number
             watch.report(made, moves, f"{LOAD} {top[0]}")

@@ -120,14 +120,14 @@ def rcm(traffic: Traffic, topology: Topology) -> Mapping:
     ranks by a partitioner first. O(pairs + links) plus sorting, memory linear.
     """
     pairs = traffic.without_self()
-    nodes = banded(topology.link_from, topology.link_to, topology.vertices)
+    nodes = band_order(topology.link_from, topology.link_to, topology.vertices)
     node_of = np.empty(traffic.ranks, dtype=np.int64)
-    ranks = banded(pairs.src, pairs.dst, traffic.ranks)
+    ranks = band_order(pairs.src, pairs.dst, traffic.ranks)
     node_of[ranks] = along(nodes[nodes < topology.nodes], traffic, topology)
     return node_of
 
 
-def banded(source: NDArray[np.integer], target: NDArray[np.integer], vertices: int) -> Ints:
+def band_order(source: NDArray[np.integer], target: NDArray[np.integer], vertices: int) -> Ints:
     """Vertices in reverse Cuthill-McKee order of the graph with these edges, taken both ways."""
     from scipy.sparse import csr_array  # slow to import, and few commands come here
     from scipy.sparse.csgraph import reverse_cuthill_mckee

@@ -195,7 +195,7 @@ def balanced_cut(
                     begin[count] = v
                     count += 1
             found = _reach(net, begin, count, s == 0, side[s], seen)
-            heavy[s] += _taken(net, size, depth, s, side[s], seen, found, edge[s])
+            heavy[s] += _take(net, size, depth, s, side[s], seen, found, edge[s])
         refused[:] = False
         settled = -1
         while True:
@@ -223,7 +223,7 @@ def balanced_cut(
                 side[s, seen[:found]] = False
                 refused[v] = True
             else:
-                heavy[s] += _taken(net, size, depth, s, side[s], seen, found, edge[s])
+                heavy[s] += _take(net, size, depth, s, side[s], seen, found, edge[s])
         if settled >= 0:
             return value, side[0] if settled == 0 else ~side[1]
         ends, other = (source, sink) if s == 0 else (sink, source)
@@ -248,7 +248,7 @@ def _heap() -> list[tuple[int, Any]]:
 
 
 @subroutine
-def _taken(
+def _take(
     net: Network,
     size: Ints,
     depth: Ints32,

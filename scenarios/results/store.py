@@ -123,11 +123,11 @@ def load_results(folder: str | Path) -> pd.DataFrame:
             stored = index(folder)
             done = [run_id for run_id in plan.runs if run_id in stored]
             rows = read_runs(folder, "runs", done, stored) or TABLES["runs"].empty_table()
-            frame: pd.DataFrame = renamed(rows, plan).to_pandas()
+            frame: pd.DataFrame = rename_rows(rows, plan).to_pandas()
             return frame
 
 
-def renamed(rows: pa.Table, plan: Plan) -> pa.Table:
+def rename_rows(rows: pa.Table, plan: Plan) -> pa.Table:
     """Return rows with the labels and topologies that their runs have in the plan."""
     names = plan.names()
     called = [names[run_id] for run_id in rows["run_id"].to_pylist()]

@@ -162,7 +162,7 @@ class Study:
         """Return the cases of a trace."""
         return [case for case in self.cases if case.trace == trace]
 
-    def varied(self, trace: str) -> list[list[Case]]:
+    def variations(self, trace: str) -> list[list[Case]]:
         """Return the cases of a trace by topology, where something varies on it."""
         cases = self.cases_of(trace)
         groups = [[case for case in cases if case.topology == spec] for spec in self.topologies()]
@@ -170,7 +170,7 @@ class Study:
 
     def ends_of(self, trace: str) -> list[Case]:
         """Return the cases of a trace, where something varies the first and last of them only."""
-        between = [id(case) for group in self.varied(trace) for case in group[1:-1]]
+        between = [id(case) for group in self.variations(trace) for case in group[1:-1]]
         return [case for case in self.cases_of(trace) if id(case) not in between]
 
     def settings_of(self, case: Case) -> tuple[tuple[str, Any], ...]:

@@ -14,7 +14,7 @@ from hopmap.scenarios.results.study import AS_FAST, Case, Study
 from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.units import MISSING, change, count, percent
 
-from .correlation import METRICS, Relation, Tau, order_kept, relations, signed
+from .correlation import METRICS, Relation, Tau, format_tau, order_kept, relations
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -125,7 +125,7 @@ def of_variation(cases: Sequence[Case]) -> str:
         f", by {best} throughout" if best == best_then else f", by {best_then} instead of {best}"
     )
     if kept.known:
-        text += f"; the order of the mappings by runtime is kept with τ {signed(kept.value)}"
+        text += f"; the order of the mappings by runtime is kept with τ {format_tau(kept.value)}"
     return f"{text}."
 
 
@@ -169,7 +169,7 @@ def case_findings(study: Study, trace: str) -> list[tuple[str, str]]:
     """Return where and what was found as something varies over the cases of a trace."""
     return [
         (cases[0].topology, of_variation(cases))
-        for cases in study.varied(trace)
+        for cases in study.variations(trace)
         if cases[0].replayed and cases[-1].replayed
     ]
 
@@ -229,15 +229,15 @@ def median_tau(taus: Sequence[Tau | None]) -> Cell:
         return Cell(MISSING)
     values = [tau.value for tau in known]
     clear = sum(tau.clear and tau.value > 0 for tau in known)
-    ends = f"{signed(min(values))} to {signed(max(values))}"
+    ends = f"{format_tau(min(values))} to {format_tau(max(values))}"
     note = f"{ends}, clear in {clear} of {len(known)}"
-    return Cell(signed(median(values)), median(values), note)
+    return Cell(format_tau(median(values)), median(values), note)
 
 
 def _tau(tau: Tau) -> Cell:
     if not tau.known:
         return Cell(MISSING)
-    return Cell(signed(tau.value), tau.value, look="clear" if tau.clear else "chance")
+    return Cell(format_tau(tau.value), tau.value, look="clear" if tau.clear else "chance")
 
 
 def relation_figures(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:

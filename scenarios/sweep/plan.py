@@ -27,7 +27,7 @@ from hopmap.api.named_files import (
 from hopmap.mappers import parse_pipeline
 from hopmap.plugins import source_file
 from hopmap.simulator.parameters.keys import names_algorithm
-from hopmap.simulator.parameters.settings import Settings, normalised
+from hopmap.simulator.parameters.settings import Settings, normalise
 from hopmap.source_files import PACKAGE, digest_of, sources_of
 from hopmap.topologies.spec import FILE, all_families
 from hopmap.traces.sources import Source
@@ -84,7 +84,7 @@ class Run:
             "seed": self.seed,
             "engine": self.engine,
             "steps": self.steps,
-            "parameters": normalised(self.settings),
+            "parameters": normalise(self.settings),
         }
         names = (
             *("messages", "rounds", "expanded", "repeat", "exact", "spread", "published"),
@@ -190,7 +190,7 @@ def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterat
                 "network": hashed,
                 "called": change_paths(network.spec, relative_to(folder)),
             }
-            replayed = _replayed(scenario.replay, sources[trace])
+            replayed = _replay_options(scenario.replay, sources[trace])
             for (label, settings), of_mapper in product(scenario.variants(network), names):
                 mapper = of_mapper["mapper"]
                 if any(rule.matches(trace, network, mapper) for rule in scenario.exclude):
@@ -217,7 +217,7 @@ def _of_mapper(mapper: str, folder: Path) -> dict[str, Any]:
     return {"mapper": mapper, "mapper_called": called, "mapping": mapping_digest(mapper)}
 
 
-def _replayed(replay: Replay, source: Source) -> dict[str, Any]:
+def _replay_options(replay: Replay, source: Source) -> dict[str, Any]:
     """Return how a source is replayed: traffic alone in rounds, if at all."""
     engine = replay.engine or None
     if source.needs_rounds and replay.rounds is None:

@@ -27,7 +27,7 @@ from hopmap.api.named_files import initial_mapping, split_mapper
 from hopmap.mappers.pipeline import expect_applicable, parse_pipeline
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.plan_file import Plan, save_plan
-from hopmap.scenarios.results.stored_runs import finished
+from hopmap.scenarios.results.stored_runs import read_errors
 from hopmap.simulator import DEFAULT_ENGINE
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.settings import configure
@@ -37,11 +37,11 @@ from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, write_text
 from hopmap.version import __version__
 
-from .inputs import planned_network, planned_traffic
+from .inputs import load_planned_network, load_planned_traffic
 from .measure import usable_network
 from .plan import Run, auto_expanded
 from .scenario import Scenario
-from .scenario_files import changed, read_toml
+from .scenario_files import override, read_toml
 
 
 def possible(
@@ -53,7 +53,7 @@ def possible(
     `new` has the traffic of traces of which the results hold none. Raises `MappingError` with the
     first reason where nothing is left.
     """
-    errors = finished(results)
+    errors = read_errors(results)
 
     @lru_cache(maxsize=1)
     def traffic_of(name: str, made_of: str) -> Traffic:
@@ -62,7 +62,7 @@ def possible(
     @lru_cache
     def unknown_to_engine(run: Run) -> str:
         try:
-            _, parameters = configure(planned_network(run.topology, run.network), run.settings)
+            _, parameters = configure(load_planned_network(run.topology, run.network), run.settings)
             expect_known(parameters, run.engine or DEFAULT_ENGINE)
         except ParameterError as error:
             return str(error)
@@ -136,7 +136,7 @@ def save_inputs(
     with replacing(results / "scenario.toml") as file:
         if changes:
             head = "".join(f"# --set {change}\n" for change in changes)
-            file.write_text(head + tomli_w.dumps(changed(read_toml(path), changes, path)), "utf-8")
+            file.write_text(head + tomli_w.dumps(override(read_toml(path), changes, path)), "utf-8")
         else:
             shutil.copyfile(path, file)
     _write_lock(results / "scenario.lock.toml", scenario, runs)
@@ -162,7 +162,7 @@ def save_inputs(
 def new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
     """Read the traffic of every trace that the results do not hold as it is now."""
     return {
-        name: planned_traffic(run.trace, run.digest, run.algorithms if run.expanded else None)
+        name: load_planned_traffic(run.trace, run.digest, run.algorithms if run.expanded else None)
         for name, run in {run.trace.name: run for run in runs}.items()
         if not store.has_traffic(results, name, run.traffic_of)
     }

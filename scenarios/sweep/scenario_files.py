@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from hopmap.api.named_files import absolute_in, change_paths
 from hopmap.scenarios.results.plan_file import flat
 from hopmap.simulator import KEYS
-from hopmap.simulator.parameters.settings import SettingError, parameters_in, validated_in
+from hopmap.simulator.parameters.settings import SettingError, parameters_in, read_validated
 from hopmap.topologies import TopologyError, did_you_mean, topology_from_spec
 from hopmap.topologies.readers.hosts import lists_in, nodes_of, read_hosts
 
@@ -51,13 +51,13 @@ def scenario_path(text: str | Path) -> Path:
 
 
 def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
-    """Read and check a scenario file, with changes set over it (`changed`)."""
+    """Read and check a scenario file, with changes set over it (`override`)."""
     path, before = Path(path), None
     data = read_toml(path)
     if changes:
         with suppress(ScenarioError):  # which may be what is set right
             before = _valid(data, path)
-    wanted = changed(data, changes, path)
+    wanted = override(data, changes, path)
     try:
         return _valid(wanted, path, before)
     except ScenarioError as error:
@@ -105,7 +105,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     return data
 
 
-def changed(data: dict[str, Any], changes: Sequence[str], path: Path) -> dict[str, Any]:
+def override(data: dict[str, Any], changes: Sequence[str], path: Path) -> dict[str, Any]:
     """Set keys of a scenario as ``--set`` says.
 
     A change is "key=value", the key one of the scenario ("seeds", "replay.engine") or else a
@@ -113,11 +113,11 @@ def changed(data: dict[str, Any], changes: Sequence[str], path: Path) -> dict[st
     no brackets. FILE.toml gives its tables [parameters] and [validated]; other changes win.
     """
     try:
-        data = {**data, **_validated(changes)}
+        data = {**data, **_read_validation(changes)}
         pairs = _pairs(changes)
     except SettingError as error:
         raise ScenarioError(str(error)) from None
-    varied = _varied(data)
+    varied = _varied_keys(data)
     for key, value in pairs:
         section, dot, name = key.partition(".")
         if section not in Scenario.model_fields:
@@ -137,15 +137,15 @@ def changed(data: dict[str, Any], changes: Sequence[str], path: Path) -> dict[st
     return data
 
 
-def _validated(changes: Sequence[str]) -> dict[str, Any]:
+def _read_validation(changes: Sequence[str]) -> dict[str, Any]:
     """Return the table [validated] of the last file that has one, as a scenario has it."""
-    found = validated_in(changes)
+    found = read_validated(changes)
     if not found:
         return {}
     return {"validated": {"topologies": list(found[-1].topologies), "error": found[-1].error}}
 
 
-def _varied(data: dict[str, Any]) -> set[str]:
+def _varied_keys(data: dict[str, Any]) -> set[str]:
     """Return the parameters that a scenario varies; keys other than tables are ignored."""
     vary = data.get("vary")
     listed = vary if isinstance(vary, list) else []
@@ -207,7 +207,7 @@ def write_out_jobs(scenario: Scenario, path: Path) -> dict[str, Any]:
     for place, jobs in enumerate(scenario.jobs):
         at = f"{path}: jobs[{place}]"
         try:
-            found, strangers = _found(jobs, path.parent / scenario.folder)
+            found, strangers = _find_nodes(jobs, path.parent / scenario.folder)
         except TopologyError as error:
             raise ScenarioError(f"{at}: {error}") from None
         if not found:
@@ -226,7 +226,7 @@ def write_out_jobs(scenario: Scenario, path: Path) -> dict[str, Any]:
             )
         included += [
             {
-                "traces": list(dict.fromkeys(filled(trace, nodes) for trace in jobs.traces)),
+                "traces": list(dict.fromkeys(fill_trace(trace, nodes) for trace in jobs.traces)),
                 "topologies": [spec],
                 "mappers": jobs.mappers,
                 "seeds": jobs.seeds,
@@ -237,7 +237,7 @@ def write_out_jobs(scenario: Scenario, path: Path) -> dict[str, Any]:
     return {"include": included, "jobs": [], "folder": "", "description": said}
 
 
-def _found(jobs: Jobs, folder: Path) -> tuple[list[tuple[str, int]], int]:
+def _find_nodes(jobs: Jobs, folder: Path) -> tuple[list[tuple[str, int]], int]:
     """Return spec and nodes of every job that counts, and how many have unknown nodes."""
     machine = change_paths(jobs.topology, absolute_in(folder))
     network = topology_from_spec(machine)
@@ -257,7 +257,7 @@ def _found(jobs: Jobs, folder: Path) -> tuple[list[tuple[str, int]], int]:
     return found, strangers
 
 
-def filled(trace: str, nodes: int) -> str:
+def fill_trace(trace: str, nodes: int) -> str:
     """Return a trace with its fields filled in for so many nodes.
 
     Examples

@@ -58,10 +58,10 @@ class Context(NamedTuple):
 def in_place(check: Callable[[Any, Context], Any]) -> AfterValidator:
     """Return a validator that is asked of scenarios whose place is known only."""
 
-    def validated(value: Any, info: ValidationInfo) -> Any:
+    def validate(value: Any, info: ValidationInfo) -> Any:
         return value if info.context is None else check(value, info.context)
 
-    return AfterValidator(validated)
+    return AfterValidator(validate)
 
 
 def once(values: list[Any]) -> list[Any]:
@@ -124,7 +124,7 @@ Values = Annotated[list[Parameter], Field(min_length=1)]
 
 
 @contextmanager
-def prefixed(key: str) -> Iterator[None]:
+def prefix_errors(key: str) -> Iterator[None]:
     """Name the key in an error of what is checked."""
     try:
         yield
@@ -211,7 +211,7 @@ class Exclude(Table):
     unequal_nodes: Literal[True] | None = None
     """Topologies whose nodes differ in their numbers of slots."""
 
-    def unused(self, scenarios: Sequence[Scenario]) -> list[str]:
+    def find_unused(self, scenarios: Sequence[Scenario]) -> list[str]:
         """Return what of the rule no scenario runs."""
         if self == Exclude():
             return [": empty"]
@@ -287,7 +287,7 @@ class Vary(Table):
             raise ValueError(
                 f"labels: {len(self.labels)} of them: expected {points}, one for each value"
             )
-        with prefixed(self.title):
+        with prefix_errors(self.title):
             once(self.labels or [])
             once(self.values)
         return self

@@ -206,7 +206,7 @@ def write_slurm_array(
 #SBATCH --array=0-{count - 1}
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task={workers}
-#SBATCH --output={_quoted(results / "slurm-%a.out")}
+#SBATCH --output={_quote(results / "slurm-%a.out")}
 exec {command} --shard "$SLURM_ARRAY_TASK_ID/{count}"{each} --no-report
 """
     write_text(results / LIST, "".join(f"{run_id}\n" for run_id in run_ids))
@@ -230,7 +230,7 @@ def shard_of(results: Path, shard: str) -> list[str]:
     return run_ids[int(first) :: int(every)]
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     """Quote a path for a comment of sbatch, where a shell's quotes count but % is a field."""
     text = str(path.parent).replace("%", "%%") + f"/{path.name}"
     return f'"{text}"' if " " in text else text

@@ -14,7 +14,7 @@ import numpy as np
 
 from hopmap.arrays import Ints
 
-from .schedules import Done, Schedule, edges, expect, masks, schedule, work
+from .schedules import Done, Schedule, edges, masks, require, schedule, work
 
 
 def ring(members: int, _root: int, volume: Ints, /) -> Schedule:
@@ -46,7 +46,7 @@ def doubling_allgather(members: int, _root: int, volume: Ints, /) -> Schedule:
 
     For powers of two: allgather_intra_recursivedoubling.
     """
-    expect(members & (members - 1) == 0, "recursive_doubling", members, "a power of two")
+    require(members & (members - 1) == 0, "recursive_doubling", members, "a power of two")
     me = np.arange(members)
     before = edges(volume)
     rounds = []
@@ -62,7 +62,7 @@ def neighbour_exchange(members: int, _root: int, volume: Ints, /) -> Schedule:
     First pairs of neighbours share their blocks; from then on two blocks travel at a time. For
     even numbers of members.
     """
-    expect(members % 2 == 0 or members == 1, "neighbour_exchange", members, "an even number")
+    require(members % 2 == 0 or members == 1, "neighbour_exchange", members, "an even number")
     me = np.arange(members)
     rounds = [(me, me ^ 1, volume)] if members > 1 else []
     two, held = volume[:-1:2] + volume[1::2], me // 2  # bytes of each pair; the pair to pass on

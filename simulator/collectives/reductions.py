@@ -24,10 +24,10 @@ from .schedules import (
     Schedule,
     cut,
     edges,
-    folded,
+    fold_members,
     masks,
     one_after_another,
-    renumbered,
+    renumber,
     schedule,
     together,
     work,
@@ -99,7 +99,7 @@ def halving_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Schedul
     blocks in the end: reduce_scatter_intra_basic_recursivehalving.
     """
     everyone = np.arange(members)
-    fold, active = folded(members, int(volume.sum()))
+    fold, active = fold_members(members, int(volume.sum()))
     power, extra = len(active), members - len(active)
     even = np.arange(0, 2 * extra, 2)
     before = edges(volume)[np.concatenate((even, np.arange(2 * extra, members + 1)))]
@@ -124,7 +124,7 @@ def butterfly_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Sched
     Members beyond the last power of two fold as in recursive halving.
     """
     everyone, total = np.arange(members), int(volume.sum())
-    fold, active = folded(members, total)
+    fold, active = fold_members(members, total)
     power, extra = len(active), members - len(active)
     me, levels = np.arange(power), (power - 1).bit_length()
     even = np.arange(0, 2 * extra, 2)
@@ -140,7 +140,7 @@ def butterfly_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Sched
     return one_after_another(
         schedule([], [(-1, everyone, np.full(members, total))]),
         fold,
-        renumbered(halving(np.diff(before)), active),
+        renumber(halving(np.diff(before)), active),
         end,
     )
 
@@ -204,7 +204,7 @@ def recursive_doubling(members: int, _root: int, volume: Ints, /) -> Schedule:
     result back in the end. Two buffers take turns; the result is copied if it ends in the other.
     """
     whole, me = volume[:1], np.arange(members)
-    fold, active = folded(members, whole[0])
+    fold, active = fold_members(members, whole[0])
     power, extra = len(active), members - len(active)
     rank = np.arange(power)
     rounds, reduced = [], []
@@ -260,12 +260,12 @@ def rabenseifner_allreduce(members: int, _root: int, volume: Ints, /) -> Schedul
     """
     power, extra = _power(members)
     blocks = cut(int(volume[0]), power)
-    reduced, active = _halved(members, blocks)
+    reduced, active = _halve(members, blocks)
     me = np.arange(power)
     doubling = schedule((me, me ^ mask, kept) for mask, kept, _ in reversed(halves(blocks)))
     back = np.arange(0, 2 * extra, 2)
     rest = schedule([(back, back + 1, np.full(extra, volume[0]))] if extra else [])
-    return one_after_another(reduced, renumbered(doubling, active), rest)
+    return one_after_another(reduced, renumber(doubling, active), rest)
 
 
 def rabenseifner_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -275,7 +275,7 @@ def rabenseifner_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
     """
     power, extra = _power(members)
     blocks = cut(int(volume[0]), power)
-    reduced, active = _halved(members, blocks)
+    reduced, active = _halve(members, blocks)
     first = schedule([])
     vroot = root // 2 if root < 2 * extra else root - extra
     if root < 2 * extra and root % 2:
@@ -288,10 +288,10 @@ def rabenseifner_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
         ends = (me ^ vroot) & (mask - 1) == (me ^ vroot)
         dst = me[ends]
         gather.append((dst ^ mask, dst, kept[dst ^ mask]))
-    return one_after_another(reduced, first, renumbered(schedule(gather), active))
+    return one_after_another(reduced, first, renumber(schedule(gather), active))
 
 
-def _halved(members: int, blocks: Ints) -> tuple[Schedule, Ints]:
+def _halve(members: int, blocks: Ints) -> tuple[Schedule, Ints]:
     """Reduce-scatter whose first partners are neighbours, and the members that take part in it."""
     power, extra = _power(members)
     even, whole = np.arange(0, 2 * extra, 2), int(blocks.sum())
@@ -306,7 +306,7 @@ def _halved(members: int, blocks: Ints) -> tuple[Schedule, Ints]:
             (even + 1, even, np.full(extra, whole - first)),
         ]
         fold = one_after_another(fold, schedule(rounds, reduced=[(0, pair, whole - sizes)]))
-    return one_after_another(fold, renumbered(halving(blocks), active)), active
+    return one_after_another(fold, renumber(halving(blocks), active)), active
 
 
 def _power(members: int) -> tuple[int, int]:

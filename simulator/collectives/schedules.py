@@ -74,7 +74,7 @@ class Schedule(NamedTuple):
     taken: Ints
     work: Work
     puts: bool = False  # whether data go straight into memory, so that no send asks whether it may
-    # what members allocate, as `algorithms.scheduled` adds it to a whole call
+    # what members allocate, as `algorithms.schedule_call` adds it to a whole call
     buffers: Buffers = NO_BUFFERS
 
     def of(self, messages: Ints | Bools) -> Schedule:
@@ -154,7 +154,7 @@ def one_after_another(*parts: Schedule) -> Schedule:
     return together(*numbered)
 
 
-def renumbered(plan: Schedule, member: Ints) -> Schedule:
+def renumber(plan: Schedule, member: Ints) -> Schedule:
     """Put ``member[i]`` in the place of i."""
     of = plan.work
     return plan._replace(
@@ -162,12 +162,12 @@ def renumbered(plan: Schedule, member: Ints) -> Schedule:
     )
 
 
-def turned(plan: Schedule, members: int, root: int) -> Schedule:
+def rotate(plan: Schedule, members: int, root: int) -> Schedule:
     """Put the root in the place of member 0, and all others behind it in turn."""
-    return renumbered(plan, (np.arange(members) + root) % members)
+    return renumber(plan, (np.arange(members) + root) % members)
 
 
-def folded(members: int, whole: int) -> tuple[Schedule, Ints]:
+def fold_members(members: int, whole: int) -> tuple[Schedule, Ints]:
     """Fold members 0, 2, 4, ... into 1, 3, 5, ... until a power of two is left; return who is."""
     extra = members - (1 << (members.bit_length() - 1))
     even, size = np.arange(0, 2 * extra, 2), np.full(extra, whole)
@@ -177,7 +177,7 @@ def folded(members: int, whole: int) -> tuple[Schedule, Ints]:
     ), active
 
 
-def expect(suits: bool, name: str, members: int, expected: str) -> None:
+def require(suits: bool, name: str, members: int, expected: str) -> None:
     """Raise `AlgorithmError` if an algorithm is not for so many members."""
     if not suits:
         raise AlgorithmError(f"{name}: {members} members: expected {expected}")
@@ -301,7 +301,7 @@ def _inner_wholes(call: Call) -> Buffers:
     return Buffers(inner, np.full(len(inner), call.volume.sum()))
 
 
-def _passed_on(call: Call) -> Buffers:
+def _forwarding(call: Call) -> Buffers:
     """As large as what is received to pass on; whole on a root that is not the first."""
     plan = call.schedule
     received = np.bincount(plan.dst, plan.size, call.members).astype(np.int64)
@@ -315,7 +315,7 @@ ALLOCATED: Mapping[str, Mapping[str, Allocation]] = {
         "binomial": _inner_wholes,
         **dict.fromkeys(("bine", "bine_increasing", "bine_ranges"), _of_others),
     },
-    "scatter": dict.fromkeys(("binomial", "bine", "bine_decreasing", "bine_ranges"), _passed_on),
+    "scatter": dict.fromkeys(("binomial", "bine", "bine_decreasing", "bine_ranges"), _forwarding),
     "allgather": {"bruck": _behind},
     "alltoall": {
         **dict.fromkeys(("bruck", "bine"), _wholes(1)),

@@ -338,19 +338,19 @@ def critical_path(ready: RunPlan, result: Result) -> CriticalPath:
             "the critical path requires progress = asynchronous, where no message waits for a rank "
             "that computes"
         )
-    replayed = _replayed(ready, result)
+    replayed = _replay(ready, result)
     last = replayed.last[ready.program.main()[result.finish.argmax()]] if result.ranks else -1
     coarse = np.empty(0, dtype=SEGMENT)
     if last >= 0:
         coarse = np.empty(walk_operations(replayed, last, coarse), dtype=SEGMENT)
         walk_operations(replayed, last, coarse)
-    fine = _divided(ready, coarse)[::-1]
+    fine = _divide(ready, coarse)[::-1]
     rank = np.where(fine["task"] < 0, -1, ready.program.rank_of[fine["task"]])
     names = ("kind", "begin", "end", "message", "cargo", "server", "behind")
     return CriticalPath(rank=rank.astype(np.int32), **{name: fine[name].copy() for name in names})
 
 
-def _replayed(ready: RunPlan, result: Result) -> Replayed:
+def _replay(ready: RunPlan, result: Result) -> Replayed:
     program, operations, times = ready.program, result.operations, result.message_times
     assert operations is not None
     assert times is not None
@@ -380,7 +380,7 @@ def _replayed(ready: RunPlan, result: Result) -> Replayed:
     )
 
 
-def _divided(ready: RunPlan, coarse: Table) -> Table:
+def _divide(ready: RunPlan, coarse: Table) -> Table:
     """Divide the journeys of messages by what happened to their packets at each server."""
     journeys = (coarse["kind"] == TRANSIT) | (coarse["kind"] == DISPATCH)
     hops = watch(ready, np.unique(coarse["message"][journeys]))

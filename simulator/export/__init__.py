@@ -46,7 +46,7 @@ EXPORTS: Mapping[str, Export] = {
 WRITERS: Mapping[str, Any] = Table(__name__, {name: name for name in EXPORTS})
 
 
-def written_out(program: Program, what: str) -> Program:
+def write_out_loops(program: Program, what: str) -> Program:
     """Return a program without its loops, as formats of other simulators have it.
 
     Warn of sends in another mode than standard, which they lack. Messages call it `what`.

@@ -24,7 +24,7 @@ from hopmap.errors import HopmapError
 from hopmap.simulator.link_use import LinkUse
 from hopmap.simulator.operations import Operations
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.result import Result, recorded
+from hopmap.simulator.result import Result, require_recorded
 from hopmap.topologies import Topology
 from hopmap.traces import Collective
 from hopmap.traces.safety.atomic_files import replacing
@@ -208,7 +208,7 @@ def write_perfetto(
 ) -> int:
     """Write a run whose operations were recorded; return the number of events."""
     expect_viewable(path, program)
-    ops = recorded(program, result)
+    ops = require_recorded(program, result)
     slices = slices_of(program, result)
     written = 0
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as out:

@@ -26,7 +26,7 @@ from hopmap.simulator.row_pointers import nth
 from .bottleneck_kernels import (
     assign,
     charge_share,
-    expected,
+    expected_share,
     join,
     leave,
     note,
@@ -127,7 +127,7 @@ def share(flows: Flows, now: float) -> int:
     while soiled.count["size"] > 0:
         lowest = nth(soiled.entries, 0)
         place, known = lowest["item"], lowest["time"]
-        key = min(nth(flows.levels, place)["share"], expected(flows, place))
+        key = min(nth(flows.levels, place)["share"], expected_share(flows, place))
         if key > known:
             put(soiled, place, key, place)
             if nth(soiled.entries, 0)["item"] != place:
@@ -150,7 +150,7 @@ def _settle(flows: Flows, place: int, now: float) -> None:
         or group["loose"] > 0
         or group["weight"] <= 0
         or group["looks"] == LOOKS
-        or expected(flows, place) < level["highest"]
+        or expected_share(flows, place) < level["highest"]
     )
     if everyone:
         count, room = _gather_all(flows, place), bandwidth

@@ -28,12 +28,12 @@ from hopmap.arrays import Bools, Floats, Ints
 from hopmap.progress import Progress, silent
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import key_of
-from hopmap.simulator.parameters.settings import Settings, Value, configure, known_keys, normalised
+from hopmap.simulator.parameters.settings import Settings, Value, configure, known_keys, normalise
 from hopmap.topologies import Topology
 
 from .errors import LARGE, Error, Group, by_algorithm, error_of
 from .files import Measured, MeasuredError
-from .names import known
+from .names import lookup
 from .prediction import Prediction, not_simulated, predict
 
 SCALE = 0.05  # error beyond which a residual counts linearly
@@ -233,7 +233,7 @@ class CollectiveFit:
             ],
             "unexplained": [
                 {"collective": c, "algorithm": a, "buffer_bytes": size, "ratio": ratio}
-                for c, a, size, ratio in self.unexplained()
+                for c, a, size, ratio in self.list_unexplained()
             ],
         }
 
@@ -252,7 +252,7 @@ class CollectiveFit:
         prediction = Prediction(self.predicted, ("",) * len(self.measured))
         return by_algorithm(self.measured, prediction)
 
-    def unexplained(self) -> list[tuple[str, str, int, float]]:
+    def list_unexplained(self) -> list[tuple[str, str, int, float]]:
         """Return calls that are farther off than `UNEXPLAINED`: names, bytes, ratio to measured."""
         ratio = self.predicted / self.measured.time
         far = np.flatnonzero(np.abs(np.log(ratio)) > UNEXPLAINED)
@@ -281,7 +281,7 @@ def fit_collectives(
     usual, keys = not keys, tuple(keys or USUAL)
     chosen = np.array(
         [
-            not not_simulated(measured, k, known(c, a), networks[measured.file[k]], ranks)
+            not not_simulated(measured, k, lookup(c, a), networks[measured.file[k]], ranks)
             for k, (c, a) in enumerate(zip(measured.collective, measured.algorithm, strict=True))
         ]
     )
@@ -316,7 +316,7 @@ def fit_collectives(
         np.unique(algorithms, return_inverse=True)[1],
         np.unique(fitted.size, return_inverse=True)[1],
     )
-    fixed = dict(normalised(tuple(settings.items())))
+    fixed = dict(normalise(tuple(settings.items())))
     if "eager_limit" not in fixed:
         nearly = fit(start, times, fitted.time, *groups, roughly=True).parameters
         fixed["eager_limit"] = min(

@@ -10,7 +10,7 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints
 from hopmap.progress import Progress, silent
-from hopmap.simulator.collectives.algorithms import scheduled
+from hopmap.simulator.collectives.algorithms import schedule_call
 from hopmap.simulator.collectives.schedules import AlgorithmError, cut
 from hopmap.simulator.deadlock import DeadlockError
 from hopmap.simulator.packets import compiled_engine
@@ -21,7 +21,7 @@ from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import Topology
 
 from .files import Measured, MeasuredError
-from .names import SEVERAL_PORTS, Known, known
+from .names import SEVERAL_PORTS, Known, lookup
 
 ELEMENT = 4  # bytes of an element in the measured calls, an int
 WHOLE = ("bcast", "reduce", "allreduce")
@@ -51,7 +51,7 @@ PORTS = "several ports, a thread for each: not modelled"
 _kept: dict[tuple[Known, int, int], Program] = {}
 
 
-def moved(operation: str, size: int, members: int) -> Ints:
+def bytes_moved(operation: str, size: int, members: int) -> Ints:
     """Return what a call moves, as algorithms take it, of a buffer of so many bytes in all.
 
     It is what broadcasts and reductions to all or one carry (`WHOLE`, shape (1,)); what gathers
@@ -68,13 +68,13 @@ def moved(operation: str, size: int, members: int) -> Ints:
 def call_program(
     operation: str, algorithm: str, members: int, size: int, *, puts: bool = False
 ) -> Program:
-    """Lower one call on all ranks, rank 0 the root, by an algorithm as `named` reads it.
+    """Lower one call on all ranks, rank 0 the root, by an algorithm as `parse_algorithm` reads it.
 
-    `size` is bytes of the whole buffer, see `moved`. With puts messages go into memory that is
+    `size` is bytes of the buffer, see `bytes_moved`. With puts messages go into memory that is
     there, and wait for no receive, even if the algorithm does not say so itself.
     """
-    volume = moved(operation, size, members)
-    chosen = scheduled(operation, algorithm, members, 0, volume, size // ELEMENT)
+    volume = bytes_moved(operation, size, members)
+    chosen = schedule_call(operation, algorithm, members, 0, volume, size // ELEMENT)
     if puts:
         chosen = chosen._replace(schedule=chosen.schedule._replace(puts=True))
     return program_of_call(chosen, members)
@@ -110,7 +110,7 @@ def predict(
         progress(k, len(measured), named)
         file = int(measured.file[k])
         size = int(measured.size[k])
-        entry = known(measured.collective[k], measured.algorithm[k], dims_of(networks[file]), size)
+        entry = lookup(measured.collective[k], measured.algorithm[k], dims_of(networks[file]), size)
         reason = not_simulated(measured, k, entry, networks[file], ranks)
         if not reason and entry is not None:
             network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])

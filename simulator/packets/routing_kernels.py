@@ -28,7 +28,7 @@ INNER = -(2**31)  # a stop that is to be chosen
 
 intermediate = subroutine(routes.intermediate)
 goes_minimally = subroutine(routes.goes_minimally)
-decided = subroutine(routes.decided)
+decided = subroutine(routes.is_decided)
 
 
 def _set_out(run: State, packet: Any, path: int) -> None:
@@ -308,7 +308,7 @@ def most_room(run: State, place: int, first: int, count: int) -> int:
 
 
 @subroutine
-def preferred(run: State, packet: Any, now: float) -> int:
+def preferred_link(run: State, packet: Any, now: float) -> int:
     """Idle link with room that a packet asks for and would rather have, or -1."""
     own, output = wide(packet["own"]), wide(packet["output"])
     first, count = wide(packet["first"]), wide(packet["count"])

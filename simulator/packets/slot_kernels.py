@@ -150,7 +150,7 @@ def schedule_credit(run: State, slot: int) -> None:
 
 
 @subroutine
-def expect(run: State, place: int) -> None:
+def schedule_passed(run: State, place: int) -> None:
     """Let there be an event when a packet's tail has left for a link."""
     link = nth(run.limits.links, place)
     if not link["due"]:
@@ -163,6 +163,6 @@ def watch_out(run: State, place: int) -> None:
     """Let there be an event when a link that somebody asks for is idle or next has more room."""
     link = nth(run.limits.links, place)
     if link["serves"] >= 0:
-        expect(run, place)
+        schedule_passed(run, place)
     elif link["credit"] >= 0 and not nth(run.packets, link["credit"])["leads"]:
         schedule_credit(run, wide(link["credit"]))

@@ -251,11 +251,11 @@ def _free(table: Floats) -> Ints:
 
 def _absolute(relative: Floats, habit: Floats) -> Floats:
     """Terms of least absolute errors of ``relative @ terms = 1``, none negative."""
-    terms = _weighted(relative, habit, np.ones(len(relative)))
+    terms = _fit_weighted(relative, habit, np.ones(len(relative)))
     for _ in range(ROUNDS):
         error = np.abs(relative @ terms - 1)
         floor = max(float(np.median(error)) * 1e-3, EXACT)
-        before, terms = terms, _weighted(relative, habit, 1 / np.maximum(error, floor))
+        before, terms = terms, _fit_weighted(relative, habit, 1 / np.maximum(error, floor))
         if np.allclose(terms, before, rtol=SETTLED, atol=0):
             break
     return terms
@@ -268,7 +268,7 @@ def _biweight(relative: Floats, habit: Floats, terms: Floats) -> tuple[Floats, F
         error = relative @ terms - 1
         scale = max(float(np.median(np.abs(error))) / 0.6745, EXACT)
         weight = np.maximum(1 - (error / (TUKEY * scale)) ** 2, 0) ** 2
-        before, terms = terms, _weighted(relative, habit, weight)
+        before, terms = terms, _fit_weighted(relative, habit, weight)
         if np.allclose(terms, before, rtol=SETTLED, atol=0):
             break
     return terms, weight
@@ -284,7 +284,7 @@ def _habit(free: Ints, shortest: float) -> Floats:
     return habit
 
 
-def _weighted(relative: Floats, habit: Floats, weight: Floats) -> Floats:
+def _fit_weighted(relative: Floats, habit: Floats, weight: Floats) -> Floats:
     """Weighted least squares of ``relative @ terms = 1`` and of the habit, no term negative."""
     from scipy.optimize import nnls
 

@@ -209,14 +209,14 @@ class Parameters:
             check(f"energy.{name}", figure, key_of(f"energy.{name}"))
 
 
-def _dotted(name: str) -> str:
+def _key_of(name: str) -> str:
     """Key of a field: "overhead.send" of overhead_send, and "packet_size" of itself."""
     group, _, rest = name.partition("_")
     return f"{group}.{rest}" if rest and group in GROUPS else name
 
 
 KEYS: Mapping[str, Key] = (
-    {_dotted(f.name): Key(f.name, **f.metadata) for f in fields(Parameters) if f.metadata}
+    {_key_of(f.name): Key(f.name, **f.metadata) for f in fields(Parameters) if f.metadata}
     | {f"energy.link.{quantity}": Key("", unit, MEANS[quantity]) for quantity, unit in LINK.items()}
     | {f"energy.node.{quantity}": Key("", unit, MEANS[quantity]) for quantity, unit in NODE.items()}
     | {

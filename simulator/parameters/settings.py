@@ -71,7 +71,7 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
     return topology, parameters_from(model)
 
 
-def normalised(settings: Settings) -> dict[str, Value]:
+def normalise(settings: Settings) -> dict[str, Value]:
     """Return settings that `configure` takes in SI units: what is the same reads the same."""
     normal: dict[str, Value] = {}
     for key, value in sorted(settings):
@@ -145,7 +145,7 @@ def parameters_in(file: str) -> dict[str, Value]:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise SettingError(f"{file}: {key}: {value!r}: expected a number or a text")
         try:
-            normalised(((key, value),))
+            normalise(((key, value),))
         except (SettingError, ParameterError) as error:
             raise SettingError(f"{file}: {error}") from None
     return table
@@ -159,7 +159,7 @@ class Validated(NamedTuple):
     error: float  # median of the relative errors
 
 
-def validated_in(settings: Iterable[str]) -> list[Validated]:
+def read_validated(settings: Iterable[str]) -> list[Validated]:
     """Read the tables [validated] of the files among the words of ``--set``; few have one."""
     found = []
     for file in (word for word in settings if "=" not in word and word.endswith(".toml")):

@@ -65,7 +65,7 @@ def group_functions(trace: Trace) -> frozenset[int]:
     return frozenset(k for k, name in names if mpi_name(name) in _OF_A_GROUP)
 
 
-def agreed(
+def match_calls(
     trace: Trace, found: Found, communicator: int, of_a_group: frozenset[int]
 ) -> list[Agreed]:
     """Put the calls on a communicator together: calls of all members first, then calls of some.
@@ -236,7 +236,7 @@ class CountedPairs(NamedTuple):
         return pairs
 
 
-def counted_pairs(trace: Trace, found: Found) -> CountedPairs | None:
+def count_pairs(trace: Trace, found: Found) -> CountedPairs | None:
     """Find the counts of every call, which add up to what the trace says was sent."""
     counts = trace.counts
     if counts is None:

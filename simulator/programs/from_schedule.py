@@ -18,7 +18,7 @@ import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.traces import Omission, TraceError, require_memory
-from hopmap.traces.matching import ANY, Messages, matched
+from hopmap.traces.matching import ANY, Messages, pair_up
 from hopmap.traces.schedule import Schedule, Task
 
 from .program import Program
@@ -44,7 +44,7 @@ def program_of_schedule(schedule: Schedule) -> Program:
         *(first, edges, *_by_owner(schedule.before, total)),
     )
     works = (kind == Task.CALC) & (schedule.size > 0)
-    order, circle = kernels.ordered(graph, works)
+    order, circle = kernels.sort_operations(graph, works)
     if circle >= 0:
         rank = int(np.searchsorted(offsets, circle, side="right")) - 1
         raise TraceError(
@@ -88,7 +88,7 @@ def program_of_schedule(schedule: Schedule) -> Program:
         context=np.where(some, 0, -1).astype(np.int32),
         size=message_column(schedule.size, 0),
         target=target,
-        omitted=_omitted(schedule, task, guessed),
+        omitted=_list_omissions(schedule, task, guessed),
     )
 
 
@@ -116,7 +116,7 @@ def _match_receives(schedule: Schedule) -> tuple[Schedule, int]:
     rank = schedule.rank_of_operation()[messages]
     blank = np.zeros(len(messages), dtype=np.int64)
     messages_in = Messages(messages, messages, sends, peer, tag, blank, schedule.size[messages])
-    settled, found, untold = matched(messages_in, rank, np.zeros(len(messages)))
+    settled, found, untold = pair_up(messages_in, rank, np.zeros(len(messages)))
     if untold:
         odd = np.setdiff1d(messages, settled.call)[0]
         owner = int(np.searchsorted(schedule.offsets, odd, side="right")) - 1
@@ -130,7 +130,7 @@ def _match_receives(schedule: Schedule) -> tuple[Schedule, int]:
     return replace(schedule, **whole), found
 
 
-def _omitted(schedule: Schedule, task: Ints, guessed: int) -> tuple[Omission, ...]:
+def _list_omissions(schedule: Schedule, task: Ints, guessed: int) -> tuple[Omission, ...]:
     """Say what of processors, interfaces and open receives is not as LogGOPSim has it."""
     works = np.flatnonzero((schedule.kind == Task.CALC) & (schedule.size > 0))
     place = schedule.rank_of_operation()[works] * 2**16 + schedule.cpu[works]

@@ -50,7 +50,7 @@ from .operation_rows import (
 )
 from .program import Op, Program
 from .requests import (
-    dropped_requests,
+    count_dropped,
     pair_requests,
     ranks_of,
     with_freed_receives,
@@ -87,7 +87,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     freed = np.flatnonzero((kind == Kind.IRECV_REQUEST) & (partner < 0) & ~gone)
     trace, freed_with_partner = with_freed_receives(trace, events, rank, freed, partner, gone)
     partner[freed_with_partner] = freed_with_partner
-    dropped = dropped_requests(kind, partner, gone)
+    dropped = count_dropped(kind, partner, gone)
     one_sided = one_sided_rows(trace, calls)
     if len(folded.begin) and len(one_sided.rows.event):
         raise TraceError(f"{trace.name}: folded, with one-sided operations: expected it unfolded")
@@ -158,7 +158,7 @@ def _other_rows(
     of_collectives = np.zeros(trace.ranks + len(others) + 1, dtype=np.int64)
     of_collectives[np.arange(len(others)) + others + 1] = number[: len(others)]
     of_memory = number[len(others) + len(rank) :]
-    renumbered = _renumbered(made[0], of_memory), _renumbered(made[1], of_collectives)
+    renumbered = _renumber(made[0], of_memory), _renumber(made[1], of_collectives)
     begun = number[len(others) : len(others) + len(rank)]
     rows = rows_of(
         np.concatenate((calls.first[which], calls.last[which])),
@@ -169,7 +169,7 @@ def _other_rows(
     return rows, renumbered, background
 
 
-def _renumbered(rows: Rows, number: Ints) -> Rows:
+def _renumber(rows: Rows, number: Ints) -> Rows:
     """Give tasks, and what begins them, the numbers of the program."""
     task, target = rows.task.copy(), rows.target.copy()
     for column, which in ((task, task >= 0), (target, rows.kind == Op.START)):

@@ -15,7 +15,7 @@ from hopmap.traces.trace import Lock, Sync
 
 from .mpi_calls import Calls, SendMode, expect_ranks
 from .operation_rows import POST_RECEIVES, POST_SENDS, REST, Rows, rows_of
-from .program import Op, numbered
+from .program import Op, number_keys
 
 _FIRST = Kind.RMA_WIN_CREATE
 
@@ -80,8 +80,8 @@ def key_of(*columns: Ints) -> Ints:
     """Return numbers from 0 for what has the same entries in all columns."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
-        label = numbered(column)[1]
-        key = numbered(key * (int(label.max(initial=0)) + 1) + label)[1]
+        label = number_keys(column)[1]
+        key = number_keys(key * (int(label.max(initial=0)) + 1) + label)[1]
     return key
 
 
@@ -127,12 +127,12 @@ def accesses_of(trace: Trace, found: OneSidedRecords) -> Accesses:
     moves = found.of(Kind.RMA_PUT, Kind.RMA_GET, Kind.RMA_ATOMIC)
     gets, atomic = moves.kind == Kind.RMA_GET, moves.kind == Kind.RMA_ATOMIC
     back = np.where(gets, moves.size, np.where(atomic & (moves.received > 0), moves.received, -1))
-    here = _completed(
+    here = _completion(
         trace, moves, found, Kind.RMA_OP_COMPLETE_BLOCKING, Kind.RMA_OP_COMPLETE_NON_BLOCKING
     )
     there = np.minimum(
-        _completed(trace, moves, found, Kind.RMA_OP_COMPLETE_REMOTE),
-        _synchronised(trace, moves, found),
+        _completion(trace, moves, found, Kind.RMA_OP_COMPLETE_REMOTE),
+        _sync_call(trace, moves, found),
     )
     return Accesses(
         event=moves.event,
@@ -146,14 +146,14 @@ def accesses_of(trace: Trace, found: OneSidedRecords) -> Accesses:
     )
 
 
-def _completed(trace: Trace, moves: OneSidedRecords, found: OneSidedRecords, *kinds: Kind) -> Ints:
+def _completion(trace: Trace, moves: OneSidedRecords, found: OneSidedRecords, *kinds: Kind) -> Ints:
     """Next record of these kinds with the number of an operation."""
     ends = found.of(*kinds)
     of = (moves.rank, moves.window, moves.number, moves.event)
     return next_event(of, (ends.rank, ends.window, ends.number, ends.event), trace.events)
 
 
-def _synchronised(trace: Trace, moves: OneSidedRecords, found: OneSidedRecords) -> Ints:
+def _sync_call(trace: Trace, moves: OneSidedRecords, found: OneSidedRecords) -> Ints:
     """Next call that completes all operations of a rank on a window, or all on a target."""
     whole = found.at(
         (found.kind == Kind.RMA_COLLECTIVE_END)
@@ -188,7 +188,7 @@ class Locks(NamedTuple):
         columns: Iterator[Any] = (column[which] for column in self)
         return Locks(*columns)
 
-    def contested(self) -> Bools:
+    def are_contested(self) -> Bools:
         """Which are of memory that somebody locks exclusively."""
         memory = key_of(self.window, self.target)
         return np.isin(memory, memory[self.exclusive])
@@ -256,7 +256,7 @@ def one_sided_rows(trace: Trace, calls: Calls) -> OneSided:
         return OneSided(listed.rows(), np.zeros(0, dtype=np.int64), ())
     found = one_sided_records(trace, calls)
     locks = locks_of(trace, found)
-    contested = locks.contested()
+    contested = locks.are_contested()
     accesses = _with_locks(accesses_of(trace, found), locks.at(~contested), trace.events)
     served = _serve(listed, trace, accesses)
     served = np.concatenate((served, _serve_locks(listed, trace, locks.at(contested), len(served))))

@@ -27,7 +27,7 @@ from .mpi_calls import LETTERS, SendMode
 ROOM = 1 << 20  # keys below this, or below twice as many as there are, are marked in a table
 
 
-def numbered(keys: Ints) -> tuple[Ints, Ints]:
+def number_keys(keys: Ints) -> tuple[Ints, Ints]:
     """Return the different keys, rising, and the place there of each input key.
 
     As ``numpy.unique(keys, return_inverse=True)``, but linear where keys are 0 or more and small.
@@ -259,10 +259,10 @@ class Program:
         sending = self.kind[rows] <= Op.ISEND
         tag = self.tag[rows].astype(np.uint32).astype(np.int64)
         width = int(tag.max(initial=0)) + 1
-        _, label = numbered(self.context[rows].astype(np.int64) * width + tag)
+        _, label = number_keys(self.context[rows].astype(np.int64) * width + tag)
         pair = np.where(sending, own * self.ranks + peer, peer * self.ranks + own)
         channels = np.full(self.operations, -1, dtype=np.int64)
-        _, channels[rows] = numbered(pair * (int(label.max(initial=0)) + 1) + label)
+        _, channels[rows] = number_keys(pair * (int(label.max(initial=0)) + 1) + label)
         return channels
 
     def receives(self) -> Ints:

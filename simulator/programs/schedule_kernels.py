@@ -68,7 +68,7 @@ class Written(NamedTuple):
 
 
 @njit
-def ordered(graph: Graph, works: Bools) -> tuple[Ints, int]:
+def sort_operations(graph: Graph, works: Bools) -> tuple[Ints, int]:
     """Operations of each rank in an order in which they can run, those that take no time first.
 
     Returns also the first operation that waits for itself, or -1.

@@ -307,5 +307,5 @@ class Network:
             return
         message.callbacks = self.on_deliver
         kind = message.cargo, self.mode[message.send.row]
-        at = model.noticed(tail, *kind, self.overhead_control, self.put_latency)
+        at = model.notice_time(tail, *kind, self.overhead_control, self.put_latency)
         self.clock.schedule_at(message, at, self.plan.order_key(model.DELIVER, message.number))

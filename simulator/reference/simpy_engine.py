@@ -241,7 +241,7 @@ class _Replay:
             return 1.0
         number = task.pauses
         task.pauses += 1
-        drawn = model.hashed(task.stream, number) & (model.QUANTILES - 1)
+        drawn = model.mix_hash(task.stream, number) & (model.QUANTILES - 1)
         factor: float = self.factors[first + drawn]
         return factor
 

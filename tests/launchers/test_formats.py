@@ -20,7 +20,7 @@ from hopmap.launchers.formats import (
     launchers,
     recognise,
 )
-from hopmap.launchers.mapping_files import named_hosts, network_of, read_mapping
+from hopmap.launchers.mapping_files import network_of, read_host_names, read_mapping
 from hopmap.plugins import load_entry_points
 from hopmap.source_files import sources_of
 from hopmap.topologies import MappingError, TopologyError, mesh, topology_from_spec, torus
@@ -80,7 +80,7 @@ def test_every_format_is_read_back(launcher, tmp_path_factory, placement):
     if launcher_named(launcher).commented:
         assert recognise(file.read_text().splitlines()) == launcher
         assert network_of(file).spec == network.spec
-        assert named_hosts(file) == names
+        assert read_host_names(file) == names
 
 
 def test_comments_give_topology_direction_command_and_names():

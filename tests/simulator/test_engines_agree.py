@@ -191,7 +191,7 @@ def test_stopping_after_every_event_and_short_of_slots_changes_nothing(monkeypat
 
 def test_slots_are_for_what_is_in_flight_only(monkeypatch):
     tables = []
-    enlarged = compiled_engine._enlarged
+    enlarged = compiled_engine._enlarge
     monkeypatch.setattr(
         compiled_engine, "_enlarged", lambda *given: tables.append(enlarged(*given)) or tables[-1]
     )

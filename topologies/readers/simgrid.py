@@ -213,7 +213,7 @@ def _hosts(zone: Element, spec: str) -> dict[str, int]:
     return hosts
 
 
-def _directed(zone: Element, spec: str) -> dict[tuple[str, str], Ends]:
+def _direction_speeds(zone: Element, spec: str) -> dict[tuple[str, str], Ends]:
     """Speeds by name and direction; only links that are split have directions of their own."""
     links: dict[tuple[str, str], Ends] = {}
     for link in zone.findall("link"):
@@ -226,7 +226,7 @@ def _directed(zone: Element, spec: str) -> dict[tuple[str, str], Ends]:
     return links
 
 
-def _crossed(
+def _route_links(
     route: Element, links: Mapping[tuple[str, str], Ends], spec: str
 ) -> list[tuple[str, str]]:
     """Links of a route, in order."""
@@ -265,7 +265,7 @@ _BACK = {"UP": "DOWN", "DOWN": "UP", "": "back", "back": ""}
 def from_full(zone: Element, spec: str) -> Topology:
     """Network of listed routes."""
     _expect_shared(zone, spec)
-    hosts, links = _hosts(zone, spec), _directed(zone, spec)
+    hosts, links = _hosts(zone, spec), _direction_speeds(zone, spec)
     links |= {(name, "back"): speed for (name, way), speed in links.items() if not way}
     number = {link: n for n, link in enumerate(links)}
     node = {name: n for n, name in enumerate(hosts)}
@@ -275,7 +275,7 @@ def from_full(zone: Element, spec: str) -> Topology:
         if not set(ends) <= set(node):
             raise TopologyError(f"{spec}: route from {ends[0]!r} to {ends[1]!r}: expected hosts")
         s, t = node[ends[0]], node[ends[1]]
-        crossed = _crossed(route, links, spec)
+        crossed = _route_links(route, links, spec)
         routes[s, t] = [number[link] for link in crossed]
         if _symmetrical(route) and s != t:
             routes[t, s] = [number[name, _BACK[way]] for name, way in reversed(crossed)]
@@ -327,7 +327,7 @@ def from_graph(zone: Element, spec: str) -> Topology:
     import networkx as nx
 
     _expect_shared(zone, spec)
-    hosts, links = _hosts(zone, spec), _directed(zone, spec)
+    hosts, links = _hosts(zone, spec), _direction_speeds(zone, spec)
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from((name, {"slots": slots}) for name, slots in hosts.items())
     graph.add_nodes_from((r.get("id", ""), {"host": False}) for r in zone.findall("router"))
@@ -335,7 +335,7 @@ def from_graph(zone: Element, spec: str) -> Topology:
     joined: dict[str, tuple[str, str]] = {}  # by link
     for route in zone.findall("route"):
         ends = route.get("src", ""), route.get("dst", "")
-        crossed = _crossed(route, links, spec)
+        crossed = _route_links(route, links, spec)
         if not set(ends) <= set(graph) or len(crossed) != 1:
             raise TopologyError(
                 f"{spec}: route from {ends[0]!r} to {ends[1]!r} over {len(crossed)} links: "

@@ -83,7 +83,7 @@ def _network(text: str, spec: str, wanted: str) -> Topology:
         sizes = _hosts_text(entry["block"].get("block_sizes"))
         return block(blocks, sizes.split(",") if sizes else [], spec)
     if "ring" in entry:
-        return ring(chosen(_parts(entry["ring"], "rings", "ring", where), inner, where), spec)
+        return ring(choose_part(_parts(entry["ring"], "rings", "ring", where), inner, where), spec)
     if "torus3d" in entry:
         return _torus3d(entry["torus3d"], inner, where, spec)
     raise TopologyError(f"{where}: expected tree, block, ring or torus3d, which say who is close")
@@ -134,7 +134,7 @@ def _torus3d(value: object, wanted: str, where: str, spec: str) -> Topology:
     listed = value.get("toruses") if isinstance(value, dict) else None
     entries = _list(listed, f"{where}: toruses")
     parts = [Part(_mapping(e, f"{where}: toruses", "name"), "", "", where) for e in entries]
-    entry = entries[parts.index(chosen(parts, wanted, where))]
+    entry = entries[parts.index(choose_part(parts, wanted, where))]
     where = f"{where}: torus {entry['name']}"
     dims = _triple(entry.get("dims"), 1, f"{where}: dims")
     count = dims[0] * dims[1] * dims[2]
@@ -246,7 +246,7 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
         return tree(graph, spec)
     if kind == "blockname":
         return block(entries, re.split(r",\s*", sizes) if sizes else [], spec)
-    return ring(chosen(entries, wanted, spec), spec)
+    return ring(choose_part(entries, wanted, spec), spec)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -280,7 +280,7 @@ def hosts_of(text: str, where: str) -> list[str]:
         raise TopologyError(f"{where}: {error}") from None
 
 
-def chosen(parts: list[Part], wanted: str, where: str) -> Part:
+def choose_part(parts: list[Part], wanted: str, where: str) -> Part:
     """Return the ring or torus of that name, or the only one."""
     named = [part for part in parts if part.name == wanted]
     if (wanted and not named) or (not wanted and len(parts) > 1):

@@ -42,7 +42,7 @@ class Scaled(NamedTuple):
     checked: bool  # whether a third size was predicted from the others and is the same
 
 
-def scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
+def extrapolate(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
     """Extrapolate one program, recorded at one or more different rank counts, to a larger count.
 
     The loops of recordings are found first: so there is less to compare, and what grows with the
@@ -56,11 +56,11 @@ def scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
             isinstance(was, Trace) and len(now.times)
             for was, now in zip(sources, found, strict=True)
         ):
-            return _scaled(found, ranks)
-    return _scaled(sources, ranks)
+            return _extrapolate(found, ranks)
+    return _extrapolate(sources, ranks)
 
 
-def _scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
+def _extrapolate(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
     vocabulary: dict[Word, int] = {}
     known = sorted((steps_of(each, vocabulary) for each in sources), key=lambda s: s.ranks)
     counts = [each.ranks for each in known]
@@ -158,7 +158,7 @@ def _at(
         groups.append(Group(known, grids, coords, members, f"{_grid(grids)}, {where}", words))
     facts = Known()
     for last in range(PASSES):
-        before = facts.counted()
+        before = facts.size()
         refusal: Refused | None = None
         parts = []
         for done, group in enumerate(groups):
@@ -171,14 +171,14 @@ def _at(
                     raise
         if refusal is None and last:
             break
-        if refusal and before == facts.counted():
+        if refusal and before == facts.size():
             raise refusal
     if refusal:
         raise refusal
-    return _joined(parts, groups, grids[-1], f"{name}")
+    return _join(parts, groups, grids[-1], f"{name}")
 
 
-def _joined(parts: list[list[PredictedPart]], groups: list[Group], dims: Dims, name: str) -> Steps:
+def _join(parts: list[list[PredictedPart]], groups: list[Group], dims: Dims, name: str) -> Steps:
     """Put the ranks of all places in order."""
     ranks = int(np.prod(dims))
     lengths = np.zeros(ranks, dtype=np.int64)
@@ -220,7 +220,7 @@ class ScaledSource(Source):
     @cached_property
     def extrapolated(self) -> Scaled:
         """The program at more ranks, and what it was concluded from."""
-        return scaled([each.calls() for each in self.programs], self.ranks)
+        return extrapolate([each.calls() for each in self.programs], self.ranks)
 
     def traffic(self) -> Traffic:
         """Compute who sends how much to whom."""

@@ -16,10 +16,10 @@ import numpy as np
 from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.trace import Kind
 
-from .event_tokens import mixed
+from .event_tokens import mix
 from .partners import Dims, Place, candidates, fitting
 from .steps import LOOP, NUMBERS, Steps, Word
-from .value_models import Known, Unknown, counted_at, iterations_at, size_at, tag_at
+from .value_models import Known, Unknown, count_at, iterations_at, size_at, tag_at
 
 TAG, SIZE, RECEIVED, REQUEST, TIMES = range(len(NUMBERS))
 LONGEST = 80  # steps of a body that grows
@@ -134,10 +134,10 @@ class Group:
         code = np.zeros(columns[0].shape[2], dtype=np.uint64)
         for steps, rows in zip(self.known, columns, strict=True):
             place = np.arange(rows[:, :, 0].size).reshape(*rows.shape[:2], 1)
-            each = mixed(steps.word[rows]) + mixed(place)
+            each = mix(steps.word[rows]) + mix(place)
             for values in (steps.peer, *steps.numbers.T):
-                each = mixed(each.view(np.int64) + values[rows])
-            code = mixed((code + each.sum(axis=(0, 1))).view(np.int64))
+                each = mix(each.view(np.int64) + values[rows])
+            code = mix((code + each.sum(axis=(0, 1))).view(np.int64))
         _, first, kinds = np.unique(code, return_index=True, return_inverse=True)
         for steps, rows in zip(self.known, columns, strict=True):
             one = rows[:, :, first[kinds]]
@@ -208,7 +208,7 @@ class Group:
             if number == TAG:
                 value = once("tag", values, partial(tag_at, values, each))
             else:
-                counted = counted_at(values, each)
+                counted = count_at(values, each)
                 if counted is None:
                     raise Unknown(
                         "requests are named in another order"
@@ -272,7 +272,7 @@ def match_parts(lines: list[Line]) -> list[Part] | None:
     if all(np.array_equal(line.word, first) for line in lines):
         ones = (1,) * len(lines)
         return [Part((0,) * len(lines), ones, len(first))]
-    folded = [_folded(line) for line in lines]
+    folded = [_fold_line(line) for line in lines]
     if len({len(parts) for parts in folded}) > 1:
         return None
     found = []
@@ -288,7 +288,7 @@ def match_parts(lines: list[Line]) -> list[Part] | None:
     return found
 
 
-def _folded(line: Line) -> list[tuple[int, int, int]]:
+def _fold_line(line: Line) -> list[tuple[int, int, int]]:
     """First step, length and iterations of each part; the shortest body that repeats is taken."""
     count = len(line.word)
     sort, level = _sorts(line)

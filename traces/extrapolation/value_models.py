@@ -49,7 +49,7 @@ class Known:
     units: set[tuple[int, int]] = field(default_factory=set)
     tables: dict[object, list[Factor]] = field(default_factory=dict)  # factors that were made
 
-    def counted(self) -> tuple[int, ...]:
+    def size(self) -> tuple[int, ...]:
         """How much is known."""
         return len(self.slopes), len(self.points), len(self.units)
 
@@ -72,7 +72,7 @@ def iterations_at(iterations: list[int], places: list[Place]) -> int:
             more = {n - count for n, count in zip(iterations, counts, strict=False)}
             if len(more) == 1 and abs(min(more)) <= 2 and min(counts) > 0:
                 candidates.add(counts[-1] + min(more))
-    return int(_only(candidates, f"a loop of {_listed(iterations)} iterations"))
+    return int(_only(candidates, f"a loop of {_format_list(iterations)} iterations"))
 
 
 def _bits(length: int) -> int:
@@ -80,7 +80,7 @@ def _bits(length: int) -> int:
     return 0 if length & (length - 1) else length.bit_length() - 1
 
 
-def counted_at(values: list[Ints], places: list[Place]) -> Ints | None:
+def count_at(values: list[Ints], places: list[Place]) -> Ints | None:
     """Numbers that are constant, or count iterations up or down, at the target; else None."""
     *sources, target = places
     for up, down in product((0, 1, -1), (0, 1)):
@@ -94,7 +94,7 @@ def counted_at(values: list[Ints], places: list[Place]) -> Ints | None:
 
 def tag_at(values: list[Ints], places: list[Place]) -> Ints:
     """Tags at the target: also coordinates of cells, c + first + p * second."""
-    plain = counted_at(values, places)
+    plain = count_at(values, places)
     if plain is not None:
         return plain
     if not _square(places):
@@ -139,7 +139,7 @@ def size_at(
         even = {int(size) for size in candidates if size.denominator == 1 and size % unit == 0}
         if candidates and not even and not known.points:
             raise Unknown(
-                f"sizes of {_listed(sizes)} bytes would be {float(max(candidates)):g} at "
+                f"sizes of {_format_list(sizes)} bytes would be {float(max(candidates)):g} at "
                 f"{target.ranks} ranks: expected multiples of {unit}, so what is shared out does "
                 "not divide evenly there, and nothing says who has the rest"
             )
@@ -147,7 +147,7 @@ def size_at(
     if not same:  # what is shared out like other messages is not shared out evenly
         shares += [np.full(shape, size) for size in even if size >= 0]
     different = {each.tobytes(): each for each in shares}
-    shown = ", ".join(_listed(np.unique(v).tolist()) for v in values)
+    shown = ", ".join(_format_list(np.unique(v).tolist()) for v in values)
     return _one_of(list(different.values()), f"sizes of {shown} bytes")
 
 
@@ -229,7 +229,7 @@ def _only(candidates: set[Fraction] | set[int], what: str) -> Fraction | int:
     return candidates.pop()
 
 
-def _listed(numbers: list[int]) -> str:
+def _format_list(numbers: list[int]) -> str:
     """Write a few numbers."""
     few = [str(n) for n in numbers[:3]]
     return " ".join(few) + (" ..." if len(numbers) > 3 else "")

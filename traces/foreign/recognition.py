@@ -52,7 +52,7 @@ class Recording(FileSource):
         return False
 
     @staticmethod
-    def indexed(index: Path) -> tuple[Path, ...]:
+    def files_of_index(index: Path) -> tuple[Path, ...]:
         """Return the files that an index names."""
         raise NotImplementedError
 
@@ -137,7 +137,7 @@ def _files(tool: type[Recording], file: Path) -> tuple[Path, ...]:
     """Return all files of the trace that a file belongs to, in order of ranks."""
     if tool.is_one_file:
         return (file,)
-    return tool.indexed(file) if tool.is_index(file) else _of_ranks(file, tool)
+    return tool.files_of_index(file) if tool.is_index(file) else _of_ranks(file, tool)
 
 
 def _of_ranks(file: Path, tool: type[Recording]) -> tuple[Path, ...]:

@@ -25,8 +25,8 @@ from .benchmarks import (
     Row,
     after,
     begin,
+    call_table,
     everyone,
-    listed,
     log2_of,
     parameters_of,
     reduce,
@@ -131,13 +131,13 @@ def _rank_program(p: CgProblem, rank: int, ranks: int, vector: float, product: f
 
     def reduction(size: int) -> Table:
         rows = [exchange(partners[i], i + 1, size, size) for i in stages]
-        return listed([call for stage in rows for call in stage])
+        return call_table([call for stage in rows for call in stage])
 
     scalar, norms = reduction(8), reduction(16)
     rows = [exchange(partners[i], i + 1, *pieces(i, partners[i])) for i in reversed(stages)]
     other = int(p.transpose[rank])
     rows.append(exchange(other, 1, *pieces(-1, other)))
-    sum_up = listed([call for stage in rows for call in stage])
+    sum_up = call_table([call for stage in rows for call in stage])
 
     start = begin(rank, ranks, [4])
     barrier, end = everyone(Call.BARRIER, ranks), everyone(Call.FINALIZE, ranks)

@@ -19,8 +19,8 @@ from .benchmarks import (
     after,
     bcast,
     begin,
+    call_table,
     everyone,
-    listed,
     log2_of,
     parameters_of,
     reduce,
@@ -335,7 +335,7 @@ def _is_program(p: IsProblem, rank: int, ranks: int, received: Ints, seconds: fl
         *begin(rank, ranks, [KEY]),
         *parts,
         after(spent, reduce(rank, ranks, 8)),
-        listed(chain),
+        call_table(chain),
         reduce(rank, ranks, 4),
         everyone(Call.FINALIZE, ranks),
     ]

@@ -26,8 +26,8 @@ from .benchmarks import (
     Row,
     after,
     begin,
+    call_table,
     everyone,
-    listed,
     log2_of,
     parameters_of,
     reduce,
@@ -215,7 +215,7 @@ def _comm3(p: MgProblem, rank: int, k: int) -> Table:
         for axis in range(3):
             size = int(_plane(p.points[k, :, rank], axis, whole=False))
             rows += _exchange(p, rank, (k, axis), (size, size))
-    return listed(rows)
+    return call_table(rows)
 
 
 def _comm3_ex(p: MgProblem, rank: int, k: int) -> Table:
@@ -225,7 +225,7 @@ def _comm3_ex(p: MgProblem, rank: int, k: int) -> Table:
         size = int(_plane(p.points[k, :, rank], axis, whole=True))
         takes, gives = bool(p.takes[k, axis, rank]), bool(p.gives[k, axis, rank])
         rows += _exchange(p, rank, (k, axis), (2 * size, size), takes=takes, gives=gives)
-    return listed(rows)
+    return call_table(rows)
 
 
 def _exchange(

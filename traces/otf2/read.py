@@ -38,10 +38,10 @@ from hopmap.traces.trace import (
     Trace,
     TraceError,
     is_call,
-    joined,
+    join_rows,
 )
 
-from .archive import opened, reading_in_shares
+from .archive import open_reader, reading_in_shares
 from .definitions import Definitions
 from .files import archive_files, companion_of, find_archive, read_pair_counts
 
@@ -91,7 +91,7 @@ def _read_trace(
     from . import read_kernels as kernels
     from .state_kernels import STATE
 
-    with opened(anchor, line) as archive:
+    with open_reader(anchor, line) as archive:
         definitions = archive.definitions
         if len(definitions.windows.reference) and windows is None:
             return None
@@ -160,7 +160,7 @@ def _read_trace(
             resolution=float(definitions.resolution),
             ignored=ignored,
             roles=definitions.roles,
-            spans=joined(spans.parts),
+            spans=join_rows(spans.parts),
             windows=tuple(
                 int(definitions.partners.number[row]) if row >= 0 else -1
                 for row in definitions.windows.communicator

@@ -116,10 +116,10 @@ def stencil_traffic(
         >>> traffic.dst[traffic.src == 1].tolist()
         [0, 2, 4]
     """
-    return traffic_of_stencil(checked(dims, stencil, periodic, size))
+    return traffic_of_stencil(check_stencil(dims, stencil, periodic, size))
 
 
-def checked(
+def check_stencil(
     dims: Sequence[int],
     stencil: str | Sequence[Sequence[int]],
     periodic: Sequence[bool] | bool,
@@ -209,7 +209,7 @@ def parse_stencil(text: str) -> Stencil:
         )
     shape = parse_dims(dims)
     sizes = parse_bytes(options.get("bytes", "1"))
-    return checked(
+    return check_stencil(
         shape,
         parse_vectors(rest[0]),
         parse_periodic(options.get("periodic", "none"), len(shape)),

@@ -162,15 +162,15 @@ class Groups:
         self.communicators: list[Ints32] = []
         grid = np.arange(of.ranks).reshape(of.pp, of.dp // of.ep, of.ep, of.tp)
         everyone = grid.reshape(of.pp, of.dp, of.tp)
-        self.tensor = self._listed(everyone.reshape(-1, of.tp))
-        self.data = self._listed(everyone.transpose(0, 2, 1).reshape(-1, of.dp))
-        self.expert = self._listed(grid.transpose(0, 1, 3, 2).reshape(-1, of.ep))
+        self.tensor = self._communicators(everyone.reshape(-1, of.tp))
+        self.data = self._communicators(everyone.transpose(0, 2, 1).reshape(-1, of.dp))
+        self.expert = self._communicators(grid.transpose(0, 1, 3, 2).reshape(-1, of.ep))
         same = grid.transpose(0, 2, 3, 1).reshape(-1, of.dp // of.ep)
-        self.same_experts = self._listed(same) if of.ep > 1 else self.data
+        self.same_experts = self._communicators(same) if of.ep > 1 else self.data
         ends = np.stack((everyone[0].ravel(), everyone[-1].ravel()), axis=1)
-        self.embedding = self._listed(ends if of.pp > 1 else ends[:, :1])
+        self.embedding = self._communicators(ends if of.pp > 1 else ends[:, :1])
 
-    def _listed(self, members: Ints) -> dict[int, int]:
+    def _communicators(self, members: Ints) -> dict[int, int]:
         """Return the communicator of each rank, none of groups of one."""
         own: dict[int, int] = {}
         for group in members if members.shape[1] > 1 else ():

@@ -121,7 +121,7 @@ def finish(folder: Path, out: Path) -> tuple[str, ...]:
         save_traffic(out, _traffic(folder, processes, out.stem))
     else:
         write_trace(trace_of(processes, str(out)), out, node_of=hosts_of(processes))
-    return tuple(_missed(processes))
+    return tuple(_find_missing(processes))
 
 
 def is_profile(folder: Path) -> bool:
@@ -158,7 +158,7 @@ def _traffic(folder: Path, processes: Sequence[Process], name: str) -> Traffic:
     return Traffic.from_pairs(ranks, src, dst, sent, sizes, name=name)
 
 
-def _missed(processes: Sequence[Process]) -> list[str]:
+def _find_missing(processes: Sequence[Process]) -> list[str]:
     lines = []
     for code, how in ((0, "without MPI_Finalize"), (2, "by MPI_Abort")):
         ended = [

@@ -24,7 +24,7 @@ from hopmap.traces.trace import (
     Spans,
     Trace,
     TraceError,
-    joined,
+    join_rows,
     mpi_name,
     role_of_call,
 )
@@ -222,7 +222,7 @@ def trace_of(processes: Sequence[Process], name: str) -> Trace:
         regions=tuple(region for _, region in regions),
         communicators=communicators,
         roles=np.array(roles, dtype=np.uint8),
-        spans=joined(_spans(rank, (times - first) / 1e9) for rank, times in spans),
+        spans=join_rows(_spans(rank, (times - first) / 1e9) for rank, times in spans),
         windows=windows,
         groups=groups,
         counts=PairCounts(name, *of_pairs) if of_pairs.size and not uncounted else None,

@@ -42,7 +42,7 @@ from hopmap.simulator.parameters.settings import SettingError, configure
 from hopmap.simulator.uncertainty import Standing, least_regret, regrets, sentence, standings
 from hopmap.topologies.spec import FILE
 
-from .ranges import GivenRanges, Settings, draw_models, read_ranges
+from .ranges import RangesLike, Settings, draw_models, read_ranges
 
 Candidate: TypeAlias = "MappingLike"
 
@@ -68,7 +68,7 @@ class Sampling:
 
     samples: int = SAMPLES
     max_simulations: int | None = None
-    ranges: GivenRanges = None
+    ranges: RangesLike = None
 
     def __post_init__(self) -> None:
         if self.samples < 1:

@@ -99,7 +99,7 @@ def matrix(
         if found.expanded or found.one_sided:
             facts |= found.traffic.to_dict()
         if out is not None:
-            put(found.traffic, out)
+            write_or_print(found.traffic, out)
             facts["out"] = str(out)
         if plot is not None:
             from hopmap.figures.spy import spy_plot
@@ -127,7 +127,7 @@ def _read(workload: Workload, progress: Progress, workers: int | None = None) ->
     return facts | {"omitted": workload.omissions(), "wall_seconds": seconds}
 
 
-def put(workload: WorkloadLike, out: Path) -> Traffic:
+def write_or_print(workload: WorkloadLike, out: Path) -> Traffic:
     """Write a workload as an archive or as traffic, or print traffic as CSV for ``-``."""
     from hopmap.api.exports import write_workload
     from hopmap.api.workload import Workload

@@ -18,11 +18,11 @@ from hopmap.simulator.collectives.schedules import (
     Schedule,
     cut,
     edges,
-    expect,
     one_after_another,
+    require,
+    rotate,
     schedule,
     shares,
-    turned,
     work,
 )
 
@@ -32,10 +32,10 @@ from .trees import (
     by_port,
     doubling,
     early,
-    gathered,
+    gather_blocks,
     halving,
-    reached_order,
-    scattered,
+    order_of_reach,
+    scatter_blocks,
     tree_down,
     tree_from,
     ways,
@@ -51,7 +51,7 @@ def bine_reduce_then_gather(
     def of(port: int, part: Ints) -> Schedule:
         way, blocks = ways(members, dims, port), shares(int(part[0]), members)
         tree = tree_from(root, way, nearest_first=True)
-        return one_after_another(halving(way, blocks, puts=puts), gathered(tree, blocks))
+        return one_after_another(halving(way, blocks, puts=puts), gather_blocks(tree, blocks))
 
     return early(by_port(ports, volume[:1], of), puts, announce_to_all(members, ports))
 
@@ -64,7 +64,7 @@ def bine_scatter_then_allgather(
     def of(port: int, part: Ints) -> Schedule:
         way, blocks = ways(members, dims, port), shares(int(part[0]), members)
         tree = tree_from(root, way, nearest_first=True)
-        return one_after_another(scattered(tree, blocks), doubling(way, blocks))
+        return one_after_another(scatter_blocks(tree, blocks), doubling(way, blocks))
 
     return early(by_port(ports, volume[:1], of), puts, announce_to_all(members, ports))
 
@@ -89,7 +89,7 @@ def _gather(
     me = np.arange(members)
 
     def of(port: int, part: Ints) -> Schedule:
-        return gathered(tree_from(root, ways(members, dims, port), nearest_first), part)
+        return gather_blocks(tree_from(root, ways(members, dims, port), nearest_first), part)
 
     around = early(by_port(ports, volume, of), puts)
     return with_copies(
@@ -119,7 +119,7 @@ def _scatter(
     me = np.arange(members)
 
     def of(port: int, part: Ints) -> Schedule:
-        return scattered(tree_from(root, ways(members, dims, port), nearest_first), part)
+        return scatter_blocks(tree_from(root, ways(members, dims, port), nearest_first), part)
 
     around = early(by_port(ports, volume, of), puts)
     return with_copies(
@@ -137,7 +137,7 @@ def bine_gather_ranges(members: int, root: int, volume: Ints, /) -> Schedule:
     child, parent, reached, size = _ranges(members, root, volume)
     step = 2 * (reached.max(initial=-1) - reached)
     own = work([(-1, np.arange(members), np.roll(volume, -root))])
-    return turned(_in_two(step, child, parent, size)._replace(work=own), members, root)
+    return rotate(_in_two(step, child, parent, size)._replace(work=own), members, root)
 
 
 def bine_scatter_ranges(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -149,7 +149,7 @@ def bine_scatter_ranges(members: int, root: int, volume: Ints, /) -> Schedule:
     inner = np.unique(np.append(parent, 0))
     plan = _in_two(2 * reached, parent, child, size)
     own = work([(plan.steps, inner, np.roll(volume, -root)[inner])])
-    return turned(plan._replace(work=own), members, root)
+    return rotate(plan._replace(work=own), members, root)
 
 
 def _ranges(members: int, root: int, volume: Ints) -> tuple[Ints, Ints, Ints, Ints]:
@@ -159,7 +159,7 @@ def _ranges(members: int, root: int, volume: Ints) -> tuple[Ints, Ints, Ints, In
     of what goes on with the first's, -1 where nothing does.
     """
     tree = tree_from(0, ways(members), nearest_first=False)
-    child = reached_order(tree)
+    child = order_of_reach(tree)
     parent = tree.parent[child]
     low, high = np.arange(members), np.arange(members)
     for one, above in zip(child[::-1].tolist(), parent[::-1].tolist(), strict=True):
@@ -192,20 +192,18 @@ def bine_bcast_at_once(members: int, root: int, volume: Ints, /) -> Schedule:
 
 def bine_scatter_allgather_once(members: int, root: int, volume: Ints, /) -> Schedule:
     """Scatter along the tree, then exchange what the partner lacks: bcast_bine_bdw_static."""
-    return _scattered_and_exchanged(members, root, volume, one_by_one=False)
+    return _scatter_and_exchange(members, root, volume, one_by_one=False)
 
 
 def bine_scatter_allgather_blocking(members: int, root: int, volume: Ints, /) -> Schedule:
     """As above, the scatter to child after child: bcast_bine_bdw_remap."""
-    return _scattered_and_exchanged(members, root, volume, one_by_one=True)
+    return _scatter_and_exchange(members, root, volume, one_by_one=True)
 
 
-def _scattered_and_exchanged(
-    members: int, root: int, volume: Ints, *, one_by_one: bool
-) -> Schedule:
+def _scatter_and_exchange(members: int, root: int, volume: Ints, *, one_by_one: bool) -> Schedule:
     way, blocks = ways(members), cut(int(volume[0]), members)
     tree = tree_from(root, way, nearest_first=True)
-    down = scattered(tree, blocks)
+    down = scatter_blocks(tree, blocks)
     if one_by_one:
         now = tree.reached[down.dst]
         down = down._replace(round=now, posted=now, taken=now)
@@ -222,7 +220,7 @@ def _scattered_and_exchanged(
 def bine_reduce_whole(members: int, root: int, volume: Ints, /) -> Schedule:
     """Bine tree towards the root, nearest first, whole buffers: reduce_bine_lat."""
     tree = tree_from(root, ways(members), nearest_first=False)
-    child = reached_order(tree)[::-1]
+    child = order_of_reach(tree)[::-1]
     step, size = tree.reached.max(initial=0) - tree.reached[child], volume[0] + 0 * child
     parent = tree.parent[child]
     adding = work([(-1, np.arange(members), volume[:1])], [(step, parent, size)])
@@ -306,7 +304,7 @@ def _blocks(partner: Ints, away: Ints) -> tuple[Ints, Ints]:
 
 def _by_distance(members: int) -> list[tuple[Ints, Ints]]:
     """Partners, nearest first, and the distances of the blocks that go with them."""
-    expect(members % 2 == 0 or members == 1, "bine_any_even", members, "an even number")
+    require(members % 2 == 0 or members == 1, "bine_any_even", members, "an even number")
     me, steps = np.arange(members), (members - 1).bit_length()
     low = -sum(1 << k for k in range(1, steps, 2))  # least and greatest number of so many digits
     high = sum(1 << k for k in range(0, steps, 2))

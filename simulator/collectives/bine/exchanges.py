@@ -17,9 +17,9 @@ from hopmap.simulator.collectives.schedules import (
     Schedule,
     cut,
     edges,
-    folded,
+    fold_members,
     one_after_another,
-    renumbered,
+    renumber,
     schedule,
     shares,
     together,
@@ -148,7 +148,7 @@ def bine_allreduce(
 
 def bine_allreduce_folded(members: int, _root: int, volume: Ints, /) -> Schedule:
     """Exchange all with the partner of each step, nearest first; fold beyond a power of two."""
-    return _folded(members, volume, lambda power: bine_allreduce(power, 0, volume))
+    return _fold(members, volume, lambda power: bine_allreduce(power, 0, volume))
 
 
 def bine_in_turns(members: int, _root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
@@ -177,14 +177,14 @@ def bine_in_turns(members: int, _root: int, volume: Ints, /, *, segment: int = 0
         both = one_after_another(together(*parts), doubling(way, blocks)) if parts else schedule([])
         return with_copies(both, [(-1, me, volume[:1])])
 
-    return _folded(members, volume, inner)
+    return _fold(members, volume, inner)
 
 
-def _folded(members: int, volume: Ints, inner: Callable[[int], Schedule]) -> Schedule:
-    fold, active = folded(members, int(volume[0]))
+def _fold(members: int, volume: Ints, inner: Callable[[int], Schedule]) -> Schedule:
+    fold, active = fold_members(members, int(volume[0]))
     even = np.arange(0, 2 * (members - len(active)), 2)
     back = schedule([(even + 1, even, np.full(len(even), volume[0]))] if len(even) else [])
-    return one_after_another(fold, renumbered(inner(len(active)), active), back)
+    return one_after_another(fold, renumber(inner(len(active)), active), back)
 
 
 def torus_doubling_allreduce(

@@ -23,9 +23,9 @@ from hopmap.simulator.collectives.schedules import (
     AlgorithmError,
     Done,
     Schedule,
-    expect,
     masks,
     one_after_another,
+    require,
     schedule,
     segments,
     together,
@@ -55,7 +55,7 @@ def ways(members: int, dims: Dims = (), port: int = 0, doubling: bool = False) -
     shape = dims or (members,)
     suits = members == np.prod(shape) and all(size & (size - 1) == 0 for size in shape)
     wanted = "as many as the dimensions make, each a power of two" if dims else "a power of two"
-    expect(suits, "a Bine tree", members, wanted)
+    require(suits, "a Bine tree", members, wanted)
     at = np.stack(np.unravel_index(np.arange(members), shape))
     mirror = -1 if _is_mirrored(port, len(shape)) else 1
     left = [size.bit_length() - 1 for size in shape]
@@ -154,7 +154,7 @@ def bine_bcast_increasing(members: int, root: int, volume: Ints, /, *, dims: Dim
 def bine_bcast_blocking(members: int, root: int, volume: Ints, /, *, dims: Dims = ()) -> Schedule:
     """Bine tree, farthest first, child after child: bine_bcast_l_mpi, bcast_bine_lat_new."""
     tree = tree_from(root, ways(members, dims), nearest_first=False)
-    child = reached_order(tree)
+    child = order_of_reach(tree)
     step = tree.reached[child]
     return Schedule(step, tree.parent[child], child, volume[0] + 0 * child, step, step, work())
 
@@ -178,7 +178,7 @@ def bine_bcast_with_buffer(
 
 def tree_down(tree: BineTree, size: Ints) -> Schedule:
     """Send segments of these sizes down a tree, each to all children at once."""
-    child = reached_order(tree)
+    child = order_of_reach(tree)
     which, dst = np.repeat(np.arange(len(size)), len(child)), np.tile(child, len(size))
     taken = 2 * which + 1
     return Schedule(
@@ -209,7 +209,7 @@ def bine_reduce(
 
     def of(port: int, part: Ints) -> Schedule:
         tree = tree_from(root, ways(members, dims, port), nearest_first=False)
-        child = reached_order(tree)[::-1]
+        child = order_of_reach(tree)[::-1]
         size = _segments(int(part[0]), segment)
         count, src = len(size), np.repeat(child, len(size))
         which = np.tile(np.arange(count), len(child))
@@ -242,23 +242,23 @@ def bine_reduce(
     return together(plan, copied)
 
 
-def gathered(tree: BineTree, volume: Ints) -> Schedule:
+def gather_blocks(tree: BineTree, volume: Ints) -> Schedule:
     """Send the blocks of whole subtrees towards the root, last reached first."""
-    child = reached_order(tree)[::-1]
+    child = order_of_reach(tree)[::-1]
     below = bytes_below(tree, volume)
     step = int(tree.reached.max(initial=-1)) - tree.reached[child]
     return Schedule(step, child, tree.parent[child], below[child], step, step, work())
 
 
-def scattered(tree: BineTree, volume: Ints) -> Schedule:
+def scatter_blocks(tree: BineTree, volume: Ints) -> Schedule:
     """Send the blocks of whole subtrees from the root; all children at once."""
-    child = reached_order(tree)
+    child = order_of_reach(tree)
     below = bytes_below(tree, volume)
     zero = np.zeros_like(child)
     return Schedule(zero + 1, tree.parent[child], child, below[child], zero, zero, work())
 
 
-def reached_order(tree: BineTree) -> Ints:
+def order_of_reach(tree: BineTree) -> Ints:
     """All members but the root, as they are reached."""
     order = np.argsort(tree.reached, kind="stable")
     return order[tree.reached[order] >= 0]

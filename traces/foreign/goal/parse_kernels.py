@@ -95,15 +95,15 @@ WIDEST = 2**16 - 1  # of processors and interfaces
 _COLON, _OPEN, _CLOSE, _B = ord(":"), ord("{"), ord("}"), ord("b")
 
 
-def _spelled(word: str) -> NDArray[np.uint8]:
+def _bytes_of(word: str) -> NDArray[np.uint8]:
     return np.frombuffer(word.encode(), dtype=np.uint8)
 
 
-_NUM_RANKS, _RANK = _spelled("num_ranks"), _spelled("rank")
-_SEND, _RECV, _CALC = _spelled("send"), _spelled("recv"), _spelled("calc")
-_REQUIRES, _IREQUIRES = _spelled("requires"), _spelled("irequires")
-_TO, _FROM = _spelled("to"), _spelled("from")
-_TAG, _CPU, _NIC = _spelled("tag"), _spelled("cpu"), _spelled("nic")
+_NUM_RANKS, _RANK = _bytes_of("num_ranks"), _bytes_of("rank")
+_SEND, _RECV, _CALC = _bytes_of("send"), _bytes_of("recv"), _bytes_of("calc")
+_REQUIRES, _IREQUIRES = _bytes_of("requires"), _bytes_of("irequires")
+_TO, _FROM = _bytes_of("to"), _bytes_of("from")
+_TAG, _CPU, _NIC = _bytes_of("tag"), _bytes_of("cpu"), _bytes_of("nic")
 
 
 class Operations(NamedTuple):

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.traces.foreign.messages import Listed, Part, settled
+from hopmap.traces.foreign.messages import Listed, Part, settle
 from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.trace_builder import COLLECTIVES, Acts, Calls, Groups, acts, trace_of
 from hopmap.traces.matching import ANY, Messages
@@ -210,10 +210,10 @@ def read_liballprof(files: list[Path], name: str) -> Trace:
             f"{files[1]}: says that it is of rank 0, as {files[0].name} does: expected the file of "
             "rank 1, or no messages, but collectives alone"
         )
-    messages, unknown = settled(tables, calls, calls.since_first())
+    messages, unknown = settle(tables, calls, calls.since_first())
     collectives, counts = collectives_of(ranks, groups, found, offsets)
 
-    def called(names: str) -> int:
+    def count_calls(names: str) -> int:
         matching = [k for k, region in enumerate(regions) if re.fullmatch(names, region)]
         return int(np.isin(calls.region, matching).sum())
 
@@ -221,10 +221,10 @@ def read_liballprof(files: list[Path], name: str) -> Trace:
     copies = (len(ranks) - 1) * found.copies
     ignored = {
         **unknown,
-        "MPI_Alltoallw (types treated as bytes), in": called("MPI_Alltoallw"),
-        "non-blocking collectives of libNBC, in": called(r"NBC_\w+"),
+        "MPI_Alltoallw (types treated as bytes), in": count_calls("MPI_Alltoallw"),
+        "non-blocking collectives of libNBC, in": count_calls(r"NBC_\w+"),
         "files that claim rank 0 (rank of the file name used), in": copies,
-        "non-blocking collectives, left out, in": called(_IMMEDIATE),
+        "non-blocking collectives, left out, in": count_calls(_IMMEDIATE),
         "ends of ranks (no MPI_Finalize: cut or killed), which are not among the": len(ends),
     }
     parts = (*messages, collectives)

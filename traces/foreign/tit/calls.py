@@ -136,13 +136,13 @@ def messages_of(of: Actions) -> Messages:
     )
     done = np.where(blocking, of.number[action], -1)
     open_ = np.flatnonzero(~blocking)
-    done[open_] = _completed(of, action[open_], sends_[open_], peer[open_], tag[open_])
+    done[open_] = _find_completions(of, action[open_], sends_[open_], peer[open_], tag[open_])
     table = Messages(of.number[action], done, sends_, peer, tag, np.zeros_like(peer), size)
     real: Any = (peer >= -1) & ~(sends_ & (peer < 0))
     return Messages(*(column[real] for column in table))
 
 
-def _completed(of: Actions, place: Ints, sends: Any, peer: Ints, tag: Ints) -> Ints:
+def _find_completions(of: Actions, place: Ints, sends: Any, peer: Ints, tag: Ints) -> Ints:
     """Call that completes each request: the waits of its ends and tag in order, or a waitall."""
     some = np.sort(np.concatenate((of.by_word["wait"], of.by_word["test"])))
     what = "source, target and tag of a request"

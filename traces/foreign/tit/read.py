@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.arrays import Floats, Ints
-from hopmap.traces.foreign.messages import settled
+from hopmap.traces.foreign.messages import settle
 from hopmap.traces.foreign.recognition import START, Recording
 from hopmap.traces.foreign.text import Fields, read_fields, read_start, read_whole
 from hopmap.traces.foreign.trace_builder import Calls, Groups, trace_of
@@ -84,10 +84,10 @@ class TitSource(Recording):
     @staticmethod
     def is_index(file: Path) -> bool:
         """Whether a file names the files of all ranks."""
-        return bool(TitSource.indexed(file))
+        return bool(TitSource.files_of_index(file))
 
     @staticmethod
-    def indexed(index: Path) -> tuple[Path, ...]:
+    def files_of_index(index: Path) -> tuple[Path, ...]:
         """Return the files that an index names."""
         return files_of_index(index, read_start(index, START))
 
@@ -121,7 +121,7 @@ def read_tit(files: list[Path], name: str) -> Trace:
     offsets = np.concatenate(([0], np.cumsum([len(part[0]) for part in parts]))).astype(np.int64)
     region, time = (np.concatenate(column) for column in zip(*parts, strict=True))
     calls = Calls(offsets, region, time, time)
-    messages, unknown = settled(tables, calls, time)
+    messages, unknown = settle(tables, calls, time)
     ignored = {
         **unknown,
         "comm_size, comm_split and comm_dup action": left,
