@@ -200,7 +200,7 @@ def test_long_messages_are_replayed_as_flows(monkeypatch):
     def by_simpy(placement, _, repeat=0):  # what the engine has for turns compiles for long
         return replayed(placement, "simpy", repeat)
 
-    monkeypatch.setattr(advice, "_replayed", by_simpy)
+    monkeypatch.setattr(advice, "_replay", by_simpy)
     for most, settings in (
         (1000, {"nic": "round_robin"}),
         (1000, {"packet_size": 10**6}),

@@ -124,7 +124,7 @@ def test_a_bisection_ends_when_most_of_the_time_is_spent(monkeypatch):
         return rng.permutation(topology.nodes)
 
     module = sys.modules[portfolio.__module__]
-    monkeypatch.setattr(module, "bisected", never_done)
+    monkeypatch.setattr(module, "bisect_nodes", never_done)
     monkeypatch.setattr(module, "_part", lambda watch: 0.9)
     run = portfolio(traffic, topology, rng=np.random.default_rng(0), stop=Budget(moves=10))
     assert looked == [True]
