@@ -97,7 +97,7 @@ def contract(graph: Graph, group: NDArray[Any], groups: int) -> Graph:
 
 
 @njit
-def within(graph: Graph, here: Ints, local: Ints) -> Graph:
+def subgraph(graph: Graph, here: Ints, local: Ints) -> Graph:
     """Graph of some vertices, numbered as they come; `local` is scratch, -1 everywhere."""
     indptr, peer, weight = graph
     entries = 0

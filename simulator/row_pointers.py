@@ -48,11 +48,11 @@ def by_columns(
         columns = {*run.packets.dtype.names, *run.messages.dtype.names}
         return (there if holds(columns) else elsewhere)(run, *arguments)
 
-    def compiled(run: Any, *_arguments: Any) -> Callable[..., Any]:
+    def choose(run: Any, *_arguments: Any) -> Callable[..., Any]:
         packets, messages = (run.types[run.fields.index(name)] for name in ("packets", "messages"))
         return there if holds({*packets.fields, *messages.fields}) else elsewhere
 
-    overload(either, jit_options=NO_WRAPPERS, strict=False)(compiled)
+    overload(either, jit_options=NO_WRAPPERS, strict=False)(choose)
     return either
 
 

@@ -68,7 +68,7 @@ def check_fits(ranks: int, topology: Topology) -> None:
             )
         raise MappingError(
             f"{ranks} ranks do not fit on {topology.spec}, which has {slots} slots: "
-            f"expected a larger topology or more slots a node{_like(topology, ranks)}"
+            f"expected a larger topology or more slots a node{_similar_spec(topology, ranks)}"
         )
 
 
@@ -112,7 +112,7 @@ def _wider(spec: str, slots: Ints) -> str | None:
     return ",".join((f"{shape.partition('*')[0]}*{slots.max()}", *options))
 
 
-def _like(topology: Topology, ranks: int) -> str:
+def _similar_spec(topology: Topology, ranks: int) -> str:
     """Spec of the network with enough slots, where a spec can say so."""
     slots = -(-ranks // topology.nodes)
     wider = _wider(topology.spec, np.full(topology.nodes, slots))

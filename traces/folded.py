@@ -128,7 +128,7 @@ def folded_of_parts(
     communicators: Sequence[Ints32] = (),
 ) -> Folded:
     """Build the folded trace of a program from parts per rank; see `trace_of_calls`."""
-    tables, loops = zip(*map(_once, programs), strict=True)
+    tables, loops = zip(*map(_bodies, programs), strict=True)
     trace = trace_of_calls(name, ranks, map(with_requests, tables), communicators)
     # Every call begins with its ENTER.
     calls = np.append(np.flatnonzero(trace.kind == Kind.ENTER), trace.events)
@@ -152,12 +152,12 @@ def _unroll(parts: Parts) -> Table:
     )
 
 
-def _once(parts: Parts, at: int = 0) -> tuple[Table, list[tuple[int, int, int]]]:
+def _bodies(parts: Parts, at: int = 0) -> tuple[Table, list[tuple[int, int, int]]]:
     """Table in which every body stands once, and (first call, call behind it, times) of loops."""
     tables, loops = [], []
     for part in parts:
         if isinstance(part, Repeat):
-            table, inner = _once(part.body, at)
+            table, inner = _bodies(part.body, at)
             loops += [*inner, (at, at + count_calls(table), part.times)]
         else:
             table = part

@@ -79,7 +79,7 @@ class Traffic:
             fractional entry, bytes without a message, sums above 2^53.
         """
         if not 0 <= ranks <= MOST_RANKS:
-            raise TraceError(f"{name}: {_few(ranks)} ranks: expected 0 to {MOST_RANKS}")
+            raise TraceError(f"{name}: {_format_number(ranks)} ranks: expected 0 to {MOST_RANKS}")
         values = {"src": src, "dst": dst, "messages": messages, "bytes": bytes}
         columns = {key: _whole_numbers(values, key, name) for key, values in values.items()}
         lengths = {key: len(column) for key, column in columns.items()}
@@ -274,6 +274,6 @@ def _whole_numbers(values: ArrayLike, key: str, name: str) -> Ints:
     return array.astype(np.int64)
 
 
-def _few(number: int) -> str:
+def _format_number(number: int) -> str:
     """Write a number, however long it is."""
     return str(number) if abs(number) < BEYOND else "more than 2^63"

@@ -72,7 +72,7 @@ def query(
 
 def print_runs(runs: pd.DataFrame, relevance: float) -> None:
     """Print one line per mapper, for all its seeds, on each trace and topology; who leads there."""
-    from hopmap.scenarios.results.ranking import leading, once, standing
+    from hopmap.scenarios.results.ranking import describe_one_replay, leading, standing
     from hopmap.scenarios.results.study import by_median, cases_of
 
     several = single = False
@@ -113,7 +113,7 @@ def print_runs(runs: pd.DataFrame, relevance: float) -> None:
     if several:
         say("of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time")
     if single:
-        say(f"runtimes: {once(runs)}")
+        say(f"runtimes: {describe_one_replay(runs)}")
 
 
 def print_published(results: Path) -> None:

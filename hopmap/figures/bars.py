@@ -233,7 +233,7 @@ def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: s
         axes.plot([middle, middle], [y - 0.36, y + 0.36], color=INK, linewidth=1.8)
     right = max(np.log1p(most) * 1.04, np.log1p(0.01))
     axes.set_xlim(-0.03 * right, right)
-    set_ticks(axes.xaxis, lambda v: f"+{100 * np.expm1(v):,.3g} %", FixedLocator(_apart(right)))
+    set_ticks(axes.xaxis, lambda v: f"+{100 * np.expm1(v):,.3g} %", FixedLocator(_spaced(right)))
     axes.grid(axis="x")
     axes.set_xlabel(what, loc="right")
     handles = [
@@ -244,7 +244,7 @@ def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: s
     return figure
 
 
-def _apart(right: float) -> list[float]:
+def _spaced(right: float) -> list[float]:
     """Ticks that leave room for their labels."""
     places = [0.0]
     for tick in np.log1p(_TICKS[1:]):

@@ -190,7 +190,7 @@ def export_mapping(
 
 def launcher_named(name: str) -> Launcher:
     """Return a launcher; load launchers of installed packages if hopmap has none of that name."""
-    if name not in TABLE and name not in _others():
+    if name not in TABLE and name not in _extensions():
         hint = did_you_mean(name, [*TABLE, *_OTHERS, *OWN])
         known = ", ".join((*TABLE, *_OTHERS))
         raise MappingError(f"launcher {name!r}{hint}: expected one of {known}, csv or maplib")
@@ -200,10 +200,10 @@ def launcher_named(name: str) -> Launcher:
 
 def launchers() -> list[Launcher]:
     """Return all launchers; launchers of installed packages come last."""
-    return [launcher_named(name) for name in (*TABLE, *_others())]
+    return [launcher_named(name) for name in (*TABLE, *_extensions())]
 
 
-def _others() -> dict[str, Launcher]:
+def _extensions() -> dict[str, Launcher]:
     load_entry_points(GROUP, _enter)
     return _OTHERS
 
@@ -257,7 +257,7 @@ def recognise(lines: Sequence[str], name: str = "") -> str | None:
     Of Cray's rank order the lines do not tell: ``0,3`` may be anything.
     """
     named = comments(lines).get(FORMAT, "").partition(",")[0]
-    if named in TABLE or named in _others():
+    if named in TABLE or named in _extensions():
         return named
     first = next(filter(None, map(content, lines)), "")
     known = launchers()

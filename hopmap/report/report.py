@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from hopmap.api.provenance import format_keys
 from hopmap.progress import Progress
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.ranking import once
+from hopmap.scenarios.results.ranking import describe_one_replay
 from hopmap.scenarios.results.stored_runs import loose_ids, loose_path, part_files
 from hopmap.scenarios.results.study import (
     DEFAULTS,
@@ -185,7 +185,7 @@ def _render(
         cases=len(whole.cases),
         repeated=whole.repeat,
         replayed=any(case.replayed for case in whole.cases),
-        once=once(study.runs),
+        once=describe_one_replay(study.runs),
         relevance=percent(study.relevance),
         summary=summary(whole),
         pictured=sections[""],

@@ -105,13 +105,13 @@ def choose_cases(study: Study) -> Sequence[Case]:
         values = case.runs[column]
         return float(values.max() / max(values.min(), 1e-300))
 
-    def misled(case: Case) -> float:
+    def is_misled(case: Case) -> float:
         least = case.runs[column].min()
         return float(case.fewest_hop_bytes.best[column] / max(least, 1e-300))
 
     replayed = [case for case in study.cases if case.replayed] or list(study.cases)
     by_spread = sorted(replayed, key=spread, reverse=True)
-    orders = (by_spread, by_spread[::-1], sorted(replayed, key=misled, reverse=True))
+    orders = (by_spread, by_spread[::-1], sorted(replayed, key=is_misled, reverse=True))
     first = list(dict.fromkeys(chain.from_iterable(zip_longest(*orders))))[:CHOSEN]
     return [case for case in study.cases if case in first]
 

@@ -105,17 +105,17 @@ def _best_row(case: Case, replayed: bool) -> list[Cell]:
         Cell(count(nodes), nodes),
         mapper._replace(look="best" if case.significant and matters(case) else ""),
         Cell(verdict(case), verdict(case)),
-        _against(case, best, quantity),
+        _compare(case, best, quantity),
     ]
     if replayed:
         before = default.value("makespan") if default else None
         row += [Cell(runtime(makespan), makespan), Cell(runtime(before), before)]
-        row += [_against(case, best, "makespan")]
+        row += [_compare(case, best, "makespan")]
         row += [Cell(MISSING) if share is None else Cell(percent(share), share)]
     return row
 
 
-def _against(case: Case, entry: Entry, column: str) -> Cell:
+def _compare(case: Case, entry: Entry, column: str) -> Cell:
     """Return what a mapper has more or less than the default order; the interval of noise below."""
     value, default = entry.value(column), case.default
     reference = default.value(column) if default else None
@@ -219,11 +219,11 @@ def _main_row(case: Case, entry: Entry, replayed: bool, compared: bool, energy: 
         Cell(entry.mapper, entry.mapper, " · ".join(notes), look),
         Cell(case.topology, case.topology, case.variant),
         cell("hop_bytes", data, spread=True),
-        *([_against(case, entry, "hop_bytes")] if compared else []),
+        *([_compare(case, entry, "hop_bytes")] if compared else []),
     ]
     if replayed:
         row += [_runtime(entry) or cell("makespan", runtime, spread=True)]
-        row += [_against(case, entry, "makespan")._replace(note="")] if compared else []
+        row += [_compare(case, entry, "makespan")._replace(note="")] if compared else []
     if energy:
         row.append(cell("energy", joules))
     seconds = entry.mean("mapping_seconds")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import Graph, below, following, group_by_block, within
+from hopmap.mappers.basic_kernels import Graph, below, following, group_by_block, subgraph
 from hopmap.mappers.cost_kernels import charge
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
@@ -186,7 +186,7 @@ def recreate(
         for k in range(len(chosen)):
             for i in range(room[k], room[k + 1]):
                 here[i] = members[starts[chosen[k]] + i - room[k]]
-        inner = within(graph, here, local)
+        inner = subgraph(graph, here, local)
         sub_indptr, sub_peer, sub_weight = inner
         before = 0.0
         for u in range(len(here)):
@@ -270,7 +270,7 @@ def divide(graph: Graph, room: Ints, local: Ints, random: Words) -> Ints:
         here = np.empty(n, dtype=np.int64)
         for k in range(n):
             here[k] = vertices[room[lo] + k]
-        inner = within(graph, here, local)
+        inner = subgraph(graph, here, local)
         size, bias, label = np.ones(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int8)
         target = room[mid] - room[lo]
         side = bisect(inner, size, bias, label, target, TRIES, random)

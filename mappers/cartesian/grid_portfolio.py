@@ -123,13 +123,13 @@ def run_grid_mappers(grid: Grid, topology: Topology) -> Iterator[Mapping]:
 def is_symmetric(grid: Grid, axis: int) -> bool:
     """Whether the stencil is the same in a mirror across that axis."""
 
-    def weighted(sign: int) -> list[tuple[tuple[int, ...], int]]:
+    def weigh(sign: int) -> list[tuple[tuple[int, ...], int]]:
         flipped = [
             tuple(sign * x if a == axis else x for a, x in enumerate(v)) for v in grid.stencil
         ]
         return sorted(zip(flipped, grid.sizes, strict=True))
 
-    return weighted(1) == weighted(-1)
+    return weigh(1) == weigh(-1)
 
 
 def cartesian_orders(grid: Grid, topology: Topology) -> Iterator[tuple[str, Mapping]]:

@@ -97,13 +97,13 @@ def exact_partition(
         if measure == "worst":
             most = int(load.max()) - 1
             limits = Limits(most * topology.nodes, most)
-        found = within(peers, order, topology.slots, row, limits) if limits.sum >= 0 else None
+        found = find_within(peers, order, topology.slots, row, limits) if limits.sum >= 0 else None
         if found is None:
             return start
         start = found
 
 
-def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> Mapping | None:
+def find_within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> Mapping | None:
     """Partition within the limits, of all these one of the least sum; None if there is none.
 
     Ranks are placed in `order`, and `slots` fit on each node; for `row` see `row_of`.

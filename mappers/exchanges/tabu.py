@@ -51,7 +51,7 @@ BRIEF = 0.2, 0.5  # times slots: fewest and most steps for which a place is tabu
 PATIENCE = 20  # searches
 
 
-def small(name: str, _: Traffic, topology: Topology) -> None:
+def require_small(name: str, _: Traffic, topology: Topology) -> None:
     """Raise `MappingError` where the network has too many slots."""
     slots = int(topology.slots.sum())
     if slots > MOST:
@@ -60,7 +60,7 @@ def small(name: str, _: Traffic, topology: Topology) -> None:
         )
 
 
-@mapper("tabu", source="Taillard 1991", needs=small)
+@mapper("tabu", source="Taillard 1991", needs=require_small)
 def tabu(
     traffic: Traffic,
     topology: Topology,
@@ -78,7 +78,7 @@ def tabu(
     """
     from . import tabu_kernels
 
-    small("tabu", traffic, topology)
+    require_small("tabu", traffic, topology)
     slots = int(topology.slots.sum())
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)

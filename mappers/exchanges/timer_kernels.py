@@ -14,7 +14,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import Graph, contract, group_by_block, within
+from hopmap.mappers.basic_kernels import Graph, contract, group_by_block, subgraph
 
 
 @subroutine
@@ -105,7 +105,7 @@ def swap_labels(
         wanted[v] = bits[label_of[v]]
         vertex_with[label_of[v]] = v
     at = vertex_with[order]
-    indptr, peer, weight = within(Graph(indptr, peer, weight), at, np.full(vertices, -1))
+    indptr, peer, weight = subgraph(Graph(indptr, peer, weight), at, np.full(vertices, -1))
     first = np.arange(vertices + 1)  # first position of each vertex of the level
     merges = np.bincount(top, minlength=len(digits) + 2)
     for i in range(1, len(digits)):

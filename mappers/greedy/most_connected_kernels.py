@@ -54,12 +54,12 @@ def place(model: CostModel, slots: Ints, centre: int, rule: int, node_of: Ints) 
         if done == 0 and free[centre] > 0:
             node = centre
         elif rule == MUELLER_MERBACH or bound[rank] == 0:
-            node = _least(far, free)
+            node = _cheapest(far, free)
         elif rule == MIN:
             here = node_of[partner[rank]]
             for x in range(nodes):
                 cost[x] = distance(router, here, x)
-            node = _least(cost, free)
+            node = _cheapest(cost, free)
         else:
             cost[:] = 0
             for i in range(indptr[rank], indptr[rank + 1]):
@@ -67,7 +67,7 @@ def place(model: CostModel, slots: Ints, centre: int, rule: int, node_of: Ints) 
                     there = node_of[peer[i]]
                     for x in range(nodes):
                         cost[x] += weight[i] * distance(router, there, x)
-            node = _least(cost, free)
+            node = _cheapest(cost, free)
         node_of[rank] = node
         placed[rank] = True
         free[node] -= 1
@@ -82,7 +82,7 @@ def place(model: CostModel, slots: Ints, centre: int, rule: int, node_of: Ints) 
 
 
 @subroutine
-def _least(cost: Ints, free: Ints) -> int:
+def _cheapest(cost: Ints, free: Ints) -> int:
     """Return the first node with a free slot that costs least."""
     best = -1
     for x in range(len(cost)):

@@ -57,11 +57,11 @@ def max_flow(net: Network) -> float:
                     for k in range(depth):
                         sent = min(sent, free[path[k]])
                     total += sent
-                    source[s] = _less(source[s], sent)
-                    sink[u] = _less(sink[u], sent)
+                    source[s] = _subtract(source[s], sent)
+                    sink[u] = _subtract(sink[u], sent)
                     for k in range(depth - 1, -1, -1):
                         e = path[k]
-                        free[e] = _less(free[e], sent)
+                        free[e] = _subtract(free[e], sent)
                         free[back[e]] += sent
                         if free[e] == 0.0:
                             depth, u = k, head[back[e]]
@@ -127,7 +127,7 @@ def _distances(net: Network) -> tuple[Ints32, Ints32]:
 
 
 @subroutine
-def _less(capacity: float, sent: float) -> float:
+def _subtract(capacity: float, sent: float) -> float:
     """Return what is left, nothing if it is tiny."""
     left = capacity - sent
     return left if left > TINY else 0.0

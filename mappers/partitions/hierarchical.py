@@ -101,7 +101,7 @@ def topdown(
     - `in_order`: whether the ranks as they are numbered are one more partition of each part.
     - `objective`: whose weights are cut.
     """
-    from hopmap.mappers.basic_kernels import within
+    from hopmap.mappers.basic_kernels import subgraph
 
     sizes = levels_for("topdown", traffic, topology)
     cut = _cutting(traffic, rng, preset, tries, in_order)
@@ -116,7 +116,7 @@ def topdown(
         for ranks, first in parts:
             starts = first + span * np.arange(sizes[level] + 1)
             capacity = np.diff(filled[starts])
-            block = cut(within(graph, ranks, number), capacity)
+            block = cut(subgraph(graph, ranks, number), capacity)
             members_of = split(block, sizes[level])
             for start, members in zip(starts[:-1].tolist(), members_of, strict=True):
                 if len(members):

@@ -24,7 +24,7 @@ from .tables import StoreError
 ONE_REPLAY = "one replay each, without noise: differences below 1 % may be chance"
 
 
-def once(runs: pd.DataFrame) -> str:
+def describe_one_replay(runs: pd.DataFrame) -> str:
     """Say what one replay shows, and what shows more, which runs with other jobs do not have."""
     alone = bool(runs["slowdown"].isna().all())
     return ONE_REPLAY + "; replay.repeat = 20 shows which are not" * alone
@@ -113,10 +113,10 @@ def networks(cases: Sequence[Case]) -> list[Network]:
         return []
     order = sorted(replayed, key=lambda case: case.best.value("makespan") or 0.0)
     first = order[0]
-    return [Network(first, "", False), *(_behind(first, case) for case in order[1:])]
+    return [Network(first, "", False), *(_format_gap(first, case) for case in order[1:])]
 
 
-def _behind(first: Case, case: Case) -> Network:
+def _format_gap(first: Case, case: Case) -> Network:
     here, least = case.best.value("makespan"), first.best.value("makespan")
     if case.times is None or first.times is None or case.times.shape[1] != first.times.shape[1]:
         tied = (here or 0.0) <= (least or 0.0) * (1 + case.relevance)

@@ -120,14 +120,14 @@ def _row(text: str, size: int, variant: str, found: Sequence[Finding]) -> list[C
         Cell(count(len(found)), len(found)),
         *(median_tau([each.taus.get(metric) for each in found]) for metric in (WORST, SUM, PATH)),
         Cell(f"{right} of {len(found)}", right / len(found)),
-        _more(max(each.excess for each in found)),
-        _more(max(each.spread for each in found)),
-        _more(median(drawn)) if drawn else Cell(MISSING),
+        _percent(max(each.excess for each in found)),
+        _percent(max(each.spread for each in found)),
+        _percent(median(drawn)) if drawn else Cell(MISSING),
         Cell(", ".join(f"{mapper} {times}" for mapper, times in fastest)),
     ]
 
 
-def _more(value: float) -> Cell:
+def _percent(value: float) -> Cell:
     return Cell(f"{'−' if value < 0 else '+'}{percent(abs(value))}", value)
 
 

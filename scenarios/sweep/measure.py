@@ -69,7 +69,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
         replay = _replay.__wrapped__ if run.messages else _replay  # 32 of them would be large
         result = replay(_same_for_all(run), node_of.tobytes())
         if run.others:
-            alone, result = result.makespan, _among(_same_for_all(run), node_of.tobytes())
+            alone, result = result.makespan, _replay_among(_same_for_all(run), node_of.tobytes())
             row["slowdown"] = result.makespan / alone if alone else None
         row |= {
             "replay_seconds": result.wall_seconds,
@@ -129,7 +129,7 @@ def _place(run: Run, traffic: Traffic, topology: Topology) -> tuple[Mapping, flo
 
 
 @lru_cache(maxsize=32)
-def _among(run: Run, nodes: bytes) -> Result:
+def _replay_among(run: Run, nodes: bytes) -> Result:
     """Replay a mapping while the other jobs run."""
     machine = Machine(load_planned_network(run.topology, run.network), dict(run.settings))
     node_of = np.frombuffer(nodes, dtype=np.int64)

@@ -116,7 +116,7 @@ def run_scenario(
     todo = missing(runs, results, retry=retry)
     work = partial(_do, results=results, code=reading_code(), retry=retry)
     done = 0
-    for place, (run, what) in enumerate(_each(work, todo, workers), 1):
+    for place, (run, what) in enumerate(_iterate(work, todo, workers), 1):
         done += what.here
         if progress is not None:
             progress(place, len(todo), str(run))
@@ -132,7 +132,7 @@ def run_scenario(
     return SweepOutcome(*counts, failed, len(before), results, infeasible)
 
 
-def _each(
+def _iterate(
     work: Callable[..., Done], todo: list[Run], workers: Workers
 ) -> Iterator[tuple[Run, Done]]:
     """Yield what became of every run; last of those that another process had."""

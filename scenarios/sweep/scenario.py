@@ -44,8 +44,8 @@ from .scenario_tables import (
     Validated,
     Vary,
     in_place,
-    once,
     prefix_errors,
+    unique,
 )
 
 MOST_RUNS = 1_000_000
@@ -60,7 +60,7 @@ def studies(module: str) -> Any:
 def _suites(texts: list[str]) -> list[str]:
     for text in texts:
         studies("suites").suite_cases(text)
-    return once(texts)
+    return unique(texts)
 
 
 def _plugin(plugin: str, context: Context) -> str:

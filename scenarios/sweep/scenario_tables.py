@@ -64,7 +64,7 @@ def in_place(check: Callable[[Any, Context], Any]) -> AfterValidator:
     return AfterValidator(validate)
 
 
-def once(values: list[Any]) -> list[Any]:
+def unique(values: list[Any]) -> list[Any]:
     """Refuse a value that is listed twice."""
     seen = set()
     for value in values:
@@ -85,12 +85,12 @@ def _applicable(value: Any) -> Any:
 
 
 def _mappers(texts: list[str], context: Context) -> list[str]:
-    return once([canonical_mapper(change_mapper_path(text, context.absolute)) for text in texts])
+    return unique([canonical_mapper(change_mapper_path(text, context.absolute)) for text in texts])
 
 
 def _topologies(texts: list[str], context: Context) -> list[str]:
     specs = (change_paths(context.job + text, context.absolute) for text in texts)
-    return once([topology_from_spec(spec).spec for spec in specs])
+    return unique([topology_from_spec(spec).spec for spec in specs])
 
 
 def _traces(texts: list[str], context: Context) -> list[str]:
@@ -115,7 +115,7 @@ def _engine(engine: Any) -> Any:
 Text = Annotated[StrictStr, Field(min_length=1)]
 Texts = Annotated[list[Text], Field(min_length=1)]
 Seed = Annotated[StrictInt, Field(ge=0, lt=2**63)]
-Seeds = Annotated[list[Seed], Field(min_length=1), AfterValidator(once)]
+Seeds = Annotated[list[Seed], Field(min_length=1), AfterValidator(unique)]
 Traces = Annotated[Texts, in_place(_traces)]
 Topologies = Annotated[Texts, in_place(_topologies)]
 Mappers = Annotated[Texts, BeforeValidator(_applicable), in_place(_mappers)]
@@ -288,8 +288,8 @@ class Vary(Table):
                 f"labels: {len(self.labels)} of them: expected {points}, one for each value"
             )
         with prefix_errors(self.title):
-            once(self.labels or [])
-            once(self.values)
+            unique(self.labels or [])
+            unique(self.values)
         return self
 
 

@@ -85,7 +85,7 @@ def share(
             # Ctrl-C goes to every process of a terminal; this one tells workers to stop.
             with handling(signal.SIGINT, signal.SIG_IGN):
                 for batch in batches:
-                    futures[executor.submit(_each, do, batch, plugins())] = batch
+                    futures[executor.submit(_iterate, do, batch, plugins())] = batch
             for future in as_completed(list(futures)):
                 batch = futures.pop(future)  # with its result, which is not needed any more
                 yield from zip(batch, future.result(), strict=True)
@@ -101,7 +101,7 @@ def share(
                 future.cancel()
 
 
-def _each(do: Callable[[T], R], batch: Sequence[T], named: Sequence[str]) -> list[R]:
+def _iterate(do: Callable[[T], R], batch: Sequence[T], named: Sequence[str]) -> list[R]:
     for plugin in named:  # workers of Dask are not our children
         add_plugin(plugin)
     return [do(item) for item in batch]

@@ -20,12 +20,12 @@ from .schedules import (
     Schedule,
     edges,
     masks,
+    merge,
     one_after_another,
     rotate,
     schedule,
     segments,
     shares,
-    together,
     work,
 )
 
@@ -218,7 +218,7 @@ def split_binary_bcast(members: int, root: int, volume: Ints, /, *, segment: int
     tree = binary(members)
     left = tree.child % 2
     sides = [np.flatnonzero(left != side) for side in (0, 1)]
-    down = together(
+    down = merge(
         *(
             _blocking(tree, of, segments(half, segment))
             for of, half in zip(sides, halves, strict=True)

@@ -26,10 +26,10 @@ from .schedules import (
     edges,
     fold_members,
     masks,
+    merge,
     one_after_another,
     renumber,
     schedule,
-    together,
     work,
 )
 
@@ -89,7 +89,7 @@ def ring_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Schedule:
     me = np.arange(members)
     around = ring_reduce(members, volume, 1)
     copies = [(-1, me, volume.sum(keepdims=True)), (around.steps, me, volume)]
-    return together(around, schedule([], copies))
+    return merge(around, schedule([], copies))
 
 
 def halving_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Schedule:
@@ -216,7 +216,7 @@ def recursive_doubling(members: int, _root: int, volume: Ints, /) -> Schedule:
     both = one_after_another(fold, schedule(rounds, reduced=reduced), back)
     swaps = len(rounds) - np.array([number.bit_count() for number in range(power)])
     ends = [(-1, me, whole), (both.steps, active[swaps % 2 == 0], whole)]
-    return together(both, schedule([], ends))
+    return merge(both, schedule([], ends))
 
 
 def ring_allreduce(members: int, _root: int, volume: Ints, /) -> Schedule:

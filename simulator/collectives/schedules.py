@@ -130,7 +130,7 @@ def work(
     return Work(*(np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True)))
 
 
-def together(*parts: Schedule) -> Schedule:
+def merge(*parts: Schedule) -> Schedule:
     """Join schedules, their steps being the same."""
     joined = [np.concatenate(columns) for columns in zip(*(p[:6] for p in parts), strict=True)]
     done = Work(*(np.concatenate(each) for each in zip(*(p.work for p in parts), strict=True)))
@@ -151,7 +151,7 @@ def one_after_another(*parts: Schedule) -> Schedule:
             )
         )
         begin += part.steps
-    return together(*numbered)
+    return merge(*numbered)
 
 
 def renumber(plan: Schedule, member: Ints) -> Schedule:
@@ -232,21 +232,21 @@ def buffers_of(operation: str, algorithm: str, call: Call) -> Buffers:
     return NO_BUFFERS if allocation is None or call.schedule.puts else allocation(call)
 
 
-def _each(size: Ints | int, members: int, count: int) -> Buffers:
+def _buffers(size: Ints | int, members: int, count: int) -> Buffers:
     sizes = np.broadcast_to(size, members)
     return Buffers(np.tile(np.arange(members), count), np.tile(sizes, count))
 
 
 def _wholes(count: int) -> Allocation:
     """As many buffers as large as all that a member has, on everyone."""
-    return lambda call: _each(
+    return lambda call: _buffers(
         call.volume.sum(axis=-1 if call.volume.ndim == 2 else None), call.members, count
     )
 
 
 def _largest_message(count: int) -> Allocation:
     """As many buffers as large as the largest message, on everyone."""
-    return lambda call: _each(call.schedule.size.max(initial=0), call.members, count)
+    return lambda call: _buffers(call.schedule.size.max(initial=0), call.members, count)
 
 
 def _of_root(call: Call) -> Buffers:
@@ -255,7 +255,7 @@ def _of_root(call: Call) -> Buffers:
     return found.at(found.member == call.root)
 
 
-def _of_others(call: Call) -> Buffers:
+def _buffers_except_root(call: Call) -> Buffers:
     """Give everyone but the root a whole buffer."""
     found = _wholes(1)(call)
     return found.at(found.member != call.root)
@@ -263,7 +263,7 @@ def _of_others(call: Call) -> Buffers:
 
 def _own_and_others(call: Call) -> Buffers:
     """Give everyone a whole buffer, and everyone but the root another."""
-    parts = _wholes(1)(call), _of_others(call)
+    parts = _wholes(1)(call), _buffers_except_root(call)
     return Buffers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -288,7 +288,7 @@ def _in_tree(last: bool = False) -> Allocation:
     return allocation
 
 
-def _behind(call: Call) -> Buffers:
+def _blocks_behind(call: Call) -> Buffers:
     """As large as the blocks behind each member, which Bruck's allgather puts into order."""
     behind = call.volume.sum() - np.cumsum(call.volume)[:-1]
     return Buffers(np.arange(1, call.members), behind)
@@ -313,10 +313,10 @@ def _forwarding(call: Call) -> Buffers:
 ALLOCATED: Mapping[str, Mapping[str, Allocation]] = {
     "gather": {
         "binomial": _inner_wholes,
-        **dict.fromkeys(("bine", "bine_increasing", "bine_ranges"), _of_others),
+        **dict.fromkeys(("bine", "bine_increasing", "bine_ranges"), _buffers_except_root),
     },
     "scatter": dict.fromkeys(("binomial", "bine", "bine_decreasing", "bine_ranges"), _forwarding),
-    "allgather": {"bruck": _behind},
+    "allgather": {"bruck": _blocks_behind},
     "alltoall": {
         **dict.fromkeys(("bruck", "bine"), _wholes(1)),
         "bruck_by_blocks": _wholes(2),  # one, and two halves

@@ -216,8 +216,8 @@ def _habit(
     same_kind = [k for k, account in enumerate(accounts) if account.operation == operation]
     sizes = sum(not own[k] and _counts_parts(accounts[k]) for k in same_kind)
     others_were_not = members in own
-    return _only({own[k] for k in same_kind}), (
-        _only({elements[k] for k in same_kind}) or _by_chance(members, sizes, others_were_not)
+    return _common({own[k] for k in same_kind}), (
+        _common({elements[k] for k in same_kind}) or _by_chance(members, sizes, others_were_not)
     )
 
 
@@ -240,7 +240,7 @@ def _parts_of(account: Account, unit: int) -> int:
     return whole[0] if len(whole) == 1 else 0 if whole or unit > 1 else members
 
 
-def _only(values: set[int]) -> int:
+def _common(values: set[int]) -> int:
     """Return what all say that say something, else 0."""
     values = values - {0}
     return values.pop() if len(values) == 1 else 0

@@ -182,11 +182,11 @@ def _share(
         float(path.seconds[here & (path.kind == kind)].sum())
         for kind in (Segment.SERIALIZATION, Segment.LATENCY, Segment.QUEUE, Segment.ROOM)
     )
-    behind = _behind(path, result, here & (path.kind == Segment.QUEUE), top)
+    behind = _pairs_queued(path, result, here & (path.kind == Segment.QUEUE), top)
     return ServerShare(name.kind, name.place, serialization, latency, queue, room, behind)
 
 
-def _behind(
+def _pairs_queued(
     path: CriticalPath, result: Result, queued: Bools, most: int
 ) -> list[tuple[int, int, float]]:
     """Rank pairs whose packets were served before the packets of these segments."""

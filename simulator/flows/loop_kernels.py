@@ -37,7 +37,7 @@ from .state import Run
 
 
 @subroutine
-def alone(
+def unloaded_time(
     servers: Any, stops: Any, begin: int, end: int, size: int, packet_size: int, cut_through: bool
 ) -> float:
     """Seconds from handing a message to the first server of a path to its delivery.
@@ -267,7 +267,7 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     mode = nth(run.rows, message["send"])["mode"]
     now = noticed(now, cargo, mode, loop["overhead_control"], loop["overhead_put_latency"])
     if not loop["flow"]:
-        after = alone(servers, stops, begin, end, size, loop["packet_size"], cut_through)
+        after = unloaded_time(servers, stops, begin, end, size, loop["packet_size"], cut_through)
         _schedule(run, model.DELIVER, number, now + after)
     elif size > 0:
         _schedule(run, model.ARRIVE, number, now + latencies)

@@ -102,8 +102,8 @@ def fit(
         parameters=dict(zip(keys, np.exp(at).tolist(), strict=True)),
         interval=_intervals(keys, at, slopes, error, algorithm),
         predicted=np.exp(error + target),
-        without_algorithm=np.exp(_others(slopes, error, algorithm) + target),
-        without_size=np.exp(_others(slopes, error, size) + target),
+        without_algorithm=np.exp(_cross_residual(slopes, error, algorithm) + target),
+        without_size=np.exp(_cross_residual(slopes, error, size) + target),
         evaluations=count,
     )
 
@@ -164,7 +164,7 @@ def _without(slopes: Floats, error: Floats, group: Ints) -> list[Floats]:
     return steps
 
 
-def _others(slopes: Floats, error: Floats, group: Ints) -> Floats:
+def _cross_residual(slopes: Floats, error: Floats, group: Ints) -> Floats:
     """Residual of every call by a fit to the other groups."""
     changed = error.copy()
     for one, step in zip(np.unique(group), _without(slopes, error, group), strict=True):

@@ -53,11 +53,11 @@ class Measured:
         """Keep some entries, by place or mask."""
         places = np.arange(len(self))[which].tolist()
 
-        def kept(column: Any) -> Any:
+        def select(column: Any) -> Any:
             return tuple(column[k] for k in places) if type(column) is tuple else column[places]
 
         columns = (field.name for field in fields(self) if field.name != "files")
-        return replace(self, **{name: kept(getattr(self, name)) for name in columns})
+        return replace(self, **{name: select(getattr(self, name)) for name in columns})
 
     def cells(self) -> Ints:
         """Return the number of each entry's cell; what differs in algorithm alone is one."""

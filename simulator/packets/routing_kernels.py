@@ -49,7 +49,7 @@ def _next_stop(run: State, packet: Any, key: int, now: float) -> int:
     stop = only_stop(run, packet)
     if stop == INNER:
         if run.loop["routing"] == ADAPTIVE:
-            stop = _least(run, packet["at"], packet["target"], now)["link"]
+            stop = _least_loaded(run, packet["at"], packet["target"], now)["link"]
         elif run.loop["routing"] == SPRAYING:
             stop = any_minimal(run, packet["at"], packet["target"], key)["link"]
         else:
@@ -127,7 +127,7 @@ def room_in(run: State, link: int, first: int, count: int) -> int:
 
 
 @subroutine
-def _least(run: State, at: int, target: int, now: float) -> Any:
+def _least_loaded(run: State, at: int, target: int, now: float) -> Any:
     """Minimal port with the shortest queue."""
     best, least = nth(run.ways.ports, 0), np.inf
     if nth(run.ways.next, nth(run.ways.nodes, target)["row"] + at)["port"] >= 0:

@@ -54,7 +54,7 @@ def computation(trace: Trace, calls: Calls) -> Computation:
     omitted = []
     gap = calls.gap.copy()
     visits = _empty_visits(trace, calls)
-    for what, count, taken, in_files in _not_the_programs(trace, calls, visits):
+    for what, count, taken, in_files in _recording_overhead(trace, calls, visits):
         omitted.append(format_duration(what, count, taken.sum() + in_files, total))
         gap -= taken
 
@@ -119,7 +119,7 @@ def _empty_visits(trace: Trace, calls: Calls) -> Ints:
     return same
 
 
-def _not_the_programs(
+def _recording_overhead(
     trace: Trace, calls: Calls, visits: Ints
 ) -> Iterator[tuple[str, int, Floats, float]]:
     """Go through what the recording did: what, how often, seconds of each gap and within MPI-IO."""

@@ -71,7 +71,7 @@ def fold(trace: Trace, *, keep: bool = True) -> Folded:
         return nothing
     words = words_of(trace, requests)
     ranks = [_of_rank(words, rank) for rank in range(trace.ranks)]
-    together = _together(words, ranks)
+    together = _find_loops(words, ranks)
     loops = [
         _in_listing(np.concatenate((own.loops, of_all)), int(words.offsets[rank]))
         for rank, (own, of_all) in enumerate(zip(ranks, together, strict=True))
@@ -84,7 +84,7 @@ def fold(trace: Trace, *, keep: bool = True) -> Folded:
     length = words.first[rows[:, 0] + rows[:, 1]] - begin
     rows = np.stack((begin, length, rows[:, 2]), axis=1)
     source = _sources(trace, rows)
-    if not _same(trace, source):  # two words of one hash, in a recording made for it
+    if not _is_same(trace, source):  # two words of one hash, in a recording made for it
         return nothing
     return _fold(trace, rows, source, keep)
 
@@ -101,7 +101,7 @@ def _of_rank(words: Words, rank: int) -> Reduced:
     return find_loops(hashes, apart, clean, np.append(words.level[low:high], -1))
 
 
-def _together(words: Words, ranks: list[Reduced]) -> list[Ints]:
+def _find_loops(words: Words, ranks: list[Reduced]) -> list[Ints]:
     """Find the loops of all ranks: of each rank its first call, length and iterations."""
     from .repeats_kernels import sums_of
 
@@ -158,7 +158,7 @@ def _sources(trace: Trace, rows: Ints) -> Ints:
     return source
 
 
-def _same(trace: Trace, source: Ints) -> bool:
+def _is_same(trace: Trace, source: Ints) -> bool:
     """Whether every event does what the one does that stands for it."""
     moved = np.flatnonzero(source != np.arange(trace.events))
     kind, of = trace.kind[moved], source[moved]

@@ -72,7 +72,7 @@ def iterations_at(iterations: list[int], places: list[Place]) -> int:
             more = {n - count for n, count in zip(iterations, counts, strict=False)}
             if len(more) == 1 and abs(min(more)) <= 2 and min(counts) > 0:
                 candidates.add(counts[-1] + min(more))
-    return int(_only(candidates, f"a loop of {_format_list(iterations)} iterations"))
+    return int(_require_one(candidates, f"a loop of {_format_list(iterations)} iterations"))
 
 
 def _bits(length: int) -> int:
@@ -218,10 +218,10 @@ def _square(places: list[Place]) -> bool:
 
 
 def _one_of(candidates: list[Ints], what: str) -> Ints:
-    return candidates[int(_only(set(range(len(candidates))), what))]
+    return candidates[int(_require_one(set(range(len(candidates))), what))]
 
 
-def _only(candidates: set[Fraction] | set[int], what: str) -> Fraction | int:
+def _require_one(candidates: set[Fraction] | set[int], what: str) -> Fraction | int:
     if not candidates:
         raise Unknown(f"{what} follow no rule that is known")
     if len(candidates) > 1:

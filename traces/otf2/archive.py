@@ -26,7 +26,7 @@ from hopmap.traces.trace import TraceError
 
 from .definitions import Definitions, Location, read_definitions
 from .files import expect_anchor, expect_end, find_archive
-from .library import LARGEST_CHUNK, SMALLEST_CHUNK, UINT64, Complaints, alone, call, listening
+from .library import LARGEST_CHUNK, SMALLEST_CHUNK, UINT64, Complaints, call, exclusive, listening
 
 T = TypeVar("T")
 
@@ -233,7 +233,7 @@ def reading_in_shares(
         workers = min(_processors(), size // _PER_WORKER)
     shares = max(1, min(workers, sum(file.suffix == ".evt" for file in files)))
     works = [partial(read, anchor, (share, shares)) for share in range(shares)]
-    with alone():  # no other thread is inside libotf2 when the process forks
+    with exclusive():  # no other thread is inside libotf2 when the process forks
         try:
             found = run_guarded(works, limits, progress)
         except Death as death:

@@ -148,7 +148,7 @@ _one_user = threading.RLock()
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def exclusive() -> Iterator[None]:
     """Keep other threads out of libotf2, which is loaded."""
     _library()
     with _one_user:

@@ -309,7 +309,7 @@ def activity_of(
     rows = np.stack((time[:-1], time[1:]), axis=1)
     computing = rows[~inside & ~idle]
     if len(away):
-        computing = _at_once(computing, away, both=False)
+        computing = _overlap(computing, away, both=False)
     return Activity(rows[inside], computing)
 
 
@@ -320,10 +320,10 @@ def thread_spans(threads: list[Activity], end: float) -> Floats:
     """
     computing = np.concatenate([thread.computing for thread in threads])
     calls = np.concatenate([*(thread.calls for thread in threads), [[end, np.inf]]])
-    return _at_once(computing, calls, both=True)
+    return _overlap(computing, calls, both=True)
 
 
-def _at_once(these: Floats, those: Floats, *, both: bool) -> Floats:
+def _overlap(these: Floats, those: Floats, *, both: bool) -> Floats:
     """Return when one of these is going on and, as `both` says, one of those or none."""
     edges = np.concatenate((these.ravel(), those.ravel()))
     change = np.zeros((len(edges), 2), dtype=np.int64)

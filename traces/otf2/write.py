@@ -109,7 +109,7 @@ def write_trace(
             f"{trace.name}: resolution {trace.resolution}, expected whole ticks per second"
         )
     ticks = _ticks(trace)
-    with _complete_or_absent(Path(path)) as folder, listening() as complaints, ExitStack() as last:
+    with _fresh_folder(Path(path)) as folder, listening() as complaints, ExitStack() as last:
         archive = call(
             *("Archive_Open", os.fsencode(folder), b"traces", _WRITE, *_chunks(trace)),
             *(_POSIX, _NO_COMPRESSION),
@@ -357,7 +357,7 @@ def _write_definitions(out: _Output, node_of: NDArray[np.integer[Any]] | None) -
 
 
 @contextmanager
-def _complete_or_absent(path: Path) -> Iterator[Path]:
+def _fresh_folder(path: Path) -> Iterator[Path]:
     """Give a fresh folder next to `path` that takes its place at the end unless an error occurs."""
     expect_replaceable(path)
     try:

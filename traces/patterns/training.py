@@ -202,7 +202,7 @@ def _program(of: Training, groups: Groups, rank: int) -> Parts:
     warm = min(of.pp - 1 - stage, of.microbatches)
     steady = of.microbatches - warm
 
-    def passed(to: int, to_way: int, source: int, source_way: int) -> Parts:
+    def pass_on(to: int, to_way: int, source: int, source_way: int) -> Parts:
         """Send to one and receive from another, or the same; -1 is no rank."""
         size = of.activations
         rows = []
@@ -217,19 +217,19 @@ def _program(of: Training, groups: Groups, rank: int) -> Parts:
             rows.append(calls(Call.WAIT, peer=source, tag=source_way, size=size, request=-1))
         return list(rows)
 
-    get = passed(-1, 0, before, FORWARD)
-    turn = [*forward, *passed(behind, FORWARD, behind, BACKWARD), *backward]
+    get = pass_on(-1, 0, before, FORWARD)
+    turn = [*forward, *pass_on(behind, FORWARD, behind, BACKWARD), *backward]
     parts: Parts = [calls(Call.INIT, size=0, received=0)]
     if warm:
-        parts.append(Repeat(warm, [*get, *forward, *passed(behind, FORWARD, -1, 0)]))
+        parts.append(Repeat(warm, [*get, *forward, *pass_on(behind, FORWARD, -1, 0)]))
     if steady:
         parts += get
         if steady > 1:
-            parts.append(Repeat(steady - 1, [*turn, *passed(before, BACKWARD, before, FORWARD)]))
-        parts += [*turn, *passed(before, BACKWARD, -1, 0)]
+            parts.append(Repeat(steady - 1, [*turn, *pass_on(before, BACKWARD, before, FORWARD)]))
+        parts += [*turn, *pass_on(before, BACKWARD, -1, 0)]
     if warm:
-        back = passed(-1, 0, behind, BACKWARD)
-        parts.append(Repeat(warm, [*back, *backward, *passed(before, BACKWARD, -1, 0)]))
+        back = pass_on(-1, 0, behind, BACKWARD)
+        parts.append(Repeat(warm, [*back, *backward, *pass_on(before, BACKWARD, -1, 0)]))
     return [*parts, *_gradients(of, groups, rank, stage), calls(Call.FINALIZE, size=0, received=0)]
 
 

@@ -195,7 +195,7 @@ def trace_of(processes: Sequence[Process], name: str) -> Trace:
         for number, region in process.names.regions.items():
             of_region[number] = regions.index((number >= FIRST_USER_REGION, region))
         events = expand(records, of_region, known[rank], rank)
-        behind = _ahead(processes, rank)
+        behind = _clock_offset(processes, rank)
         bears = events.kind > Kind.LEAVE
         parts.append(
             events._replace(
@@ -298,7 +298,7 @@ def _groups(
     return tuple(groups.values())
 
 
-def _ahead(processes: Sequence[Process], rank: int) -> Callable[[Ints], Ints]:
+def _clock_offset(processes: Sequence[Process], rank: int) -> Callable[[Ints], Ints]:
     """Return a function that says how far the clock of a process was ahead of rank 0's, in ns."""
     host = processes[rank].header["host"]
     first = next(each.header for each in processes if each.header["host"] == host)

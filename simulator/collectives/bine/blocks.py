@@ -31,10 +31,10 @@ from .trees import (
     announce_to_all,
     by_port,
     doubling,
-    early,
     gather_blocks,
     halving,
     order_of_reach,
+    post_early,
     scatter_blocks,
     tree_down,
     tree_from,
@@ -53,7 +53,7 @@ def bine_reduce_then_gather(
         tree = tree_from(root, way, nearest_first=True)
         return one_after_another(halving(way, blocks, puts=puts), gather_blocks(tree, blocks))
 
-    return early(by_port(ports, volume[:1], of), puts, announce_to_all(members, ports))
+    return post_early(by_port(ports, volume[:1], of), puts, announce_to_all(members, ports))
 
 
 def bine_scatter_then_allgather(
@@ -66,7 +66,7 @@ def bine_scatter_then_allgather(
         tree = tree_from(root, way, nearest_first=True)
         return one_after_another(scatter_blocks(tree, blocks), doubling(way, blocks))
 
-    return early(by_port(ports, volume[:1], of), puts, announce_to_all(members, ports))
+    return post_early(by_port(ports, volume[:1], of), puts, announce_to_all(members, ports))
 
 
 def bine_gather(
@@ -91,7 +91,7 @@ def _gather(
     def of(port: int, part: Ints) -> Schedule:
         return gather_blocks(tree_from(root, ways(members, dims, port), nearest_first), part)
 
-    around = early(by_port(ports, volume, of), puts)
+    around = post_early(by_port(ports, volume, of), puts)
     return with_copies(
         around,
         [(-1, me, volume), (around.steps, np.array([root]), volume.sum(keepdims=True))],
@@ -121,7 +121,7 @@ def _scatter(
     def of(port: int, part: Ints) -> Schedule:
         return scatter_blocks(tree_from(root, ways(members, dims, port), nearest_first), part)
 
-    around = early(by_port(ports, volume, of), puts)
+    around = post_early(by_port(ports, volume, of), puts)
     return with_copies(
         around,
         [(-1, np.array([root]), volume.sum(keepdims=True)), (around.steps, me, volume)],

@@ -18,11 +18,11 @@ from hopmap.simulator.collectives.schedules import (
     cut,
     edges,
     fold_members,
+    merge,
     one_after_another,
     renumber,
     schedule,
     shares,
-    together,
     work,
 )
 
@@ -33,8 +33,8 @@ from .trees import (
     announce_to_partners,
     by_port,
     doubling,
-    early,
     halving,
+    post_early,
     tree_from,
     ways,
     with_copies,
@@ -51,7 +51,7 @@ def bine_allgather(
         volume,
         lambda port, part: doubling(ways(members, dims, port), part),
     )
-    around = early(around, puts)
+    around = post_early(around, puts)
     return with_copies(
         around,
         [(-1, me, volume), (around.steps, me, volume.sum(keepdims=True))],
@@ -73,7 +73,7 @@ def bine_allgather_sending(
     stays = me == 0 if puts else inverse == me
     moves, own = me[~stays], [(-1, me[stays], volume[stays])]
     first = schedule([(moves, inverse[moves], volume[moves])], own)
-    around = early(doubling(way, volume[place]), puts)
+    around = post_early(doubling(way, volume[place]), puts)
     if not puts:
         return one_after_another(first, around)
     back = schedule([(moves, place[moves], np.full_like(moves, ADDRESSES))])
@@ -120,7 +120,7 @@ def bine_allgather_blocks(
             held = np.concatenate((held, held[partner]), axis=1)
         return schedule(rounds)
 
-    around = early(by_port(ports, volume, of), puts, announce_to_all(members, ports))
+    around = post_early(by_port(ports, volume, of), puts, announce_to_all(members, ports))
     return with_copies(around, [(-1, me, volume)])
 
 
@@ -132,7 +132,7 @@ def bine_reduce_scatter(
     around = by_port(
         ports, volume, lambda port, part: halving(ways(members, dims, port), part, puts=puts)
     )
-    around = early(around, puts)
+    around = post_early(around, puts)
     end = [] if puts else [(around.steps, me, volume)]
     return with_copies(
         around, [(-1, me, volume.sum(keepdims=True)), *end], [(-1, me, np.array([members]))]
@@ -174,7 +174,7 @@ def bine_in_turns(members: int, _root: int, volume: Ints, /, *, segment: int = 0
                 early = np.full(power, begin + max(k - 1, 0))
                 parts.append(Schedule(now, me, partner, part, early, now, adding))
             begin += count
-        both = one_after_another(together(*parts), doubling(way, blocks)) if parts else schedule([])
+        both = one_after_another(merge(*parts), doubling(way, blocks)) if parts else schedule([])
         return with_copies(both, [(-1, me, volume[:1])])
 
     return _fold(members, volume, inner)
@@ -264,7 +264,7 @@ def _halving_then_doubling(
 
     copies: list[Done] = [] if puts else [(-1, np.arange(members), volume[:1])]
     announced = announce_to_partners(ways(members, dims, doubling=on_torus), ports)
-    return with_copies(early(by_port(ports, volume[:1], of), puts, announced), copies)
+    return with_copies(post_early(by_port(ports, volume[:1], of), puts, announced), copies)
 
 
 def bine_alltoall(

@@ -24,11 +24,11 @@ from hopmap.simulator.collectives.schedules import (
     Done,
     Schedule,
     masks,
+    merge,
     one_after_another,
     require,
     schedule,
     segments,
-    together,
     work,
 )
 
@@ -114,7 +114,7 @@ def by_port(ports: int, volume: Ints, of: Callable[[int, Ints], Schedule]) -> Sc
     another meets receives that are posted in that order.
     """
     parts = [volume // ports + (port < volume % ports) for port in range(ports)]
-    joined = together(*(of(port, part) for port, part in enumerate(parts)))
+    joined = merge(*(of(port, part) for port, part in enumerate(parts)))
     return joined if ports == 1 else joined.of(np.argsort(joined.round, kind="stable"))
 
 
@@ -134,7 +134,7 @@ def bine_bcast(
     With puts, members first exchange the addresses of their buffers.
     """
     plan = _bcast(members, root, volume, dims, ports, segment)
-    return early(plan, puts, announce_to_all(members, ports))
+    return post_early(plan, puts, announce_to_all(members, ports))
 
 
 def _bcast(members: int, root: int, volume: Ints, dims: Dims, ports: int, segment: int) -> Schedule:
@@ -171,7 +171,7 @@ def bine_bcast_with_buffer(
     puts: int = 0,
 ) -> Schedule:
     """As the Bine tree, by way of a buffer from which everyone copies: bine_bcast_l_tmpbuf."""
-    plan = early(_bcast(members, root, volume, dims, ports, segment), puts)
+    plan = post_early(_bcast(members, root, volume, dims, ports, segment), puts)
     others = np.delete(np.arange(members), root)
     return plan._replace(work=work([(plan.steps, others, volume[:1])]))
 
@@ -231,15 +231,15 @@ def bine_reduce(
             return data
         when = 4 * behind[child] + 2
         zero = np.zeros_like(child)
-        return together(
+        return merge(
             Schedule(4 * turn[child], tree.parent[child], child, zero, when, when, work()), data
         )
 
-    plan = early(by_port(ports, volume[:1], of), puts)
+    plan = post_early(by_port(ports, volume[:1], of), puts)
     if puts:
         return plan
     copied = schedule([], [(-1, np.arange(members), volume[:1])])
-    return together(plan, copied)
+    return merge(plan, copied)
 
 
 def gather_blocks(tree: BineTree, volume: Ints) -> Schedule:
@@ -291,7 +291,7 @@ def announce_to_partners(way: Ints, ports: int) -> Schedule:
     return Schedule(zero, me, way.ravel(), size, step, step, work())
 
 
-def early(plan: Schedule, puts: int, announcements: Schedule | None = None) -> Schedule:
+def post_early(plan: Schedule, puts: int, announcements: Schedule | None = None) -> Schedule:
     """Post all receives in the beginning if data are put into memory that is there.
 
     Addresses have been exchanged before, unless the library keeps the buffer.
@@ -342,9 +342,9 @@ def halving(way: Ints, volume: Ints, segment: int = 0, puts: int = 0) -> Schedul
                 )
             )
         begin += count
-    return together(*parts) if parts else schedule([])
+    return merge(*parts) if parts else schedule([])
 
 
 def with_copies(plan: Schedule, copied: list[Done], blocks: list[Done] | None = None) -> Schedule:
     """Add what is copied, and how many blocks by themselves."""
-    return together(plan, schedule([], copied, blocks=blocks or ()))
+    return merge(plan, schedule([], copied, blocks=blocks or ()))

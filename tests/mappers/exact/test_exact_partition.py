@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
 from hopmap.mappers.cartesian.off_node import leaving, peers_of
-from hopmap.mappers.exact.exact_partition import Ahead, Limits, row_of, within
+from hopmap.mappers.exact.exact_partition import Ahead, Limits, find_within, row_of
 from hopmap.topologies import MappingError, check_mapping, cluster, topology_from_spec
 from hopmap.traces import stencil_traffic
 from support.slow import examples
@@ -91,7 +91,7 @@ def test_the_search_finds_what_is_within_limits_and_nothing_else(case):
         Limits(most, worst): None,
         Limits(most, worst - 1): None,
     }.items():
-        found = within(peers, order, slots, row, limits)
+        found = find_within(peers, order, slots, row, limits)
         there = limits.sum >= total and (limits.worst is None or limits.worst >= worst)
         assert (found is not None) == there
         if found is not None:

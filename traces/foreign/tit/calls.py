@@ -207,7 +207,7 @@ def collectives_of(of: Actions, groups: Groups) -> list[Acts]:
     def plain(word: str, at: int) -> Ints:
         return of.sizes(of.by_word[word], at, 1, f"{word} with a number for each rank")
 
-    def summed(word: str, first: int) -> Ints:
+    def add_up(word: str, first: int) -> Ints:
         none = np.zeros(len(of.by_word[word]), dtype=np.int64)
         return sum((plain(word, first + k) for k in range(ranks)), none)
 
@@ -229,13 +229,13 @@ def collectives_of(of: Actions, groups: Groups) -> list[Acts]:
         if word == "scatterv":
             one, many = many, one
         part = of.sizes(which, own, one, f"{word} with bytes")
-        add(word, part, summed(word, first) * many, root)
+        add(word, part, add_up(word, first) * many, root)
     width = of.widths(of.by_word["reducescatter"], 3 + ranks)
     part = plain("reducescatter", 2 + of.own) * width
-    add("reducescatter", part, summed("reducescatter", 2) * width)
+    add("reducescatter", part, add_up("reducescatter", 2) * width)
     which = of.by_word["alltoallv"]
     sent, received = (
-        summed("alltoallv", first) * of.widths(which, 4 + 2 * ranks + k)
+        add_up("alltoallv", first) * of.widths(which, 4 + 2 * ranks + k)
         for k, first in enumerate((3, 4 + ranks))
     )
     add("alltoallv", sent, received)
