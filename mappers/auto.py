@@ -227,7 +227,7 @@ def _members(
     total = PER_RANK * traffic.ranks if endless else moves
     if total is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
-        total = int(rate * (watch.left() or 0.0))
+        total = int(rate * (watch.remaining() or 0.0))
     rounds = min(max(total // ((NESTED_ROUND if levels else ROUND) * active), 1), ROUNDS)
     each = None if watch.end is not None else max(total // rounds, 1)
     tabu = _tabu_share(search)
@@ -236,7 +236,7 @@ def _members(
         tabu_moves = int(tabu * each)
         each -= tabu_moves
     for k in range(ROUNDS if endless else rounds):
-        left = watch.left()
+        left = watch.remaining()
         whole = None if left is None else left / (rounds - k)
         share = None if whole is None else (1 - tabu) * whole
         fresh = k % 2 == 0
@@ -273,7 +273,7 @@ def _bisections(
     for done in range(STARTS if levels or watch.end is None else MOST_STARTS):
         begin = watch.now()
         yield bisect_nodes(search.model, search.topology, rng, tries, over)
-        spent, left = max(watch.now() - begin, 1e-3), watch.left()
+        spent, left = max(watch.now() - begin, 1e-3), watch.remaining()
         if levels and done == 0:
             tries = TRIES if left is None else min(int(SHARE * left / spent), MOST_TRIES)
         if tries == 0 or (_part(watch) > SHARE and (done > 0 or not levels)):
@@ -339,7 +339,7 @@ def _portfolio_of_loads(
         starts = sorted(met, key=valued.function)[: ROUNDS_OF_LOADS - 1]
         bound = load_bound(traffic, topology)
         for k in range(ROUNDS_OF_LOADS if valued.best_value > bound else 0):
-            left = watch.left()
+            left = watch.remaining()
             round_ = stop.part((1 - SUMS) / ROUNDS_OF_LOADS)
             if left is not None:
                 round_ = replace(round_, seconds=left / (ROUNDS_OF_LOADS - k))

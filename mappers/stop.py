@@ -127,7 +127,7 @@ class Watch:
         """Whether the budget is spent."""
         return self.end is not None and self.now() >= self.end
 
-    def left(self) -> float | None:
+    def remaining(self) -> float | None:
         """Seconds that are left; None without a budget."""
         return None if self.end is None else max(self.end - self.now(), 0.0)
 

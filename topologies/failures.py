@@ -121,7 +121,7 @@ class _Damage:
                 for link in cable
                 if link >= 0 and (topology.link_from[link], topology.link_to[link]) in wanted
             ]
-            if chosen and not self._failed(chosen):
+            if chosen and not self._has_failed(chosen):
                 if match[4] is None:
                     self.down[chosen] = True
                 else:
@@ -129,7 +129,7 @@ class _Damage:
                 return
         raise TopologyError(f"{where}: no such link, or none that has not failed: expected one")
 
-    def _failed(self, links: Sequence[int] | Ints) -> bool:
+    def _has_failed(self, links: Sequence[int] | Ints) -> bool:
         return bool(self.down[links].any() or (self.share[links] < 1).any())
 
     def _draw(self, drawn: dict[str, int], factor: float) -> None:
@@ -138,7 +138,7 @@ class _Damage:
         rest = {"links": drawn["links"], "degraded": drawn["degraded"]}
         for cable in self.cables[rng.permutation(len(self.cables))]:
             links = cable[cable >= 0]
-            if self._failed(links):
+            if self._has_failed(links):
                 continue
             if rest["links"]:
                 self.down[links] = True

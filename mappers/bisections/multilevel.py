@@ -75,10 +75,10 @@ def multilevel(
         initial = random_mapping(traffic, topology, rng=rng)
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
     with keeping(lambda: search.mapping):
-        share = None if watch.left() is None else 0.4 * (watch.left() or 0.0)
+        share = None if watch.remaining() is None else 0.4 * (watch.remaining() or 0.0)
         hot = place_by_levels(search, rng, None if moves is None else moves * 2 // 5, share)
         rest = None if moves is None else moves * 3 // 5
-        search.cool(hot, COLD * hot, moves=rest, seconds=watch.left())
+        search.cool(hot, COLD * hot, moves=rest, seconds=watch.remaining())
         search.assign(search.best)
         exchange_blocks(search, 200 * traffic.ranks if moves is None else moves // 10)
     return search.mapping

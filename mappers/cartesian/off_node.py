@@ -112,7 +112,7 @@ def refine(
             break
         tell = partial(_tell, watch, k, rounds, best)
         number = None if moves is None else moves // rounds
-        left = watch.left()
+        left = watch.remaining()
         share = None if left is None else left / (rounds - k)
         if few:
             exchange(

@@ -69,7 +69,7 @@ def annealing(
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
     with keeping(lambda: search.mapping):
         scale = search.scale()
-        search.cool(hot * scale, cold * scale, moves=moves, seconds=watch.left())
+        search.cool(hot * scale, cold * scale, moves=moves, seconds=watch.remaining())
     return search.mapping
 
 

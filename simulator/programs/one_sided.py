@@ -111,7 +111,7 @@ class Accesses(NamedTuple):
     here: Ints
     there: Ints
 
-    def acknowledged(self, events: int) -> Bools:
+    def need_answer(self, events: int) -> Bools:
         """Which are the last of those without an answer that are awaited at a target at once."""
         waits = np.flatnonzero((self.back < 0) & (self.there < events))
         group = key_of(self.there[waits], self.target[waits])
@@ -322,7 +322,7 @@ def _with_locks(accesses: Accesses, shared: Locks, nowhere: int) -> Accesses:
 
 def _serve(listed: _Listed, trace: Trace, of: Accesses) -> Ints:
     """List what origins do, and what serves them; return the ranks that are served."""
-    acknowledged = of.acknowledged(trace.events)
+    acknowledged = of.need_answer(trace.events)
     answers = (of.back >= 0) | acknowledged
     size = np.maximum(of.back, 0)
     context = of.window + 2 * len(trace.communicators)

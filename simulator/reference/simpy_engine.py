@@ -55,7 +55,7 @@ class _Replay:
         self.plan = plan
         self.clock = Clock()
         network = BufferedNetwork if parameters.network_buffer else Network
-        self.network = network(plan, self.clock, record.bins, self.deliver, self.left)
+        self.network = network(plan, self.clock, record.bins, self.deliver, self.complete_send)
         self.progress = progress
         self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
         self.overhead_per_byte = parameters.overhead_per_byte
@@ -375,7 +375,7 @@ class _Replay:
             self.message_times.departed[message.number] = self.clock.now
         self.network.transmit(message, model.DATA)
 
-    def left(self, message: Message, at: float) -> None:
+    def complete_send(self, message: Message, at: float) -> None:
         """Complete a send whose data will have left the first server then."""
         if message.completion == model.LEFT:
             sent = Sent(message.send)
