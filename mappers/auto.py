@@ -61,7 +61,7 @@ from hopmap.traces import Traffic
 
 from .mapper import MapperFunction, mapper
 from .objectives import LOAD, Function, LoadName, ObjectiveName, lower_bound, with_free_slots
-from .stop import Budget, Interrupted, Reason, Watch, keeping
+from .stop import Budget, Interrupted, Reason, Watch, keep
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ def portfolio(
     search.bound = lower_bound(search.model, topology, grid and grid.coords)
     steps: list[Step] = []
     met: list[Mapping] = []
-    with keeping(lambda: search.mapping):
+    with keep(lambda: search.mapping):
         for member in _members(search, traffic, order, grid, objective, moves, rng):
             value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
             steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
@@ -367,7 +367,7 @@ def _portfolio_of_function(
     valued = Valued(function, evaluations, watch)
     steps: list[Step] = []
     met: list[Mapping] = []
-    with keeping(lambda: best_of(valued, start)):
+    with keep(lambda: best_of(valued, start)):
         if valued.over():
             return Portfolio(start, steps, met)
         _note(steps, "initial order", valued(start), valued, watch)

@@ -121,7 +121,7 @@ def subgraph(graph: Graph, here: Ints, local: Ints) -> Graph:
 
 
 @subroutine
-def following(state: np.uint64) -> np.uint64:
+def next_state(state: np.uint64) -> np.uint64:
     """Return the next state."""
     state ^= state >> np.uint64(12)
     state ^= state << np.uint64(25)
@@ -130,7 +130,7 @@ def following(state: np.uint64) -> np.uint64:
 
 
 @subroutine
-def below(state: np.uint64, bound: int) -> Any:
+def draw(state: np.uint64, bound: int) -> Any:
     """Return the state's number, 0..bound-1; bound below 2^32."""
     mixed = (state * np.uint64(2685821657736338717)) >> np.uint64(32)
     return np.int64((mixed * np.uint64(bound)) >> np.uint64(32))

@@ -167,7 +167,7 @@ def with_free_slots(node_of: Mapping, topology: Topology) -> Ints:
     return np.concatenate((node_of, np.repeat(np.arange(topology.nodes), free))).astype(np.int64)
 
 
-def nearest(topology: Topology) -> int:
+def least_distance(topology: Topology) -> int:
     """Distance that no two slots can undercut."""
     if topology.slots.max(initial=0) > 1:
         return 0
@@ -178,7 +178,7 @@ def nearest(topology: Topology) -> int:
 def cost_bound(model: CostModel, topology: Topology) -> int:
     """Cost that no mapping can undercut: every pair as close as two slots can be."""
     weight = int(model.weight.sum()) // 2
-    return -weight if model.kind == NEAR else weight * nearest(topology)
+    return -weight if model.kind == NEAR else weight * least_distance(topology)
 
 
 def lower_bound(model: CostModel, topology: Topology, cells: Ints | None) -> int:
@@ -252,7 +252,7 @@ def _grid(model: CostModel, topology: Topology, cells: Ints) -> int:
         return 0  # not only neighbours talk
     total, most = int(model.weight.sum()) // 2, int(model.weight.max())
     spans = np.array([1])
-    costs = np.array([0, max(nearest(topology), 1)])
+    costs = np.array([0, max(least_distance(topology), 1)])
     if isinstance(topology.router, TreeRouter | FatTreeRouter):
         spans, costs = _levels(topology)
     bound = 0

@@ -97,7 +97,7 @@ def part_spent(made: float, most: float | None, spent: float, seconds: float | N
 
 
 @contextmanager
-def keeping(best: Callable[[], Mapping]) -> Iterator[None]:
+def keep(best: Callable[[], Mapping]) -> Iterator[None]:
     """Have Ctrl-C raise `Interrupted` with the best mapping so far."""
     try:
         yield

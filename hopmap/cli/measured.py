@@ -287,9 +287,9 @@ def _print_validation(found: Validation) -> None:
         agreement_of,
         by_algorithm,
         choice_of,
+        count_unknown,
         error_of,
         order_of,
-        unknown,
     )
 
     measured, prediction = found.measured, found.prediction
@@ -299,7 +299,7 @@ def _print_validation(found: Validation) -> None:
         errors[sizes] = error_of(prediction.time[of], measured.time[of])
     title = ", ".join(measured.files)
     _print_errors(errors, by_algorithm(measured, prediction), title)
-    if left := unknown(measured, prediction):
+    if left := count_unknown(measured, prediction):
         say()
         print_table(
             ("not simulated", "why", "calls"),

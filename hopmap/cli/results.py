@@ -72,7 +72,7 @@ def query(
 
 def print_runs(runs: pd.DataFrame, relevance: float) -> None:
     """Print one line per mapper, for all its seeds, on each trace and topology; who leads there."""
-    from hopmap.scenarios.results.ranking import describe_one_replay, leading, standing
+    from hopmap.scenarios.results.ranking import describe_one_replay, name_leaders, standing
     from hopmap.scenarios.results.study import by_median, cases_of
 
     several = single = False
@@ -104,7 +104,7 @@ def print_runs(runs: pd.DataFrame, relevance: float) -> None:
         if case.replayed and 1 < len(case.entries) == len(case.leaders):
             same += 1
         elif words := standing(case):
-            say(leading(case) + words)
+            say(name_leaders(case) + words)
         say()
         single = single or (case.replayed and not repeated and len(case.entries) > 1)
         several = several or any(row[1] > 1 for row in rows)

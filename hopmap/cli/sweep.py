@@ -123,7 +123,7 @@ def run(
     from hopmap.scenarios.results.store import load_results
     from hopmap.scenarios.results.study import collectives_dominate, omissions_by_trace
     from hopmap.scenarios.sweep.plan import plan
-    from hopmap.scenarios.sweep.prepare import new_traffic, possible, save_inputs
+    from hopmap.scenarios.sweep.prepare import new_traffic, save_inputs, select_runs
     from hopmap.scenarios.sweep.run import missing, run_scenario
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
     from hopmap.scenarios.sweep.workers import Workers, shard_of, write_slurm_array
@@ -143,7 +143,7 @@ def run(
     if dry_run or spread.slurm_array:
         runs = plan(loaded, path.parent, read_auto_expanded(results))
         traffic = new_traffic(runs, results)
-        runs, infeasible = possible(runs, results, traffic)
+        runs, infeasible = select_runs(runs, results, traffic)
         if not as_json:
             _warn_of_infeasible(infeasible)
         todo = missing(runs, results, retry=failed)

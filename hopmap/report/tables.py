@@ -15,8 +15,8 @@ import numpy as np
 
 from hopmap.plugins import Table
 from hopmap.scenarios.results.ranking import (
-    leading,
     matters,
+    name_leaders,
     network_share,
     networks,
     standing,
@@ -97,7 +97,7 @@ def _best_row(case: Case, replayed: bool) -> list[Cell]:
     """Return the cells of a case, with runtimes where any case was replayed."""
     best, default, share = case.leaders[0], case.default, network_share(case)
     nodes, makespan = best.value("nodes"), best.value("makespan")
-    mapper = Cell(leading(case), leading(case), standing(case).lstrip(" :"))
+    mapper = Cell(name_leaders(case), name_leaders(case), standing(case).lstrip(" :"))
     quantity = "hop_bytes" if best.value("hop_bytes") else "hop_messages"
     row = [
         Cell(case.trace, case.trace),

@@ -25,10 +25,10 @@ from hopmap.simulator.measured.errors import (
     agreement_of,
     by_algorithm,
     choice_of,
+    count_unknown,
     error_of,
     facts,
     order_of,
-    unknown,
 )
 from hopmap.simulator.measured.files import Measured, read_measured
 from hopmap.simulator.measured.prediction import MOST, Prediction, nodes_of_ranks, predict
@@ -138,7 +138,7 @@ class Validation:
             ],
             unknown=[
                 (f"{c} {a}", why, f"{rows:,}")
-                for (c, a, why), rows in unknown(measured, prediction).items()
+                for (c, a, why), rows in count_unknown(measured, prediction).items()
             ],
         )
 
@@ -179,7 +179,7 @@ def validate(
     prediction = predict(table, networks, parameters, ranks=ranks, limit=limit, progress=progress)
     prediction = _with_stencils(prediction, table, networks, parameters)
     if all(prediction.why):
-        (collective, algorithm, why), *_ = unknown(table, prediction)
+        (collective, algorithm, why), *_ = count_unknown(table, prediction)
         raise ValidationError(
             f"{', '.join(table.files)}: none of {len(table)} calls can be simulated "
             f"({collective} {algorithm}: {why}): expected algorithms that are known"

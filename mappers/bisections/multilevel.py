@@ -27,7 +27,7 @@ from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import MOST as MOST_COST
 from hopmap.mappers.objectives import ObjectiveName, farthest
 from hopmap.mappers.orders.node_orders import random_mapping
-from hopmap.mappers.stop import Moves, Watch, keeping
+from hopmap.mappers.stop import Moves, Watch, keep
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -74,7 +74,7 @@ def multilevel(
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
-    with keeping(lambda: search.mapping):
+    with keep(lambda: search.mapping):
         share = None if watch.remaining() is None else 0.4 * (watch.remaining() or 0.0)
         hot = place_by_levels(search, rng, None if moves is None else moves * 2 // 5, share)
         rest = None if moves is None else moves * 3 // 5

@@ -106,7 +106,7 @@ def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapp
             digits = [_digits(grid.coords[:, i], chosen[i], orders[i]) for i in axes]
             for strings in [tuple(meets)] if nested else product(*map(permutations, meets)):
                 for reflected in (False,) if nested else (True, False):
-                    yield _strung(digits, chosen, strings, reflected, box, ranks)
+                    yield _string_up(digits, chosen, strings, reflected, box, ranks)
 
 
 def _fitting(
@@ -154,7 +154,7 @@ def _digits(coordinate: Ints, share: Sequence[int], order: Sequence[int]) -> dic
     return digits
 
 
-def _strung(
+def _string_up(
     digits: Sequence[dict[int, Ints]],
     shares: Sequence[Sequence[int]],
     strings: Sequence[Sequence[int]],

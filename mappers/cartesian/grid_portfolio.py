@@ -24,14 +24,14 @@ import numpy as np
 from hopmap.errors import HopmapWarning
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import with_free_slots
-from hopmap.mappers.stop import Moves, keeping
+from hopmap.mappers.stop import Moves, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from .boxes import factorisation, gropp, row_major_mapper
 from .grid import Grid, cartesian, on_grid
 from .halvings import hyperplane, kd_tree, skewed_kd_tree
-from .off_node import Amount, Measure, leaving, peers_of, refine, value
+from .off_node import Amount, Measure, outgoing, peers_of, refine, value
 from .strips import squarest_strips, stencil_strips
 
 PUBLISHED: dict[str, Callable[..., Mapping]] = {
@@ -80,14 +80,14 @@ def grid_portfolio(
         if watch.over():
             break
     places = [with_free_slots(start, topology) for start in starts]
-    values = [value(leaving(peers, p, topology.nodes), first) for p in places]
+    values = [value(outgoing(peers, p, topology.nodes), first) for p in places]
     ranking = sorted(range(len(places)), key=values.__getitem__)
     distinct = [i for n, i in enumerate(ranking) if not n or values[i] != values[ranking[n - 1]]]
     best = Best(
         places[ranking[0]].copy(), np.array(values[ranking[0]][:: 1 if first == "sum" else -1])
     )
     moves = stop.or_usual(stop.moves, min(int(PER_ROOT * traffic.ranks**0.5), MOST))
-    with keeping(lambda: best.places[: traffic.ranks]):
+    with keep(lambda: best.places[: traffic.ranks]):
         refine(peers, topology, [places[i] for i in distinct], best, first, moves, watch, rng)
     return best.places[: traffic.ranks]
 

@@ -45,7 +45,7 @@ from hopmap.mappers.greedy.minmd import minmd
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
 from hopmap.mappers.options import Count, CountOrZero
-from hopmap.mappers.stop import Stop, keeping
+from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, Topology
 from hopmap.topologies.box_kernels import BoxRouter
 from hopmap.traces import Traffic
@@ -99,7 +99,7 @@ def astar(
     room = steps * topology.nodes
     tree = _grow(None, 1 + room)
     finished = False
-    with keeping(lambda: task.node_of):
+    with keep(lambda: task.node_of):
         astar_kernels.start(task, tree)
         while not finished and not watch.over():
             made = int(task.counters[STATES])
@@ -131,7 +131,7 @@ def _task(model: CostModel, topology: Topology, best: Mapping) -> SearchTask:
     ranks = len(best)
     worst = 0 if model.kind == NEAR else topology.diameter()
     order = placing_order(model, ranks)
-    most = astar_kernels.closest(model, topology.slots, worst)
+    most = astar_kernels.count_close(model, topology.slots, worst)
     return SearchTask(
         order=order,
         slots=topology.slots,

@@ -53,7 +53,7 @@ class SearchTask(NamedTuple):
 
 
 @subroutine
-def _before(states: States, s: int, t: int) -> bool:
+def _precedes(states: States, s: int, t: int) -> bool:
     if states.bound[s] != states.bound[t]:
         return bool(states.bound[s] < states.bound[t])
     if states.depth[s] != states.depth[t]:
@@ -68,7 +68,7 @@ def _push(states: States, counters: Ints, state: int) -> None:
     counters[OPEN] += 1
     while i > 0:
         up = (i - 1) // 2
-        if not _before(states, state, heap[up]):
+        if not _precedes(states, state, heap[up]):
             break
         heap[i] = heap[up]
         i = up
@@ -87,9 +87,9 @@ def _pop(states: States, counters: Ints) -> int:
         child = 2 * i + 1
         if child >= size:
             break
-        if child + 1 < size and _before(states, heap[child + 1], heap[child]):
+        if child + 1 < size and _precedes(states, heap[child + 1], heap[child]):
             child += 1
-        if not _before(states, heap[child], last):
+        if not _precedes(states, heap[child], last):
             break
         heap[i] = heap[child]
         i = child
@@ -247,7 +247,7 @@ def _expand_one(
 
 
 @njit
-def closest(model: CostModel, slots: Ints, worst: int) -> Ints:
+def count_close(model: CostModel, slots: Ints, worst: int) -> Ints:
     """Most slots that cost at most d for a rank on any node, its own apart, for d = least..worst.
 
     Entry d - least, with least the cost of two ranks on one node.

@@ -26,7 +26,7 @@ import numpy as np
 from hopmap.arrays import Ints, Ints8
 from hopmap.mappers.cartesian.grid import cartesian
 from hopmap.mappers.cartesian.grid_portfolio import grid_portfolio
-from hopmap.mappers.cartesian.off_node import Amount, Measure, leaving, peers_of
+from hopmap.mappers.cartesian.off_node import Amount, Measure, outgoing, peers_of
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.stop import Moves
 from hopmap.topologies import Mapping, MappingError, Topology
@@ -92,7 +92,7 @@ def exact_partition(
     peers = peers_of(traffic, amount, traffic.ranks)
     row = row_of(peers, order, traffic.ranks // max(grid.dims), flat=len(grid.dims) == 2)
     while True:  # each time better, until nothing is
-        load = leaving(peers, start, topology.nodes)
+        load = outgoing(peers, start, topology.nodes)
         limits = Limits(int(load.sum()) - 1, None)
         if measure == "worst":
             most = int(load.max()) - 1

@@ -29,7 +29,7 @@ from hopmap.mappers.objectives import (
 )
 from hopmap.mappers.options import NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
-from hopmap.mappers.stop import Moves, Watch, keeping, part_spent
+from hopmap.mappers.stop import Moves, Watch, keep, part_spent
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -67,7 +67,7 @@ def annealing(
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
-    with keeping(lambda: search.mapping):
+    with keep(lambda: search.mapping):
         scale = search.scale()
         search.cool(hot * scale, cold * scale, moves=moves, seconds=watch.remaining())
     return search.mapping

@@ -40,8 +40,8 @@ from hopmap.mappers.objectives import (
     with_free_slots,
 )
 from hopmap.mappers.options import Count, CountOrZero
-from hopmap.mappers.orders.node_orders import along, coordinates, order_by, sweep
-from hopmap.mappers.stop import Stop, Watch, keeping
+from hopmap.mappers.orders.node_orders import coordinates, order_by, place_along, sweep
+from hopmap.mappers.stop import Stop, Watch, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -91,7 +91,7 @@ def bokhari(
 
     if initial is None and how.start == "columns":
         axes = coordinates(topology, "bokhari(start=columns)")
-        initial = along(order_by(axes, topology), traffic, topology)
+        initial = place_along(order_by(axes, topology), traffic, topology)
     elif initial is None:
         initial = sweep(traffic, topology)
     ranks = traffic.ranks
@@ -103,7 +103,7 @@ def bokhari(
     watch = stop.watch()
     best, best_cost = assignment.places.copy(), cost_of(assignment)
     forgiven = 0
-    with keeping(lambda: (best if best_cost <= cost_of(assignment) else assignment.places)[:ranks]):
+    with keep(lambda: (best if best_cost <= cost_of(assignment) else assignment.places)[:ranks]):
         for done in range(how.rounds):
             watch.report(done, how.rounds, f"{named.name} {named.value(best_cost)}")
             finished = _local_optimum(model, assignment, ranks, how.ties == "last", watch)

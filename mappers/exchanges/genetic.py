@@ -34,7 +34,7 @@ from hopmap.arrays import Floats, Ints
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
 from hopmap.mappers.options import Count, CountOrZero
-from hopmap.mappers.stop import Stop, keeping
+from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -107,7 +107,7 @@ def genetic(
     def fittest() -> Mapping:
         return _mapping(strings[costs.argmin()], node_of_slot, of_ranks)[: traffic.ranks]
 
-    with keeping(fittest):
+    with keep(fittest):
         for done in range(generations):
             watch.report(done, generations, f"{named.name} {named.value(int(costs.min()))}")
             parents, children = Generation(strings, costs), Generation(strings.copy(), costs.copy())

@@ -36,7 +36,7 @@ from hopmap.mappers.objectives import (
     with_free_slots,
 )
 from hopmap.mappers.orders.node_orders import sweep
-from hopmap.mappers.stop import Evaluations, Watch, keeping
+from hopmap.mappers.stop import Evaluations, Watch, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -123,7 +123,7 @@ def descend(
     start = sweep(traffic, topology) if initial is None else initial
     function = function_of(objective, traffic, topology)
     valued = Valued(function, stop.or_usual(stop.evaluations, EVALUATIONS), stop.watch())
-    with keeping(lambda: best_of(valued, start)):
+    with keep(lambda: best_of(valued, start)):
         if not valued.over():
             climb(valued, traffic, topology, start, valued(start), rng)
     return best_of(valued, start)

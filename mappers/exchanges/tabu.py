@@ -34,7 +34,7 @@ from hopmap.mappers.objectives import (
 )
 from hopmap.mappers.options import CountOrZero, NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
-from hopmap.mappers.stop import Stop, keeping
+from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -89,7 +89,7 @@ def tabu(
     search = start_search(model, with_free_slots(initial, topology), rng)
     shortest, longest = int(0.9 * slots), int(1.1 * slots) + 1  # steps that a place is tabu for
     some = max(1, WORK // slots**2)
-    with keeping(lambda: best_places(search)[: traffic.ranks]):
+    with keep(lambda: best_places(search)[: traffic.ranks]):
         while search.steps[0] < steps and search.costs[1] > bound and not watch.over():
             done = int(search.steps[0])
             watch.report(done, steps, f"{named.name} {named.value(int(search.costs[1]))}")

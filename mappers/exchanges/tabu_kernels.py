@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Ints, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, following
+from hopmap.mappers.basic_kernels import draw, next_state
 from hopmap.mappers.cost_kernels import charge
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
@@ -144,8 +144,8 @@ def tabu_steps(
         if u < 0:
             continue
         for rank in (u, v):
-            state = following(state)
-            until[rank, spots[rank]] = step + shortest + below(state, longest - shortest + 1)
+            state = next_state(state)
+            until[rank, spots[rank]] = step + shortest + draw(state, longest - shortest + 1)
         costs[0] -= gain
         exchange(search, u, v, pull, farther)
         _renew(search, u)

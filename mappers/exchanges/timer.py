@@ -46,7 +46,7 @@ from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots
 from hopmap.mappers.options import Count
-from hopmap.mappers.stop import Stop, keeping
+from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, MappingError, Topology, TopologyError
 from hopmap.traces import Traffic
 
@@ -108,7 +108,7 @@ def timer(
     least, plus = evaluate(label_of)
     coco = least
     name = objective_named(objective).name
-    with keeping(lambda: labels.node[best][: traffic.ranks]):
+    with keep(lambda: labels.node[best][: traffic.ranks]):
         for done in range(hierarchies):
             watch.report(done, hierarchies, f"{name} {least // cube.scale}")
             if watch.over():

@@ -20,7 +20,7 @@ from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import LOAD, LoadName, cost_model, with_free_slots
 from hopmap.mappers.options import Count, NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
-from hopmap.mappers.stop import Moves, Stop, keeping, part_spent
+from hopmap.mappers.stop import Moves, Stop, keep, part_spent
 from hopmap.topologies import Mapping, Topology
 from hopmap.topologies.table_kernels import RouteRouter
 from hopmap.traces import Traffic
@@ -85,7 +85,7 @@ def congestion(
     proposals(ranks, 0.0, 0.0, 0)  # all is compiled before the watch starts
     watch = stop.watch()
     made, part = 0, 0.0
-    with keeping(lambda: best[: traffic.ranks]):
+    with keep(lambda: best[: traffic.ranks]):
         scale = 0.0 if watch.over() or moves == 0 else proposals(NO_RANKS, 0.0, 0.0, SAMPLE)
         while part < 1 and top[0] > bound and not watch.over() and (moves is None or made < moves):
             number = SLICE if moves is None else min(SLICE, moves - made)
@@ -131,7 +131,7 @@ def relieve(
     bound = load_bound(traffic, topology)
     found = np.empty(len(assignment.places), dtype=np.int64)
     made = 0
-    with keeping(lambda: assignment.places[: traffic.ranks]):
+    with keep(lambda: assignment.places[: traffic.ranks]):
         while not watch.over():
             most, count = highest(loads.load)
             watch.report(made, None, f"{LOAD} {most}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Ints
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, eighth_power, following
+from hopmap.mappers.basic_kernels import draw, eighth_power, next_state
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
 from hopmap.topologies.routing import Router, next_link
 
@@ -150,15 +150,15 @@ def anneal_loads(
     for step in range(proposals):
         if step % stretch == 0 and step > 0:
             temperature *= factor
-        state = following(state)
+        state = next_state(state)
         if step % 2 == 1 and len(hot_ranks) > 0:
-            u = hot_ranks[below(state, len(hot_ranks))]
+            u = hot_ranks[draw(state, len(hot_ranks))]
         else:
-            u = active[below(state, len(active))]
-        state = following(state)
-        x = places[peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]]
-        state = following(state)
-        slot = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
+            u = active[draw(state, len(active))]
+        state = next_state(state)
+        x = places[peer[indptr[u] + draw(state, indptr[u + 1] - indptr[u])]]
+        state = next_state(state)
+        slot = near[near_indptr[x] + draw(state, near_indptr[x + 1] - near_indptr[x])]
         v = item_at[slot]
         a, b = places[u], places[v]
         if a == b:
@@ -172,7 +172,7 @@ def anneal_loads(
         if worse > 0:
             uphill += worse
             climbs += 1
-        state = following(state)
+        state = next_state(state)
         threshold = 0.0
         if temperature > 0:
             threshold = -temperature * log((np.int64(state >> np.uint64(11)) + 1) * 2.0**-53)

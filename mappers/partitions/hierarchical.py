@@ -104,7 +104,7 @@ def topdown(
     from hopmap.mappers.basic_kernels import subgraph
 
     sizes = levels_for("topdown", traffic, topology)
-    cut = _cutting(traffic, rng, preset, tries, in_order)
+    cut = _partitioner(traffic, rng, preset, tries, in_order)
     graph = graph_for(traffic, topology, objective)
     number = np.full(traffic.ranks, -1, dtype=np.int64)
     filled = np.concatenate(([0], np.cumsum(topology.slots)))
@@ -145,7 +145,7 @@ def bottomup(
     from hopmap.mappers.basic_kernels import contract
 
     sizes = levels_for("bottomup", traffic, topology)
-    cut = _cutting(traffic, rng, preset, tries, in_order)
+    cut = _partitioner(traffic, rng, preset, tries, in_order)
     graph = graph_for(traffic, topology, objective)
     slots = int(topology.slots[0])
     if (topology.slots != slots).any():
@@ -164,7 +164,7 @@ def bottomup(
     return slot // slots
 
 
-def _cutting(
+def _partitioner(
     traffic: Traffic, rng: np.random.Generator, preset: Preset | None, tries: int, in_order: bool
 ) -> Callable[[Graph, Ints], Ints]:
     """Return `partition` with these settings; the default preset depends on the ranks."""

@@ -121,7 +121,7 @@ def cost_of(graph: Graph, volume: Ints, group: Ints, inside: Bools) -> int:
 
 
 @subroutine
-def following(at: Ints, total: int) -> bool:
+def next_set(at: Ints, total: int) -> bool:
     """Step to the next set of indices below the total, in lexicographic order; False at the end."""
     k = len(at)
     j = k - 1
@@ -162,7 +162,7 @@ def fast(graph: Graph, arity: int, limit: int) -> Ints:
             if least < 0 or cost < least:
                 least = cost
                 groups[g] = left[at]
-            if not following(at, count):
+            if not next_set(at, count):
                 break
         for v in groups[g]:
             taken[v] = True

@@ -22,7 +22,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints, Ints8, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import Graph, below, contract, following, group_by_block
+from hopmap.mappers.basic_kernels import Graph, contract, draw, group_by_block, next_state
 from hopmap.mappers.bisections.fm_kernels import cut_cost, grow, refine
 from hopmap.mappers.bisections.halving_kernels import COARSE, match
 from hopmap.mappers.bisections.recursive_bisection import halves
@@ -374,8 +374,8 @@ def _cycle(
             label = fine
         elif not has_blocks and len(sz) > 0:
             label = np.ones(len(sz), dtype=np.int8)
-            random[0] = following(random[0])
-            grow(here, sz, bi, label, target, below(random[0], len(sz)))
+            random[0] = next_state(random[0])
+            grow(here, sz, bi, label, target, draw(random[0], len(sz)))
         most = int(sz.max()) if len(sz) > 0 else 0
         refine(here, sz, bi, label, target, max(slack, most), False)
     return label

@@ -30,7 +30,7 @@ def describe_one_replay(runs: pd.DataFrame) -> str:
     return ONE_REPLAY + "; replay.repeat = 20 shows which are not" * alone
 
 
-def leading(case: Case) -> str:
+def name_leaders(case: Case) -> str:
     """Name the mappers that lead."""
     return format_list([entry.mapper.strip() for entry in case.leaders])
 

@@ -53,7 +53,7 @@ def gap(relation: Relation) -> Gap:
 
 def overall(found: Sequence[Relation]) -> list[str]:
     """Answer for all cases: are fewer hop-bytes a shorter run, is choosing by them, and energy."""
-    sentences = (_runtime, _choosing, _energy)
+    sentences = (_runtime, _choice_text, _energy)
     return [sentence for about in sentences for sentence in about(found)]
 
 
@@ -82,7 +82,7 @@ def _runtime(found: Sequence[Relation]) -> Iterator[str]:
     )
 
 
-def _choosing(found: Sequence[Relation]) -> Iterator[str]:
+def _choice_text(found: Sequence[Relation]) -> Iterator[str]:
     right = sum(gap(r).most <= AS_FAST for r in found)
     yield (
         f"Choosing the mapping with the fewest hop-bytes gave the shortest run (to 0.1\u00a0%) in "

@@ -44,7 +44,7 @@ from .scenario import Scenario
 from .scenario_files import override, read_toml
 
 
-def possible(
+def select_runs(
     runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]
 ) -> tuple[list[Run], dict[str, int]]:
     """Return the runs that can be done, and how many cannot, by the reason.
@@ -121,7 +121,7 @@ def save_inputs(
     """Write what the runs need and were made from: traffic, scenario, published numbers, plan.
 
     `traffic` is what `new_traffic` has read. Reports say how many runs are infeasible, by the
-    reason; see `possible`.
+    reason; see `select_runs`.
     """
     (results / "traffic").mkdir(parents=True, exist_ok=True)
     made_of = {run.trace.name: run.traffic_of for run in runs}

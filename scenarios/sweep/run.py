@@ -25,7 +25,7 @@ from hopmap.scenarios.results.stored_runs import error_of, read_errors
 from . import ScenarioError
 from .measure import measure
 from .plan import Run, plan, reading_code
-from .prepare import new_traffic, possible, save_inputs
+from .prepare import new_traffic, save_inputs, select_runs
 from .scenario import Scenario
 from .workers import HERE, WorkerError, Workers, share
 
@@ -100,7 +100,7 @@ def run_scenario(
     results = results.absolute()  # for workers elsewhere
     runs = plan(scenario, path.parent, read_auto_expanded(results))
     traffic = new_traffic(runs, results)
-    runs, infeasible = possible(runs, results, traffic)
+    runs, infeasible = select_runs(runs, results, traffic)
     if infeasible and warn is not None:
         warn(infeasible)
     if only is not None:

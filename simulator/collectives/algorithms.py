@@ -31,7 +31,7 @@ from .schedules import (
     one_after_another,
     schedule,
 )
-from .selection import OPENMPI, VARIANT_OF, enough, resolve, select, size_of, substitute
+from .selection import OPENMPI, VARIANT_OF, fallback, resolve, select, size_of, substitute
 from .volumes import volume
 
 # By operation, as Open MPI has them; behind these Bine trees, measured on Fugaku and elsewhere, see
@@ -293,7 +293,7 @@ def schedule_call(
     if elements is None:
         instead = substitute(operation, bare, members)
     else:
-        instead = resolve(operation, enough(operation, bare, members, elements), members)
+        instead = resolve(operation, fallback(operation, bare, members, elements), members)
     if instead != bare:
         algorithm, schedule_of = instead, ALGORITHMS[operation][instead]
     listed = schedule_of(members, root, moved)

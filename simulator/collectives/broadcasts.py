@@ -152,31 +152,31 @@ SEGMENT = 128 * 1024  # bytes of a pipeline's segment, as in Open MPI until 4.0
 
 def binomial_bcast(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """Binomial tree from the root, children at 1, 2, 4, ...: bcast_intra_binomial."""
-    return _down(rotate_tree(binomial(members), root), int(volume[0]), segment)
+    return _send_down(rotate_tree(binomial(members), root), int(volume[0]), segment)
 
 
 def binary_bcast(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """Binary tree from the root: bcast_intra_bintree."""
-    return _down(rotate_tree(binary(members), root), int(volume[0]), segment)
+    return _send_down(rotate_tree(binary(members), root), int(volume[0]), segment)
 
 
 def knomial_bcast(
     members: int, root: int, volume: Ints, /, *, segment: int = 0, radix: int = 4
 ) -> Schedule:
     """Tree in which a member's number lacks its parent's lowest digit: bcast_intra_knomial."""
-    return _down(rotate_tree(knomial(members, radix), root), int(volume[0]), segment)
+    return _send_down(rotate_tree(knomial(members, radix), root), int(volume[0]), segment)
 
 
 def chain_bcast(
     members: int, root: int, volume: Ints, /, *, segment: int = 0, fanout: int = 1
 ) -> Schedule:
     """Chains from the root, along which the buffer is passed on: bcast_intra_chain."""
-    return _down(rotate_tree(chains(members, fanout), root), int(volume[0]), segment)
+    return _send_down(rotate_tree(chains(members, fanout), root), int(volume[0]), segment)
 
 
 def pipeline_bcast(members: int, root: int, volume: Ints, /, *, segment: int = SEGMENT) -> Schedule:
     """One chain, in segments: bcast_intra_pipeline."""
-    return _down(rotate_tree(chains(members), root), int(volume[0]), segment)
+    return _send_down(rotate_tree(chains(members), root), int(volume[0]), segment)
 
 
 def linear_bcast(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -185,7 +185,7 @@ def linear_bcast(members: int, root: int, volume: Ints, /) -> Schedule:
     return schedule([(np.full_like(dst, root), dst, np.full_like(dst, volume[0]))])
 
 
-def _down(tree: Tree, whole: int, segment: int) -> Schedule:
+def _send_down(tree: Tree, whole: int, segment: int) -> Schedule:
     """Send each segment to all children, wait for that, go on: bcast_intra_generic.
 
     The receive of a segment is posted before the one before is waited for.
@@ -220,7 +220,7 @@ def split_binary_bcast(members: int, root: int, volume: Ints, /, *, segment: int
     sides = [np.flatnonzero(left != side) for side in (0, 1)]
     down = merge(
         *(
-            _blocking(tree, of, segments(half, segment))
+            _send_each(tree, of, segments(half, segment))
             for of, half in zip(sides, halves, strict=True)
         )
     )
@@ -233,7 +233,7 @@ def split_binary_bcast(members: int, root: int, volume: Ints, /, *, segment: int
     return rotate(both, members, root)
 
 
-def _blocking(tree: Tree, of: Ints, size: Ints) -> Schedule:
+def _send_each(tree: Tree, of: Ints, size: Ints) -> Schedule:
     """Send segments to these members alone, child after child."""
     count = len(size)
     which = np.repeat(np.arange(count), len(of))
@@ -299,12 +299,12 @@ def _scatter(blocks: Ints) -> Schedule:
 
 def binomial_reduce(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """In-order binomial tree towards the root: reduce_intra_binomial."""
-    return _up(rotate_tree(in_order_binomial(members), root), int(volume[0]), segment)
+    return _add_up(rotate_tree(in_order_binomial(members), root), int(volume[0]), segment)
 
 
 def binary_reduce(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """Binary tree towards the root: reduce_intra_binary."""
-    return _up(rotate_tree(binary(members), root), int(volume[0]), segment)
+    return _add_up(rotate_tree(binary(members), root), int(volume[0]), segment)
 
 
 def in_order_binary_reduce(
@@ -312,7 +312,7 @@ def in_order_binary_reduce(
 ) -> Schedule:
     """Binary tree to the last member, and from there to the root: reduce_intra_in_order_binary."""
     whole, last = int(volume[0]), members - 1
-    up = _up(in_order_binary(members), whole, segment)
+    up = _add_up(in_order_binary(members), whole, segment)
     if root == last:
         return up
     return one_after_another(
@@ -324,14 +324,14 @@ def chain_reduce(
     members: int, root: int, volume: Ints, /, *, segment: int = 0, fanout: int = 1
 ) -> Schedule:
     """Chains towards the root, along which partial results are passed on: reduce_intra_chain."""
-    return _up(rotate_tree(chains(members, fanout), root), int(volume[0]), segment)
+    return _add_up(rotate_tree(chains(members, fanout), root), int(volume[0]), segment)
 
 
 def pipeline_reduce(
     members: int, root: int, volume: Ints, /, *, segment: int = SEGMENT
 ) -> Schedule:
     """One chain, in segments: reduce_intra_pipeline."""
-    return _up(rotate_tree(chains(members), root), int(volume[0]), segment)
+    return _add_up(rotate_tree(chains(members), root), int(volume[0]), segment)
 
 
 def linear_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -354,7 +354,7 @@ def linear_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
     )
 
 
-def _up(tree: Tree, whole: int, segment: int) -> Schedule:
+def _add_up(tree: Tree, whole: int, segment: int) -> Schedule:
     """Add up each segment child after child, then send it on, blocking: reduce_generic.
 
     A receive is posted before the one before is waited for, and that is added up behind it.

@@ -294,10 +294,10 @@ def select(operation: str, members: int, size: int) -> str:
     chosen = next(
         row.algorithm for row in SELECTION[operation] if members < row.members and size < row.size
     )
-    return substitute(operation, enough(operation, chosen, members, size // ELEMENT), members)
+    return substitute(operation, fallback(operation, chosen, members, size // ELEMENT), members)
 
 
-def enough(operation: str, algorithm: str, members: int, elements: int) -> str:
+def fallback(operation: str, algorithm: str, members: int, elements: int) -> str:
     """Return the algorithm, or what replaces it if a buffer has not so many elements."""
     # Rabenseifner's algorithm cuts the buffer for the last power of two.
     needed = 1 << (members.bit_length() - 1) if algorithm == "rabenseifner" else members

@@ -151,7 +151,7 @@ def _newton(slopes: Floats, error: Floats, weight: Floats, damping: float) -> Fl
     return np.asarray(np.clip(step, -FARTHEST, FARTHEST))
 
 
-def _without(slopes: Floats, error: Floats, group: Ints) -> list[Floats]:
+def _leave_out(slopes: Floats, error: Floats, group: Ints) -> list[Floats]:
     """Return steps away from the fit when each group is left out, one after the other."""
     steps = []
     for one in np.unique(group):
@@ -167,7 +167,7 @@ def _without(slopes: Floats, error: Floats, group: Ints) -> list[Floats]:
 def _cross_residual(slopes: Floats, error: Floats, group: Ints) -> Floats:
     """Residual of every call by a fit to the other groups."""
     changed = error.copy()
-    for one, step in zip(np.unique(group), _without(slopes, error, group), strict=True):
+    for one, step in zip(np.unique(group), _leave_out(slopes, error, group), strict=True):
         mine = group == one
         changed[mine] += slopes[mine] @ step
     return changed
@@ -177,7 +177,7 @@ def _intervals(
     keys: Sequence[str], at: Floats, slopes: Floats, error: Floats, group: Ints
 ) -> dict[str, tuple[float, float]]:
     """Intervals of the jackknife: 1.96 standard errors on the logarithm."""
-    steps = np.array(_without(slopes, error, group)).reshape(-1, len(keys))
+    steps = np.array(_leave_out(slopes, error, group)).reshape(-1, len(keys))
     count = len(steps)
     spread = np.sqrt((count - 1) / max(count, 1) * ((steps - steps.mean(axis=0)) ** 2).sum(axis=0))
     low, high = np.exp(at - 1.96 * spread), np.exp(at + 1.96 * spread)

@@ -66,7 +66,7 @@ def settle(run: State, place: int, now: float) -> None:
     settle_tail(run, place, now)
     while link["credit"] >= 0:
         freed = nth(run.packets, link["credit"])
-        if freed["leads"] or not _past(run, freed["tail"], CREDIT, freed["buffer"], now):
+        if freed["leads"] or not _is_past(run, freed["tail"], CREDIT, freed["buffer"], now):
             break
         come_back(run, place)
 
@@ -75,13 +75,13 @@ def settle(run: State, place: int, now: float) -> None:
 def settle_tail(run: State, place: int, now: float) -> None:
     """Likewise of the packet that a link serves."""
     link = nth(run.limits.links, place)
-    if link["serves"] >= 0 and not link["due"] and _past(run, link["end"], PASSED, place, now):
+    if link["serves"] >= 0 and not link["due"] and _is_past(run, link["end"], PASSED, place, now):
         nth(run.limits.buffers, link["serves"])["by"] = -1
         link["serves"] = -1
 
 
 @subroutine
-def _past(run: State, at: float, kind: int, number: int, now: float) -> bool:
+def _is_past(run: State, at: float, kind: int, number: int, now: float) -> bool:
     """Whether what would be an event lies before the one that is being handled.
 
     At one instant all of a lower key than any that has been handled does, even if it came up later.
@@ -120,9 +120,9 @@ def send_back(run: State, number: int, at: float) -> int:
     freed["buffer"] = number
     freed["leads"] = False
     before, behind = -1, wide(link["credit"])
-    if behind >= 0 and not _sooner(run, at, number, wide(link["last"])):
+    if behind >= 0 and not _is_sooner(run, at, number, wide(link["last"])):
         before, behind = wide(link["last"]), -1
-    while behind >= 0 and not _sooner(run, at, number, behind):
+    while behind >= 0 and not _is_sooner(run, at, number, behind):
         before, behind = behind, wide(nth(run.packets, behind)["behind"])
     freed["behind"] = behind
     if behind < 0:
@@ -135,7 +135,7 @@ def send_back(run: State, number: int, at: float) -> int:
 
 
 @subroutine
-def _sooner(run: State, at: float, number: int, slot: int) -> bool:
+def _is_sooner(run: State, at: float, number: int, slot: int) -> bool:
     """Whether a credit comes before another that is on its way."""
     other = nth(run.packets, slot)
     return bool(at < other["tail"] or (at == other["tail"] and number < other["buffer"]))

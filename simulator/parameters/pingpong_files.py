@@ -50,8 +50,8 @@ def read_pingpong(path: str | Path, *, hops: int = 1, round_trip: bool = False) 
     except UnicodeDecodeError:
         raise PingPongError(f"{path}: cannot be read (it is not text)") from None
     lines = text.splitlines()
-    imb = _below(lines, _IMB, _IMB_TITLE, str(path), "PingPong of IMB-MPI1, with t[usec]")
-    osu = _below(lines, _OSU, _OSU_TITLE, str(path), "what osu_latency prints")
+    imb = _find_table(lines, _IMB, _IMB_TITLE, str(path), "PingPong of IMB-MPI1, with t[usec]")
+    osu = _find_table(lines, _OSU, _OSU_TITLE, str(path), "what osu_latency prints")
     if imb:
         rows = _columns(lines, imb, 2, str(path))
     elif osu:
@@ -75,7 +75,7 @@ def read_pingpong(path: str | Path, *, hops: int = 1, round_trip: bool = False) 
 Row = tuple[float, float, int | None]
 
 
-def _below(
+def _find_table(
     lines: list[str], head: re.Pattern[str], title: re.Pattern[str], name: str, expected: str
 ) -> int:
     """Return the line below the head of the first table of a ping-pong, 0 without such tables.

@@ -95,14 +95,14 @@ def find_loops(hashes: Hashes, apart: Bools, clean: Bools, level: Ints) -> Reduc
 
 def _next_places(word: Ints, symbols: int, sums: Hashes, powers: Hashes, gram: int) -> Ints:
     """Where each place's next `gram` symbols come again; the word's length where they do not."""
-    from .repeats_kernels import following
+    from .repeats_kernels import next_places
 
     if gram < 2:
-        return following(word, symbols)
+        return next_places(word, symbols)
     grams = sums[gram:] - sums[:-gram] * powers[gram]
     known, code = np.unique(grams, return_inverse=True)
     code = np.append(code, len(known) + np.arange(gram - 1))  # there are fewer symbols left
-    return following(code, len(known) + gram - 1)
+    return next_places(code, len(known) + gram - 1)
 
 
 _COLLECTIVE = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_REQUEST, Kind.COLLECTIVE_COMPLETE)

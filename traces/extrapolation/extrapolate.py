@@ -93,7 +93,7 @@ def _best(
         refusal: Refused | None = None
         for split in (s for count in range(len(axes) + 1) for s in combinations(axes, count)):
             try:
-                found.append((_at(known, grids, split, words, name), grids))
+                found.append((_predict(known, grids, split, words, name), grids))
                 break
             except Refused as error:
                 if refusal is None or error.progress > refusal.progress:
@@ -127,12 +127,12 @@ def _difference(one: Steps, other: Steps, words: list[Word]) -> str:
     at = int(differs.argmax())
     rank = int(np.searchsorted(one.offsets, at, side="right")) - 1
     return (
-        f"step {at - one.offsets[rank]} of rank {rank} is {_said(one, at, words)}, not "
-        f"{_said(other, at, words)}"
+        f"step {at - one.offsets[rank]} of rank {rank} is {_describe(one, at, words)}, not "
+        f"{_describe(other, at, words)}"
     )
 
 
-def _said(steps: Steps, at: int, words: list[Word]) -> str:
+def _describe(steps: Steps, at: int, words: list[Word]) -> str:
     kind, region, *_ = words[steps.word[at]]
     what = region or (Kind(kind).name if kind < len(Kind) else "a loop")
     numbers = zip(NUMBERS, steps.numbers[at].tolist(), strict=True)
@@ -141,7 +141,7 @@ def _said(steps: Steps, at: int, words: list[Word]) -> str:
     return " ".join([what, *peer, *parts])
 
 
-def _at(
+def _predict(
     known: list[Steps],
     grids: tuple[Dims, ...],
     split: tuple[int, ...],

@@ -17,7 +17,7 @@ from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.trace import Kind
 
 from .event_tokens import mix
-from .partners import Dims, Place, candidates, fitting
+from .partners import Dims, Place, candidates, find_rules
 from .steps import LOOP, NUMBERS, Steps, Word
 from .value_models import Known, Unknown, count_at, iterations_at, size_at, tag_at
 
@@ -169,7 +169,7 @@ class Group:
             return seen[key]
 
         def partner() -> Ints:
-            candidates = [rule.at(each[-1]) for rule in fitting(peers, each[:-1])]
+            candidates = [rule.at(each[-1]) for rule in find_rules(peers, each[:-1])]
             different = {t.tobytes(): t for t in candidates if t is not None}
             if len(different) != 1:
                 raise Unknown(

@@ -179,7 +179,7 @@ def candidates(peers: Ints, place: Place) -> Iterator[Partner]:
     yield Partner("rank", values=(first - place.ranks + 1,), from_top=True)
 
 
-def fitting(peers: list[Ints], places: list[Place]) -> list[Partner]:
+def find_rules(peers: list[Ints], places: list[Place]) -> list[Partner]:
     """Rules that all ranks of all sizes follow; of one size, rules of the simplest kind.
 
     `peers` has an array (ranks, iterations) for each size.

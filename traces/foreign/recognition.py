@@ -91,7 +91,7 @@ def recording_of(path: Path) -> Found | None:
         if tool is None:
             return None
         files = _files(tool, path)
-        return Found(tool, _short(path) if len(files) > 1 else path.stem, files)
+        return Found(tool, _base_name(path) if len(files) > 1 else path.stem, files)
     if not path.is_dir():
         return None
     by_tool: dict[type[Recording], list[Path]] = {}
@@ -127,7 +127,7 @@ def _tool_of(file: Path) -> type[Recording] | None:
     return next((tool for tool in tools().values() if tool.matches(file, start)), None)
 
 
-def _short(path: Path) -> str:
+def _base_name(path: Path) -> str:
     """Name without suffix and without the number of the rank, which is the last."""
     match = _NUMBERED.fullmatch(path.stem)
     return "".join(match.groups() if match else "").strip("-_.") or path.stem

@@ -151,7 +151,7 @@ def trace_of(
     ref = np.empty(len(kind), dtype=np.int32)
     ref[enter] = ref[leave] = calls.region
     ref[at] = np.arange(acting)
-    begin, end, backwards = _rising(calls)
+    begin, end, backwards = _rectify(calls)
     time = np.empty(len(kind))
     time[enter], time[leave] = begin, end
     sends = (whole.kind == Kind.SEND) | (whole.kind == Kind.ISEND)
@@ -184,7 +184,7 @@ def trace_of(
     )
 
 
-def _rising(calls: Calls) -> tuple[Floats, Floats, int]:
+def _rectify(calls: Calls) -> tuple[Floats, Floats, int]:
     """Begins and ends that never decrease within a rank, and how many did."""
     times = np.stack((calls.begin, calls.end), axis=1).ravel()
     raised = times.copy()

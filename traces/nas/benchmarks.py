@@ -72,7 +72,7 @@ def begin(rank: int, ranks: int, bcasts: Sequence[int], *before_them: Table) -> 
     ]
 
 
-def after(seconds: float, table: Table) -> Table:
+def delay(seconds: float, table: Table) -> Table:
     """Put computation before the first call."""
     table = table.copy()
     table["before"][:1] += seconds

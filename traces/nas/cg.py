@@ -23,9 +23,9 @@ from hopmap.traces.trace import TraceError
 from .benchmarks import (
     Benchmark,
     Row,
-    after,
     begin,
     call_table,
+    delay,
     everyone,
     log2_of,
     parameters_of,
@@ -144,20 +144,20 @@ def _rank_program(p: CgProblem, rank: int, ranks: int, vector: float, product: f
     last = reduce(rank, ranks, 8)
     if ranks == 1:  # no messages to compute between
         spent = vector * (6 + 5 * INNER) + product * (1 + INNER)
-        return [*start, after(spent, barrier), after(p.steps * spent, last), end]
+        return [*start, delay(spent, barrier), delay(p.steps * spent, last), end]
     a_round: Parts = [
-        after(2 * vector, scalar),  # x of the last round; rho
+        delay(2 * vector, scalar),  # x of the last round; rho
         Repeat(
             INNER,
             [
-                after(vector + product, sum_up),  # p, q = A p
-                after(vector, scalar),  # p q
-                after(3 * vector, scalar),  # z, r, rho
+                delay(vector + product, sum_up),  # p, q = A p
+                delay(vector, scalar),  # p q
+                delay(3 * vector, scalar),  # z, r, rho
             ],
         ),
-        after(product, sum_up),  # A z
-        after(2 * vector, scalar),  # the residual's norm
-        after(2 * vector, norms),  # x z, z z
+        delay(product, sum_up),  # A z
+        delay(2 * vector, scalar),  # the residual's norm
+        delay(2 * vector, norms),  # x z, z z
     ]
     return [*start, *a_round, barrier, Repeat(p.steps, a_round), last, end]
 

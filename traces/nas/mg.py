@@ -24,9 +24,9 @@ from hopmap.traces.trace import TraceError
 from .benchmarks import (
     Benchmark,
     Row,
-    after,
     begin,
     call_table,
+    delay,
     everyone,
     log2_of,
     parameters_of,
@@ -183,16 +183,16 @@ def _rank_program(p: MgProblem, rank: int, ranks: int, seconds: float) -> Parts:
     end = [reduce(rank, ranks, 8), everyone(Call.FINALIZE, ranks)]
     if ranks == 1:  # no messages to compute between
         once, whole = RESID * cost[top], seconds * _operations(p)
-        initial = [after(once, norm[0]), norm[1]]
-        final = [after(p.steps * whole, norm[0]), norm[1]]
-        again = [after(whole, barrier), *zran3[1:], barrier]
+        initial = [delay(once, norm[0]), norm[1]]
+        final = [delay(p.steps * whole, norm[0]), norm[1]]
+        again = [delay(whole, barrier), *zran3[1:], barrier]
         return [*start, *initial, *again, *initial, *final, *end]
-    resid = after(RESID * cost[top], borders[top])
-    cycle: Parts = [after(RPRJ3 * cost[k], borders[k]) for k in range(top - 1, -1, -1)]
-    cycle.append(after(PSINV * cost[0], borders[0]))
+    resid = delay(RESID * cost[top], borders[top])
+    cycle: Parts = [delay(RPRJ3 * cost[k], borders[k]) for k in range(top - 1, -1, -1)]
+    cycle.append(delay(PSINV * cost[0], borders[0]))
     for k in range(1, top + 1):
-        exchanges = np.concatenate((borders_of[k], after(RESID * cost[k], borders[k])))
-        cycle += [after(INTERP * cost[k - 1], exchanges), after(PSINV * cost[k], borders[k])]
+        exchanges = np.concatenate((borders_of[k], delay(RESID * cost[k], borders[k])))
+        cycle += [delay(INTERP * cost[k - 1], exchanges), delay(PSINV * cost[k], borders[k])]
     cycle.append(resid)
     initial = [resid, *norm]
     return [

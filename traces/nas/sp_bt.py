@@ -28,7 +28,7 @@ from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import TraceError
 
-from .benchmarks import Benchmark, after, bcast, everyone, parameters_of, reduce, steps_of
+from .benchmarks import Benchmark, bcast, delay, everyone, parameters_of, reduce, steps_of
 
 FACE_BYTES = 80  # of a grid point on a face: two layers of 5 doubles
 
@@ -255,11 +255,11 @@ def _program(solver: Solver, layout: Layout, rank: int, cells: Cells) -> Parts:
         duplicate,
         *[bcast(rank, ranks, size, comm=SETUP) for size in solver.bcasts],
         warm_up,
-        after(rest, everyone(Call.BARRIER, ranks, comm=SETUP)),
+        delay(rest, everyone(Call.BARRIER, ranks, comm=SETUP)),
         *loop,
-        after(timed, norm),  # error_norm
+        delay(timed, norm),  # error_norm
         faces,
-        after(rhs, norm),  # rhs_norm
+        delay(rhs, norm),  # rhs_norm
         reduce(rank, ranks, 8, comm=SETUP),
         everyone(Call.BARRIER, ranks),
         everyone(Call.FINALIZE, ranks),

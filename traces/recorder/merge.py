@@ -63,11 +63,11 @@ class Events(NamedTuple):
 
 def whole_calls(records: Table) -> Table:
     """Leave out parts of a call that never ended."""
-    closed = np.flatnonzero(closes(records))
+    closed = np.flatnonzero(are_last(records))
     return records[: closed[-1] + 1] if len(closed) else records[:0]
 
 
-def closes(records: Table) -> Bools:
+def are_last(records: Table) -> Bools:
     """Which records are not a part of the call whose record follows."""
     closing: Bools = (records["region"] != PART) | _ALONE[records["kind"]]
     return closing
@@ -75,7 +75,7 @@ def closes(records: Table) -> Bools:
 
 def call_of(records: Table) -> Ints:
     """Row of the record that ends the call to which each record belongs."""
-    closing = closes(records)
+    closing = are_last(records)
     closed = np.flatnonzero(closing)
     return closed[np.cumsum(closing) - closing]
 
@@ -205,7 +205,7 @@ def trace_of(processes: Sequence[Process], name: str) -> Trace:
         )
         filled += int(bears.sum())
         pairs.append(_pairs(process, records, known[rank], communicators, rank))
-        off = _off(records)
+        off = _unrecorded(records)
         spans.append((rank, off - behind(off)))
     time = np.concatenate([each.time for each in parts])
     first = int(time.min(initial=np.iinfo(np.int64).max)) if len(time) else 0
@@ -314,7 +314,7 @@ def _clock_offset(processes: Sequence[Process], rank: int) -> Callable[[Ints], I
     return behind
 
 
-def _off(records: Table) -> Ints:
+def _unrecorded(records: Table) -> Ints:
     """Begin and end of times in which nothing was recorded, one behind the other, in ns."""
     modes = np.isin(records["kind"], (Extra.RECORDING_OFF, Extra.RECORDING_ON))
     times = records["begin"][modes].astype(np.int64)

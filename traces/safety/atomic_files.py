@@ -19,7 +19,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     # The suffix stays last: libraries choose formats by it.
     partial = _partial_path(target, f"{secrets.token_hex(4)}{target.name}")
     try:  # from before there is anything: Ctrl-C may come at any time
-        with _naming(target):
+        with _name_target(target):
             partial.touch(exist_ok=False)
         yield partial
         partial.replace(target)
@@ -39,7 +39,7 @@ def replacing_folder(path: str | Path) -> Iterator[Path]:
     target = Path(path)
     partial = _partial_path(target, f"{target.name}{secrets.token_hex(4)}")
     try:
-        with _naming(target):
+        with _name_target(target):
             partial.mkdir()
         yield partial
         if target.is_dir():
@@ -58,7 +58,7 @@ def _partial_path(target: Path, name: str) -> Path:
 
 
 @contextmanager
-def _naming(target: Path) -> Iterator[None]:
+def _name_target(target: Path) -> Iterator[None]:
     """Let an error name the requested file, not the temporary one next to it."""
     try:
         yield

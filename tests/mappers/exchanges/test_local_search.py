@@ -10,7 +10,7 @@ from hopmap.mappers import OBJECTIVES, map_ranks, objective_value, parse_pipelin
 from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
 from hopmap.mappers.exchanges.local_search import start_search
 from hopmap.mappers.exchanges.local_search_kernels import WITHIN, dense_gain, exchange, improve
-from hopmap.mappers.objectives import cost_model, nearest, with_free_slots
+from hopmap.mappers.objectives import cost_model, least_distance, with_free_slots
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, nas_traffic
 from support.slow import examples
@@ -164,7 +164,7 @@ def test_no_two_slots_are_nearer_than_the_bound_says(spec):
     topology = topology_from_spec(spec)
     slots = np.repeat(np.arange(topology.nodes), topology.slots)
     u, v = np.triu_indices(len(slots), 1)
-    assert topology.distance(slots[u], slots[v]).min() >= nearest(topology)
+    assert topology.distance(slots[u], slots[v]).min() >= least_distance(topology)
 
 
 def test_larger_neighbourhoods_find_better_mappings(compiled):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import portfolio
-from hopmap.mappers.basic_kernels import below, following
+from hopmap.mappers.basic_kernels import draw, next_state
 from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
 from hopmap.mappers.exchanges import tabu as tabu_module
 from hopmap.mappers.exchanges import tabu_kernels
@@ -61,8 +61,8 @@ def plainly(model, places, until, random, shortest, longest, aspiration, steps):
             continue
         gain, _, u, v = max(forced or allowed)
         for rank in (u, v):
-            random = np.uint64(following(random))
-            until[rank, places[rank]] = step + shortest + below(random, longest - shortest + 1)
+            random = np.uint64(next_state(random))
+            until[rank, places[rank]] = step + shortest + draw(random, longest - shortest + 1)
         places[[u, v]] = places[[v, u]]
         cost -= gain
         best = min(best, cost)

@@ -86,7 +86,7 @@ def schedule_of_text(file: Path, data: bytes) -> Schedule:
     order_of = np.zeros(listed + 1, dtype=np.int64)
     code, place, rank = kernels.parse(text, rows, edges, labels, order_of, summary)
     if code != kernels.FINE:
-        raise _wrong(file, data, code, place, rank)
+        raise _describe_error(file, data, code, place, rank)
     ranks, count, dependencies, again, listed = summary.tolist()
     if ranks < 0:
         raise TraceError(f"{file}: no ranks: expected num_ranks and how many there are")
@@ -120,7 +120,7 @@ def schedule_of_text(file: Path, data: bytes) -> Schedule:
 _OPERATION = "send SIZEb to RANK, recv SIZEb from RANK or calc NANOSECONDS"
 
 
-def _wrong(file: Path, data: bytes, code: int, place: int, rank: int) -> TraceError:
+def _describe_error(file: Path, data: bytes, code: int, place: int, rank: int) -> TraceError:
     """Say what is wrong in a text."""
     from . import parse_kernels as kernels
 

@@ -46,7 +46,7 @@ def head_of(fields: Fields, number: Ints) -> Head:
     if match is None or len(applications) != int(match["count"]) or not applications:
         raise fields.wrong(0, "#Paraver (date):time:nodes:applications:tasks(threads:node,...),...")
     tasks = [int(count) for count, _ in applications]
-    records = np.bincount(_speaking(fields, number), minlength=len(tasks) + 1)[1 : len(tasks) + 1]
+    records = np.bincount(_app_of(fields, number), minlength=len(tasks) + 1)[1 : len(tasks) + 1]
     program = int(np.lexsort((np.array(tasks), records))[-1] if records.any() else np.argmax(tasks))
     last = match["rest"].rsplit(")", 1)[-1].lstrip(",")
     communicators = int(last) if last.isdecimal() else -1
@@ -55,7 +55,7 @@ def head_of(fields: Fields, number: Ints) -> Head:
     return Head(program + 1, tasks[program], 1e-9 if match["unit"] else 1e-6, communicators)
 
 
-def _speaking(fields: Fields, number: Ints) -> Ints:
+def _app_of(fields: Fields, number: Ints) -> Ints:
     """Application of each communication, and of each line of events that begins with MPI's."""
     from hopmap.traces.foreign.text_kernels import INTEGER
 
