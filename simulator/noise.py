@@ -81,11 +81,11 @@ def with_noise(parameters: Parameters) -> Parameters:
     return parameters if any(levels(parameters).values()) else replace(parameters, **USUAL)
 
 
-def expect_no_noise(parameters: Parameters, what: str) -> None:
+def expect_no_noise(parameters: Parameters, user: str) -> None:
     """Raise `ParameterError` if there is noise, of which what is asked for knows nothing."""
     for key, level in levels(parameters).items():
         if level:
-            raise ParameterError(f"{key} {level:g}: {what} without noise: expected 0")
+            raise ParameterError(f"{key} {level:g}: {user} without noise: expected 0")
 
 
 @lru_cache(maxsize=16)

@@ -86,8 +86,8 @@ def _read_items(items: str) -> tuple[list[str], str]:
 class _Damage:
     """What has failed: links that are down, what is left of each link's bandwidth, nodes."""
 
-    def __init__(self, topology: Topology, where: str) -> None:
-        self.topology, self.where = topology, where
+    def __init__(self, topology: Topology, location: str) -> None:
+        self.topology, self.where = topology, location
         self.cables = _cables(topology)
         self.down, self.share = np.zeros(topology.links, np.bool_), np.ones(topology.links)
         self.nodes: list[int] = []
@@ -110,10 +110,10 @@ class _Damage:
                 raise TopologyError(f"{self.where}: {item[:60]!r}: expected {EXPECTED}")
         self._draw(drawn, factor)
 
-    def _take(self, match: re.Match[str], where: str) -> None:
+    def _take(self, match: re.Match[str], location: str) -> None:
         """Let the first cable between two vertices fail that has not, or be degraded."""
         topology = self.topology
-        one, other = (_vertex(topology, match[place], where) for place in (1, 3))
+        one, other = (_vertex(topology, match[place], location) for place in (1, 3))
         wanted = {(one, other), (other, one)} if match[2] == "-" else {(one, other)}
         for cable in self.cables.tolist():
             chosen = [
@@ -125,9 +125,9 @@ class _Damage:
                 if match[4] is None:
                     self.down[chosen] = True
                 else:
-                    self.share[chosen] = _share(match[4], where)
+                    self.share[chosen] = _share(match[4], location)
                 return
-        raise TopologyError(f"{where}: no such link, or none that has not failed: expected one")
+        raise TopologyError(f"{location}: no such link, or none that has not failed: expected one")
 
     def _has_failed(self, links: Sequence[int] | Ints) -> bool:
         return bool(self.down[links].any() or (self.share[links] < 1).any())
@@ -177,7 +177,7 @@ def _cables(topology: Topology) -> Ints:
     return found
 
 
-def _vertex(topology: Topology, text: str, where: str, most: int | None = None) -> int:
+def _vertex(topology: Topology, text: str, location: str, most: int | None = None) -> int:
     """Return the number of a vertex: of a node, of a node by its name, or s and a switch's."""
     if text in topology.names:
         return topology.names.index(text)
@@ -188,17 +188,17 @@ def _vertex(topology: Topology, text: str, where: str, most: int | None = None) 
         known = f"nodes 0 to {topology.nodes - 1}"
         if topology.switches and most is None:
             known += f", switches s0 to s{topology.switches - 1}"
-        raise TopologyError(f"{where}: {text}: expected {known}")
+        raise TopologyError(f"{location}: {text}: expected {known}")
     return vertex
 
 
-def _share(text: str, where: str) -> float:
+def _share(text: str, location: str) -> float:
     try:
         share = float(text)
     except ValueError:
         share = -1.0
     if not 0 < share < 1:
-        raise TopologyError(f"{where}: expected a share of the bandwidth above 0 and below 1")
+        raise TopologyError(f"{location}: expected a share of the bandwidth above 0 and below 1")
     return share
 
 
@@ -236,10 +236,10 @@ def _degrade(topology: Topology, share: Floats) -> Topology:
     return replace(topology, kinds=tuple(kinds), link_kind=of_link.astype(np.uint8))
 
 
-def reroute(topology: Topology, down: Bools, where: str) -> Topology:
+def reroute(topology: Topology, down: Bools, location: str) -> Topology:
     """Return a network without the links that are `down`, its routes round them.
 
-    Messages begin with `where`: of a node that is cut off, or too many nodes.
+    Messages begin with `location`: of a node that is cut off, or too many nodes.
     """
     from .graph_kernels import DetourRouter
     from .routing import routes_met, ways_round
@@ -247,11 +247,11 @@ def reroute(topology: Topology, down: Bools, where: str) -> Topology:
     nodes = topology.nodes
     if nodes > MOST:
         raise TopologyError(
-            f"{where}: {topology.spec} has {nodes:,} nodes: expected {MOST:,} at most with links "
-            "down, all routes are looked at"
+            f"{location}: {topology.spec} has {nodes:,} nodes: expected {MOST:,} at most with "
+            "links down, all routes are looked at"
         )
     if (lost := _find_cut_off(topology, down)) is not None:
-        raise TopologyError(f"{where}: node {lost} is cut off: expected a way to every node")
+        raise TopologyError(f"{location}: node {lost} is cut off: expected a way to every node")
     up = np.flatnonzero(~down)
     number = np.full(topology.links, -1, dtype=np.int32)
     number[up] = np.arange(len(up))

@@ -35,8 +35,8 @@ def restrict_to_list(names: str, machine: str, build: Build) -> Topology:
     return _restrict(network, expand(names), f"nodes:{names}@{machine}", f"nodes {names[:60]}")
 
 
-def _restrict(network: Topology, hosts: list[str], spec: str, where: str) -> Topology:
-    order = nodes_of(network, hosts, where)
+def _restrict(network: Topology, hosts: list[str], spec: str, location: str) -> Topology:
+    order = nodes_of(network, hosts, location)
     return replace(network.only(order), spec=spec, order=np.array(order, dtype=np.int64))
 
 

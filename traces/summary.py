@@ -184,6 +184,6 @@ def of_records(ignored: Mapping[str, int], reported: Collection[str] = ()) -> li
     ]
 
 
-def format_duration(what: str, count: int, seconds: float, total: float) -> Omission:
+def format_duration(label: str, count: int, seconds: float, total: float) -> Omission:
     """Say how much of `total` seconds something took."""
-    return Omission(what, int(count), float(seconds), float(seconds / total) if total else 0.0)
+    return Omission(label, int(count), float(seconds), float(seconds / total) if total else 0.0)

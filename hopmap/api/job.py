@@ -125,14 +125,14 @@ class Background:
     seed: int = 0
 
 
-def quantity(value: float | str, unit: str, what: str) -> float:
+def quantity(value: float | str, unit: str, key: str) -> float:
     """Return a number in SI units, of one or of a text with a unit, like "2 ms"."""
     try:
         found = parse_quantity(value, unit) if isinstance(value, str) else float(value)
     except UnitError as error:
-        raise JobsError(f"{what} {value}: {error}") from None
+        raise JobsError(f"{key} {value}: {error}") from None
     if not 0 <= found < float("inf"):
-        raise JobsError(f"{what} {value}: expected 0 or more")
+        raise JobsError(f"{key} {value}: expected 0 or more")
     return found
 
 
@@ -209,7 +209,7 @@ def jobs_digest(path: str) -> str:
     return digest.hexdigest()
 
 
-def _options(text: str, known: Sequence[str], where: str) -> tuple[list[str], dict[str, Any]]:
+def _options(text: str, known: Sequence[str], location: str) -> tuple[list[str], dict[str, Any]]:
     """Split the options off what they stand behind."""
     words = [word.strip() for word in text.split(",")]
     options: dict[str, Any] = {}
@@ -218,10 +218,10 @@ def _options(text: str, known: Sequence[str], where: str) -> tuple[list[str], di
         if not equals or key not in known:
             break
         if key in options:
-            raise JobsError(f"{where}: {key} twice: expected it once")
+            raise JobsError(f"{location}: {key} twice: expected it once")
         if key in NUMBERS:
             if not value.isdigit():
-                raise JobsError(f"{where}: {key} {value!r}: expected a whole number")
+                raise JobsError(f"{location}: {key} {value!r}: expected a whole number")
             options[key] = int(value)
         else:
             options[key] = value
@@ -229,10 +229,10 @@ def _options(text: str, known: Sequence[str], where: str) -> tuple[list[str], di
     return words, options
 
 
-def _unknown_key(word: str, known: Sequence[str], where: str) -> JobsError:
+def _unknown_key(word: str, known: Sequence[str], location: str) -> JobsError:
     key = word.partition("=")[0]
     hint = did_you_mean(key, known)
-    return JobsError(f"{where}: unknown key {key!r}{hint}: expected {', '.join(known)}")
+    return JobsError(f"{location}: unknown key {key!r}{hint}: expected {', '.join(known)}")
 
 
 def _tables(data: Mapping[str, Any], key: str, path: str | Path) -> list[tuple[Any, str]]:
@@ -242,15 +242,15 @@ def _tables(data: Mapping[str, Any], key: str, path: str | Path) -> list[tuple[A
     return [(each, f"{path}: {key}[{place}]") for place, each in enumerate(tables)]
 
 
-def _row(kind: type[JobKind], row: Any, where: str, folder: Path) -> JobKind:
+def _row(kind: type[JobKind], row: Any, location: str, folder: Path) -> JobKind:
     """Make a job, or what others send, of a table."""
     if not isinstance(row, dict):
-        raise JobsError(f"{where}: expected a table")
+        raise JobsError(f"{location}: expected a table")
     known = [each.name for each in fields(kind) if each.name != "mapping"]
     known += ["mapping", "policy"] if kind is Job else []
     for key, value in row.items():
         if key not in known:
-            raise _unknown_key(key, known, where)
+            raise _unknown_key(key, known, location)
         if key in NUMBERS:
             right, expected = type(value) is int and value >= 0, "a whole number of at least 0"
         elif key in QUANTITIES:
@@ -258,19 +258,19 @@ def _row(kind: type[JobKind], row: Any, where: str, folder: Path) -> JobKind:
         else:
             right, expected = isinstance(value, str) and value != "", "a text"
         if not right:
-            raise JobsError(f"{where}.{key}: {value!r}: expected {expected}")
+            raise JobsError(f"{location}.{key}: {value!r}: expected {expected}")
     needed = ("trace",) if kind is Job else ("pattern", "rate")
     for key in needed:
         if key not in row:
-            raise JobsError(f"{where}: key {key!r} is missing")
+            raise JobsError(f"{location}: key {key!r} is missing")
     row = dict(row)
     if "policy" in row:
         if "mapping" in row:
-            raise JobsError(f"{where}: mapping and policy are mutually exclusive")
+            raise JobsError(f"{location}: mapping and policy are mutually exclusive")
         row["mapping"] = row.pop("policy")
         if row["mapping"] not in POLICIES:
             raise JobsError(
-                f"{where}.policy: {row['mapping']!r}{did_you_mean(row['mapping'], POLICIES)}: "
+                f"{location}.policy: {row['mapping']!r}{did_you_mean(row['mapping'], POLICIES)}: "
                 f"expected one of {', '.join(POLICIES)}"
             )
     for key in ("mapping", "hosts", "trace"):

@@ -280,7 +280,7 @@ def validate(
     say_written(*written)
 
 
-def _print_validation(found: Validation) -> None:
+def _print_validation(validation: Validation) -> None:
     """Print errors in all and by algorithm, what is not simulated, and how choices come out."""
     from hopmap.simulator.measured.errors import (
         CLASSES,
@@ -292,7 +292,7 @@ def _print_validation(found: Validation) -> None:
         order_of,
     )
 
-    measured, prediction = found.measured, found.prediction
+    measured, prediction = validation.measured, validation.prediction
     errors = {"all": error_of(prediction.time, measured.time)}
     for sizes, (least, most) in CLASSES.items():
         of = (measured.size >= least) & (measured.size < most)
@@ -306,7 +306,7 @@ def _print_validation(found: Validation) -> None:
             [(f"{c} {a}", why, count) for (c, a, why), count in left.items()],
             left=2,
         )
-    for note in found.notes:
+    for note in validation.notes:
         say(note)
     say()
     choice, order = choice_of(measured, prediction), order_of(measured, prediction)

@@ -108,12 +108,12 @@ class LauncherFile:
         found = dict(self.lines).get(number, "")
         raise MappingError(f"{self.name}: line {number} is {found[:40]!r}: expected {expected}")
 
-    def node(self, where: str, host: str) -> int:
+    def node(self, location: str, host: str) -> int:
         """Return the node of a host that is named there."""
         if host not in self.nodes:
             first, *_, last = (*self.nodes, *self.nodes)
             raise MappingError(
-                f"{self.name}: {where}: host {host[:40]!r}: expected a name from {first} to "
+                f"{self.name}: {location}: host {host[:40]!r}: expected a name from {first} to "
                 f"{last} (other names: hopmap export {self.name} --hosts FILE --to csv)"
             )
         return self.nodes[host]

@@ -70,15 +70,15 @@ def restrict_to_hosts(
         raise MappingError(f"{error}{hint}") from None
 
 
-def _hosts(file: str | Path | None, nodelist: str | None, what: str) -> tuple[list[str], str]:
+def _hosts(file: str | Path | None, nodelist: str | None, label: str) -> tuple[list[str], str]:
     """Return the hosts of a file, or of Slurm's list, and what to call it."""
     if nodelist is not None:
-        return expand(nodelist, what), f"{what} {nodelist[:60]}"
+        return expand(nodelist, label), f"{label} {nodelist[:60]}"
     return read_hosts(file or ""), str(file)
 
 
-def _rename(topology: Topology, names: Sequence[str], where: str) -> Topology:
-    check_names(names, topology, where)
+def _rename(topology: Topology, names: Sequence[str], location: str) -> Topology:
+    check_names(names, topology, location)
     return replace(topology, names=tuple(names))
 
 
@@ -88,16 +88,18 @@ def host_of(name: str) -> str:
     return gpu[1] if gpu else name
 
 
-def check_names(names: Sequence[str], topology: Topology, where: str) -> None:
+def check_names(names: Sequence[str], topology: Topology, location: str) -> None:
     """Raise `MappingError` unless there is one name for every node, all different."""
     if len(names) != topology.nodes:
         raise MappingError(
-            f"{where}: {len(names)} host names: expected one for each of the {topology.nodes} "
+            f"{location}: {len(names)} host names: expected one for each of the {topology.nodes} "
             f"nodes of {topology.spec}, in the order of their numbers"
         )
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise MappingError(f"{where}: host {twice} is named twice: expected another for each node")
+        raise MappingError(
+            f"{location}: host {twice} is named twice: expected another for each node"
+        )
 
 
 def read_hosts(path: str | Path) -> list[str]:
@@ -108,7 +110,7 @@ def read_hosts(path: str | Path) -> list[str]:
         raise MappingError(str(error)) from None
 
 
-def expand(nodelist: str, where: str = "node list") -> list[str]:
+def expand(nodelist: str, location: str = "node list") -> list[str]:
     """Return the names in Slurm's list; the last brackets vary fastest.
 
     >>> expand("node[08-10,12],gpu7")
@@ -117,7 +119,7 @@ def expand(nodelist: str, where: str = "node list") -> list[str]:
     try:
         return host_files.expand(nodelist)
     except TopologyError as error:
-        raise MappingError(f"{where}: {error}") from None
+        raise MappingError(f"{location}: {error}") from None
 
 
 BOXES = ("mesh", "torus", "haec")

@@ -122,7 +122,7 @@ def digest_of_report(folder: Path) -> str:
         digest.update(f"{run_id} {written}\0".encode())
     for file in (folder / name for name in INPUTS):
         digest.update(file.read_bytes() + b"\0" if file.is_file() else b"\0")
-    code = sources_of(HERE / "report.py", HERE / "figures.py", whole=True)
+    code = sources_of(HERE / "report.py", HERE / "figures.py", full=True)
     return digest_of([*code, *(HERE / name for name in TEMPLATES)], digest.hexdigest())
 
 

@@ -248,12 +248,12 @@ def _networks(
     return [spec if hosts is None else _job(spec, hosts) for spec, hosts in pairs]
 
 
-def _of_each(values: Any, count: int, what: str) -> list[Any]:
+def _of_each(values: Any, count: int, label: str) -> list[Any]:
     """Return one value for each of so many files."""
     one = values is None or isinstance(values, str | Path | Topology)
     many = [values] if one else list(values)
     if len(many) not in (1, count):
-        raise ValidationError(f"{len(many)} {what} for {count} files: expected one, or as many")
+        raise ValidationError(f"{len(many)} {label} for {count} files: expected one, or as many")
     return (many * count)[:count]
 
 

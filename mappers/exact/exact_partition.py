@@ -217,9 +217,9 @@ def _distinct(some: Partials, border: Ints, slots: Ints) -> Partials:
     return Partials(some.node[at], some.used[at], some.cost[at])
 
 
-def _too_large(what: str) -> MappingError:
+def _too_large(reason: str) -> MappingError:
     return MappingError(
-        f"mapper exact_partition: {what}: expected a small grid, like 6x6 on six nodes, or on "
+        f"mapper exact_partition: {reason}: expected a small grid, like 6x6 on six nodes, or on "
         "three if it is periodic both ways or 4x3x3"
     )
 

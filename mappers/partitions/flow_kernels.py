@@ -255,12 +255,12 @@ def _take(
     s: int,
     side: Bools,
     seen: Ints32,
-    found: int,
+    count: int,
     edge: list[tuple[int, Any]],
 ) -> int:
     """Size of who is new on a side; whom they touch is at its edge."""
     total = 0
-    for i in range(found):
+    for i in range(count):
         u = seen[i]
         total += size[u]
         for e in range(net.indptr[u], net.indptr[u + 1]):

@@ -123,14 +123,14 @@ def _write(
             pq.write_table(rows, partial, compression="zstd")
 
 
-def _remove_parts(folder: Path, parts: Container[str], plan: Plan, kept: set[str]) -> None:
+def _remove_parts(folder: Path, parts: Container[str], plan: Plan, kept_ids: set[str]) -> None:
     """Remove parts of former calls, all of whose runs are kept elsewhere or are not wanted."""
     planned = set(plan.runs)
     for path in part_files(folder, "runs"):
         if path.name in parts:
             continue
         errors = errors_in(path)
-        if all(run in kept or (run not in planned and errors[run]) for run in errors):
+        if all(run in kept_ids or (run not in planned and errors[run]) for run in errors):
             _remove([path, *(folder / table / path.name for table in WRITTEN)])
     abandoned = _find_abandoned(folder)
     for table in WRITTEN:  # whose runs never came
@@ -138,8 +138,8 @@ def _remove_parts(folder: Path, parts: Container[str], plan: Plan, kept: set[str
         _remove(filter(abandoned, alone))
 
 
-def _remove_loose(folder: Path, stored: dict[str, Stored], kept: set[str]) -> None:
-    for run_id in kept.intersection(loose_ids(folder)):
+def _remove_loose(folder: Path, stored: dict[str, Stored], kept_ids: set[str]) -> None:
+    for run_id in kept_ids.intersection(loose_ids(folder)):
         error = stored[run_id].error
         row = loose_path(folder, "runs", run_id)
         if error is None:
@@ -151,10 +151,10 @@ def _remove_loose(folder: Path, stored: dict[str, Stored], kept: set[str]) -> No
                 _remove([row])
 
 
-def _remove_earlier(folder: Path, kept: set[str]) -> None:
+def _remove_earlier(folder: Path, kept_ids: set[str]) -> None:
     """Remove what was set aside and is wanted again."""
     for path in part_files(folder / "earlier", "runs"):
-        if kept.issuperset(errors_in(path)):
+        if kept_ids.issuperset(errors_in(path)):
             _remove([path, *(path.parent.parent / table / path.name for table in WRITTEN)])
 
 

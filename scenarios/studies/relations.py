@@ -51,19 +51,19 @@ def gap(relation: Relation) -> Gap:
     )
 
 
-def overall(found: Sequence[Relation]) -> list[str]:
+def overall(relations: Sequence[Relation]) -> list[str]:
     """Answer for all cases: are fewer hop-bytes a shorter run, is choosing by them, and energy."""
     sentences = (_runtime, _choice_text, _energy)
-    return [sentence for about in sentences for sentence in about(found)]
+    return [sentence for about in sentences for sentence in about(relations)]
 
 
-def _runtime(found: Sequence[Relation]) -> Iterator[str]:
-    taus = [r.taus["hop_bytes", "makespan"] for r in found]
+def _runtime(relations: Sequence[Relation]) -> Iterator[str]:
+    taus = [r.taus["hop_bytes", "makespan"] for r in relations]
     known = [tau for tau in taus if tau.known]
     if not known:
         return
     with_, against = (sum(tau.clear and sign * tau.value > 0 for tau in known) for sign in (1, -1))
-    apart = max(gap(r).spread for r in found)
+    apart = max(gap(r).spread for r in relations)
     answer = (
         f"It makes no difference here, where runs differ by {percent(apart)} at most"
         if apart < RELEVANCE
@@ -82,13 +82,13 @@ def _runtime(found: Sequence[Relation]) -> Iterator[str]:
     )
 
 
-def _choice_text(found: Sequence[Relation]) -> Iterator[str]:
-    right = sum(gap(r).most <= AS_FAST for r in found)
+def _choice_text(relations: Sequence[Relation]) -> Iterator[str]:
+    right = sum(gap(r).most <= AS_FAST for r in relations)
     yield (
         f"Choosing the mapping with the fewest hop-bytes gave the shortest run (to 0.1\u00a0%) in "
-        f"{right} of {_cases(len(found))}."
+        f"{right} of {_cases(len(relations))}."
     )
-    if noisy := [r.case for r in found if r.case.times is not None]:
+    if noisy := [r.case for r in relations if r.case.times is not None]:
         among = sum(any(case.fewest_hop_bytes is entry for entry in case.leaders) for case in noisy)
         yield (
             "With noise, the mapping with the fewest hop-bytes is among those that no other is "
@@ -96,10 +96,10 @@ def _choice_text(found: Sequence[Relation]) -> Iterator[str]:
         )
 
 
-def _energy(found: Sequence[Relation]) -> Iterator[str]:
+def _energy(relations: Sequence[Relation]) -> Iterator[str]:
     shares = [
         float((r.runs["energy_transfer"] / r.runs["energy"]).median())
-        for r in found
+        for r in relations
         if ("hop_bytes", "energy") in r.taus
         and r.runs["energy_transfer"].notna().all()
         and (r.runs["energy"] > 0).all()
@@ -197,23 +197,23 @@ def _row(relation: Relation, shown: list[str], energy: bool) -> list[Cell]:
 
 
 def _medians(
-    variant: str, found: Sequence[Relation], shown: Sequence[str], energy: bool
+    variant: str, relations: Sequence[Relation], shown: Sequence[str], energy: bool
 ) -> list[Cell]:
     """Return the medians over some cases, and the range below each."""
-    gaps = [gap(each) for each in found]
+    gaps = [gap(each) for each in relations]
     row = [
-        Cell(f"median of {len(found)}", "", variant),
+        Cell(f"median of {len(relations)}", "", variant),
         Cell(""),
         Cell(""),
         Cell(""),
         _middle([costs.spread for costs in gaps]),
         _middle([costs.most for costs in gaps]),
-        *(median_tau([each.taus[metric, "makespan"] for each in found]) for metric in shown),
-        median_tau([each.better for each in found]),
+        *(median_tau([each.taus[metric, "makespan"] for each in relations]) for metric in shown),
+        median_tau([each.better for each in relations]),
     ]
     if energy:
-        with_hops = [each.taus.get(("hop_bytes", "energy")) for each in found]
-        row += [median_tau(with_hops), median_tau([each.outcomes for each in found])]
+        with_hops = [each.taus.get(("hop_bytes", "energy")) for each in relations]
+        row += [median_tau(with_hops), median_tau([each.outcomes for each in relations])]
     return row
 
 

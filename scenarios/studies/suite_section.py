@@ -109,19 +109,19 @@ def suite_section(study: Study) -> dict[str, Any] | None:
     return {"head": head_of([*names, "Random, median", "Fastest"]), "rows": rows}
 
 
-def _row(text: str, size: int, variant: str, found: Sequence[Finding]) -> list[Cell]:
-    fastest = Counter(mapper for each in found for mapper in each.fastest).most_common(3)
-    right = sum(each.excess <= RELEVANCE for each in found)
-    drawn = [each.random for each in found if each.random is not None]
+def _row(text: str, size: int, variant: str, cases: Sequence[Finding]) -> list[Cell]:
+    fastest = Counter(mapper for each in cases for mapper in each.fastest).most_common(3)
+    right = sum(each.excess <= RELEVANCE for each in cases)
+    drawn = [each.random for each in cases if each.random is not None]
     return [
         Cell(text.partition(",")[0].replace("_", " ")),
         Cell(data(size), size),
         Cell(variant or MISSING),
-        Cell(count(len(found)), len(found)),
-        *(median_tau([each.taus.get(metric) for each in found]) for metric in (WORST, SUM, PATH)),
-        Cell(f"{right} of {len(found)}", right / len(found)),
-        _percent(max(each.excess for each in found)),
-        _percent(max(each.spread for each in found)),
+        Cell(count(len(cases)), len(cases)),
+        *(median_tau([each.taus.get(metric) for each in cases]) for metric in (WORST, SUM, PATH)),
+        Cell(f"{right} of {len(cases)}", right / len(cases)),
+        _percent(max(each.excess for each in cases)),
+        _percent(max(each.spread for each in cases)),
         _percent(median(drawn)) if drawn else Cell(MISSING),
         Cell(", ".join(f"{mapper} {times}" for mapper, times in fastest)),
     ]

@@ -154,14 +154,14 @@ def code_of(pipeline: str, family: str, reading: tuple[str, ...]) -> str:
     ]
     functions += [all_families()[family].build] if family in all_families() else []
     files = sorted({*reading, *(file for each in functions if (file := source_file(each)))})
-    return digest_of(sources_of(HERE / "measure.py", *map(Path, files), whole=True))
+    return digest_of(sources_of(HERE / "measure.py", *map(Path, files), full=True))
 
 
 @cache
 def reading_code(reading: tuple[str, ...] = ()) -> str:
     """Return the digest of the modules that read traces, those that a source names among them."""
     own = (PACKAGE / "traces").rglob("*.py")
-    return digest_of(sources_of(HERE / "inputs.py", *own, *map(Path, reading), whole=True))
+    return digest_of(sources_of(HERE / "inputs.py", *own, *map(Path, reading), full=True))
 
 
 def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterator[Run]:

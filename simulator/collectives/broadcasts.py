@@ -185,12 +185,12 @@ def linear_bcast(members: int, root: int, volume: Ints, /) -> Schedule:
     return schedule([(np.full_like(dst, root), dst, np.full_like(dst, volume[0]))])
 
 
-def _send_down(tree: Tree, whole: int, segment: int) -> Schedule:
+def _send_down(tree: Tree, total: int, segment: int) -> Schedule:
     """Send each segment to all children, wait for that, go on: bcast_intra_generic.
 
     The receive of a segment is posted before the one before is waited for.
     """
-    size = segments(whole, segment)
+    size = segments(total, segment)
     count, edges = len(size), len(tree.child)
     which = np.repeat(np.arange(count), edges)
     src, dst = np.tile(tree.parent, count), np.tile(tree.child, count)
@@ -354,12 +354,12 @@ def linear_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
     )
 
 
-def _add_up(tree: Tree, whole: int, segment: int) -> Schedule:
+def _add_up(tree: Tree, total: int, segment: int) -> Schedule:
     """Add up each segment child after child, then send it on, blocking: reduce_generic.
 
     A receive is posted before the one before is waited for, and that is added up behind it.
     """
-    size = segments(whole, segment)
+    size = segments(total, segment)
     count, edges = len(size), len(tree.child)
     which = np.repeat(np.arange(count), edges)
     src, dst, place = (np.tile(c, count) for c in (tree.child, tree.parent, tree.place))

@@ -238,11 +238,11 @@ def segmented_ring_allreduce(
     return _ring(members, whole, whole // once + (rest >= members and rest > once // 2))
 
 
-def _ring(members: int, whole: int, phases: int) -> Schedule:
-    me, blocks = np.arange(members), cut(whole, members)
+def _ring(members: int, total: int, phases: int) -> Schedule:
+    me, blocks = np.arange(members), cut(total, members)
     parts = blocks[:, None] // phases + (np.arange(phases) < blocks[:, None] % phases)
     reducing = [ring_reduce(members, parts[:, phase], 0) for phase in range(phases)]
-    copy = schedule([], [(-1, me, np.full(members, whole))])
+    copy = schedule([], [(-1, me, np.full(members, total))])
     gathering = ring(members, 0, np.roll(blocks, -1))._replace(work=work())
     return one_after_another(copy, *reducing, gathering)
 

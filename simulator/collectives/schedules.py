@@ -167,10 +167,10 @@ def rotate(plan: Schedule, members: int, root: int) -> Schedule:
     return renumber(plan, (np.arange(members) + root) % members)
 
 
-def fold_members(members: int, whole: int) -> tuple[Schedule, Ints]:
+def fold_members(members: int, total: int) -> tuple[Schedule, Ints]:
     """Fold members 0, 2, 4, ... into 1, 3, 5, ... until a power of two is left; return who is."""
     extra = members - (1 << (members.bit_length() - 1))
-    even, size = np.arange(0, 2 * extra, 2), np.full(extra, whole)
+    even, size = np.arange(0, 2 * extra, 2), np.full(extra, total)
     active = np.concatenate((even + 1, np.arange(2 * extra, members)))
     return schedule(
         [(even, even + 1, size)] if extra else [], reduced=[(0, even + 1, size)]
@@ -188,24 +188,24 @@ def masks(members: int) -> list[int]:
     return [1 << k for k in range((members - 1).bit_length())]
 
 
-def cut(whole: int, parts: int) -> Ints:
+def cut(total: int, parts: int) -> Ints:
     """Cut a buffer into blocks that differ by one byte at most, the longer ones first."""
-    return whole // parts + (np.arange(parts) < whole % parts)
+    return total // parts + (np.arange(parts) < total % parts)
 
 
-def shares(whole: int, parts: int) -> Ints:
+def shares(total: int, parts: int) -> Ints:
     """Cut a buffer into blocks of ``ceil(whole / parts)`` bytes, as far as it reaches."""
-    length = -(-whole // parts)
-    return np.clip(whole - length * np.arange(parts), 0, length)
+    length = -(-total // parts)
+    return np.clip(total - length * np.arange(parts), 0, length)
 
 
-def segments(whole: int, segment: int) -> Ints:
+def segments(total: int, segment: int) -> Ints:
     """Cut a buffer into segments of so many bytes, the last one what is left; 0: into one."""
-    if segment <= 0 or segment >= whole:
-        return np.array([whole])
-    count = -(-whole // segment)
+    if segment <= 0 or segment >= total:
+        return np.array([total])
+    count = -(-total // segment)
     size = np.full(count, segment)
-    size[-1] = whole - segment * (count - 1)
+    size[-1] = total - segment * (count - 1)
     return size
 
 

@@ -126,17 +126,17 @@ def predict(
     return Prediction(time, tuple(why))
 
 
-def nodes_of_ranks(network: Topology, nodes: int, tasks: int, where: str) -> Ints:
+def nodes_of_ranks(network: Topology, nodes: int, tasks: int, location: str) -> Ints:
     """Node of each rank of a call: one node after the other, in a job's order, `tasks` ranks each.
 
-    Of a job the first `nodes` count, of a machine all; 0 for all. Messages begin with `where`.
+    Of a job the first `nodes` count, of a machine all; 0 for all. Messages begin with `location`.
     """
     job = len(network.order) > 0
     there = network.order if job else np.flatnonzero(network.slots > 0)
     if nodes > len(there) or (not job and nodes not in (0, len(there))):
         expected = "at most as many" if job else "as many"
         raise MeasuredError(
-            f"{where}: {nodes} nodes: {network.spec} has {len(there)}: expected {expected}"
+            f"{location}: {nodes} nodes: {network.spec} has {len(there)}: expected {expected}"
         )
     return np.repeat(there[: nodes or len(there)], tasks)
 

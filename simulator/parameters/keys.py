@@ -19,11 +19,11 @@ class ParameterError(HopmapError, ValueError):
     """A parameter of a replay is unknown or out of range; names key, value and expected."""
 
 
-def expect_fixed_routes(routing: str, what: str) -> None:
+def expect_fixed_routes(routing: str, user: str) -> None:
     """Raise `ParameterError` where routes are chosen on the way, for what knows fixed ones only."""
     if routing != DETERMINISTIC:
         raise ParameterError(
-            f"network.routing {routing}: {what} with fixed routes: expected {DETERMINISTIC}"
+            f"network.routing {routing}: {user} with fixed routes: expected {DETERMINISTIC}"
         )
 
 

@@ -141,14 +141,14 @@ def collective_rows(
     return all_rows, Worked(*map(np.concatenate, zip(*worked, strict=True))), carried
 
 
-def _background_rows(found: Found) -> Rows:
+def _background_rows(calls: Found) -> Rows:
     """START and WAIT of the tasks of non-blocking collectives; a WAIT's target is its START."""
-    which = np.flatnonzero(found.task >= 0)
+    which = np.flatnonzero(calls.task >= 0)
     return rows_of(
-        np.concatenate((found.start[which], found.done[which])),
+        np.concatenate((calls.start[which], calls.done[which])),
         REST,
         np.repeat([Op.START, Op.WAIT], len(which)),
-        target=np.concatenate((found.task[which], np.arange(len(which)))),
+        target=np.concatenate((calls.task[which], np.arange(len(which)))),
     )
 
 

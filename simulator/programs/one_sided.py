@@ -122,17 +122,17 @@ class Accesses(NamedTuple):
         return last
 
 
-def accesses_of(trace: Trace, found: OneSidedRecords) -> Accesses:
+def accesses_of(trace: Trace, records: OneSidedRecords) -> Accesses:
     """List puts, gets and atomic operations, with where they are complete."""
-    moves = found.of(Kind.RMA_PUT, Kind.RMA_GET, Kind.RMA_ATOMIC)
+    moves = records.of(Kind.RMA_PUT, Kind.RMA_GET, Kind.RMA_ATOMIC)
     gets, atomic = moves.kind == Kind.RMA_GET, moves.kind == Kind.RMA_ATOMIC
     back = np.where(gets, moves.size, np.where(atomic & (moves.received > 0), moves.received, -1))
     here = _completion(
-        trace, moves, found, Kind.RMA_OP_COMPLETE_BLOCKING, Kind.RMA_OP_COMPLETE_NON_BLOCKING
+        trace, moves, records, Kind.RMA_OP_COMPLETE_BLOCKING, Kind.RMA_OP_COMPLETE_NON_BLOCKING
     )
     there = np.minimum(
-        _completion(trace, moves, found, Kind.RMA_OP_COMPLETE_REMOTE),
-        _sync_call(trace, moves, found),
+        _completion(trace, moves, records, Kind.RMA_OP_COMPLETE_REMOTE),
+        _sync_call(trace, moves, records),
     )
     return Accesses(
         event=moves.event,
@@ -153,14 +153,14 @@ def _completion(trace: Trace, moves: OneSidedRecords, found: OneSidedRecords, *k
     return next_event(of, (ends.rank, ends.window, ends.number, ends.event), trace.events)
 
 
-def _sync_call(trace: Trace, moves: OneSidedRecords, found: OneSidedRecords) -> Ints:
+def _sync_call(trace: Trace, moves: OneSidedRecords, records: OneSidedRecords) -> Ints:
     """Next call that completes all operations of a rank on a window, or all on a target."""
-    whole = found.at(
-        (found.kind == Kind.RMA_COLLECTIVE_END)
-        | ((found.kind == Kind.RMA_GROUP_SYNC) & (found.call == "win_complete"))
-        | ((found.kind == Kind.RMA_RELEASE_LOCK) & (found.peer < 0))
+    whole = records.at(
+        (records.kind == Kind.RMA_COLLECTIVE_END)
+        | ((records.kind == Kind.RMA_GROUP_SYNC) & (records.call == "win_complete"))
+        | ((records.kind == Kind.RMA_RELEASE_LOCK) & (records.peer < 0))
     )
-    frees = found.of(Kind.RMA_RELEASE_LOCK)
+    frees = records.of(Kind.RMA_RELEASE_LOCK)
     every, each = (moves.rank, moves.window), (moves.peer, moves.event)
     return np.minimum(
         next_event((*every, moves.event), (whole.rank, whole.window, whole.event), trace.events),
@@ -205,13 +205,13 @@ class Locks(NamedTuple):
         return sorted_, np.cumsum(new) - 1
 
 
-def locks_of(trace: Trace, found: OneSidedRecords) -> Locks:
+def locks_of(trace: Trace, synced: OneSidedRecords) -> Locks:
     """Pair the requests for locks with their releases.
 
     A lock that was never released is kept until the end.
     """
     kinds = (Kind.RMA_REQUEST_LOCK, Kind.RMA_ACQUIRE_LOCK, Kind.RMA_RELEASE_LOCK)
-    records = found.of(*kinds)
+    records = synced.of(*kinds)
     records = records.at(records.peer >= 0)
     key = key_of(records.rank, records.window, records.peer, records.number)
     order = np.lexsort((records.event, key))
@@ -401,14 +401,14 @@ def _serve_locks(listed: _Listed, trace: Trace, locks: Locks, tasks: int) -> Int
     return served
 
 
-def _synchronise(listed: _Listed, trace: Trace, found: OneSidedRecords) -> int:
+def _synchronise(listed: _Listed, trace: Trace, records: OneSidedRecords) -> int:
     """List the notices of groups; return how many records are of none of the calls."""
-    found = found.of(Kind.RMA_GROUP_SYNC)
-    found = found.at(found.operation != Sync.NONE)
+    records = records.of(Kind.RMA_GROUP_SYNC)
+    records = records.at(records.operation != Sync.NONE)
     sizes = np.array([len(members) for members in trace.groups], dtype=np.int64)
     strange = 0
-    for call in np.unique(found.call):
-        these = found.at(found.call == call)
+    for call in np.unique(records.call):
+        these = records.at(records.call == call)
         each = np.repeat(np.arange(len(these.event)), sizes[these.size])
         members = [trace.groups[group] for group in these.size]
         peer = np.concatenate([np.zeros(0, dtype=np.int64), *members])

@@ -83,10 +83,10 @@ class Carried(NamedTuple):
     chosen: dict[str, dict[str, int]]  # algorithms that each operation took, and in how many calls
     notes: dict[str, int]  # see `Program.notes`
 
-    def note(self, what: str, count: int) -> None:
+    def note(self, key: str, count: int) -> None:
         """Count something up."""
         if count:
-            self.notes[what] = self.notes.get(what, 0) + count
+            self.notes[key] = self.notes.get(key, 0) + count
 
 
 def message_rows(

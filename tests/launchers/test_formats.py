@@ -359,5 +359,5 @@ def test_a_package_brings_a_launcher(monkeypatch):
 
 def test_a_table_of_names_counts_as_code_of_whoever_asks_it():
     """Runs are known by the code that does them, launchers and machines among it."""
-    code = {path.name for path in sources_of(ROOT / "hopmap/launchers/formats.py", whole=True)}
+    code = {path.name for path in sources_of(ROOT / "hopmap/launchers/formats.py", full=True)}
     assert {"hostfiles.py", "reordering.py", "presets.toml"} <= code

@@ -123,17 +123,17 @@ def _host(value: object, vertex: object, spec: str) -> bool:
     return bool(value)
 
 
-def _whole(value: Any, what: str) -> int:
+def _whole(value: Any, label: str) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError, OverflowError):
         number = 0
     if number < 1 or number != value:
-        raise TopologyError(f"{what}: {value!r}: expected a whole number of at least 1")
+        raise TopologyError(f"{label}: {value!r}: expected a whole number of at least 1")
     return number
 
 
-def _kind(kinds: dict[str, LinkKind], attributes: Mapping[str, Any], what: str) -> int:
+def _kind(kinds: dict[str, LinkKind], attributes: Mapping[str, Any], label: str) -> int:
     """Index of an edge's kind; a new one is added."""
     speeds = [DEFAULT_LINK.bandwidth, DEFAULT_LINK.latency]
     for i, key in enumerate(("bandwidth", "latency")):
@@ -142,7 +142,7 @@ def _kind(kinds: dict[str, LinkKind], attributes: Mapping[str, Any], what: str) 
         except (TypeError, ValueError):
             unit = ("bytes/s", "s")[i]
             raise TopologyError(
-                f"{what}: {key} {attributes[key]!r}: expected a number in {unit}"
+                f"{label}: {key} {attributes[key]!r}: expected a number in {unit}"
             ) from None
     wide, late = (
         "from the graph" if key in attributes else "assumed" for key in ("bandwidth", "latency")
@@ -154,11 +154,11 @@ def _kind(kinds: dict[str, LinkKind], attributes: Mapping[str, Any], what: str) 
     try:
         kind = kinds.setdefault(name, LinkKind(name, speeds[0], speeds[1], (wide, late)))
     except TopologyError as error:
-        raise TopologyError(f"{what}: {error}") from None
+        raise TopologyError(f"{label}: {error}") from None
     if [kind.bandwidth, kind.latency] != speeds:
-        raise TopologyError(f"{what}: other speeds than kind {name!r} before: expected the same")
+        raise TopologyError(f"{label}: other speeds than kind {name!r} before: expected the same")
     if len(kinds) > 256:
-        raise TopologyError(f"{what}: more than 256 kinds of links: expected fewer")
+        raise TopologyError(f"{label}: more than 256 kinds of links: expected fewer")
     return list(kinds).index(name)
 
 

@@ -123,7 +123,7 @@ def _backbone(element: Element, nodes: int, slots: int, link: Ends, spec: str) -
     return from_routes([slots] * nodes, speeds, routes, spec)
 
 
-def _names(element: Element, where: str) -> tuple[str, ...]:
+def _names(element: Element, location: str) -> tuple[str, ...]:
     """Hosts of a cluster, by its radical: "0-23,30"."""
     prefix, suffix, radical = (element.get(key, "") for key in ("prefix", "suffix", "radical"))
     numbers: list[int] = []
@@ -132,17 +132,18 @@ def _names(element: Element, where: str) -> tuple[str, ...]:
         low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if low > high or len(numbers) + high - low >= NODES:
             raise TopologyError(
-                f"{where}: radical {radical[:40]!r}: expected a list like 0-23 of at most {NODES}"
+                f"{location}: radical {radical[:40]!r}: expected a list like 0-23 of at most "
+                f"{NODES}"
             )
         numbers += range(low, high + 1)
     return tuple(f"{prefix}{number}{suffix}" for number in numbers)
 
 
-def _lists(text: str, count: int, where: str, like: str) -> list[list[int]]:
+def _lists(text: str, count: int, location: str, like: str) -> list[list[int]]:
     """Read lists of whole numbers, semicolons between them."""
     parts = text.replace(" ", "").split(";")
     if len(parts) != count or not all(re.fullmatch(r"\d{1,9}(,\d{1,9})*", part) for part in parts):
-        raise TopologyError(f"{where} {text[:40]!r}: expected numbers like {like}")
+        raise TopologyError(f"{location} {text[:40]!r}: expected numbers like {like}")
     return [[int(number) for number in part.split(",")] for part in parts]
 
 
@@ -185,20 +186,20 @@ def speed_of(element: Element, bandwidth: str, latency: str, spec: str) -> Ends:
 
 
 def _quantity(
-    text: str | None, units: Mapping[str, float], per_second: bool, where: str, like: str
+    text: str | None, units: Mapping[str, float], per_second: bool, location: str, like: str
 ) -> float:
     match = re.fullmatch(r"\s*(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)\s*([a-zA-Z]*)\s*", text or "")
     unit = (match[2] or ("s" if per_second else "Bps")) if match else ""
     if match is None or unit not in units:
-        raise TopologyError(f"{where} {text!r}: expected a quantity like {like}")
+        raise TopologyError(f"{location} {text!r}: expected a quantity like {like}")
     value = float(match[1])
     return value / units[unit] if per_second else value * units[unit]
 
 
-def whole_number(text: str, where: str) -> int:
+def whole_number(text: str, location: str) -> int:
     """Read a number of at least 1."""
     if not re.fullmatch(r"\d{1,9}", text) or int(text) < 1:
-        raise TopologyError(f"{where} {text[:40]!r}: expected a whole number of at least 1")
+        raise TopologyError(f"{location} {text[:40]!r}: expected a whole number of at least 1")
     return int(text)
 
 

@@ -89,17 +89,17 @@ def _network(text: str, spec: str, wanted: str) -> Topology:
     raise TopologyError(f"{where}: expected tree, block, ring or torus3d, which say who is close")
 
 
-def _list(value: object, where: str) -> list[Any]:
+def _list(value: object, location: str) -> list[Any]:
     if not isinstance(value, list) or not value or not all(isinstance(e, dict) for e in value):
-        raise TopologyError(f"{where}: expected a list of mappings, - key: value")
+        raise TopologyError(f"{location}: expected a list of mappings, - key: value")
     return value
 
 
-def _mapping(entry: Mapping[str, Any], where: str, key: str) -> str:
+def _mapping(entry: Mapping[str, Any], location: str, key: str) -> str:
     """Name of an entry."""
     name = entry.get(key, entry.get("name"))
     if name is None or isinstance(name, list | dict):
-        raise TopologyError(f"{where}: {str(entry)[:60]}: expected {key}: NAME")
+        raise TopologyError(f"{location}: {str(entry)[:60]}: expected {key}: NAME")
     return str(name)
 
 
@@ -115,14 +115,14 @@ def _inner_names(entry: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _parts(value: object, many: str, one: str, where: str) -> list[Part]:
+def _parts(value: object, many: str, one: str, location: str) -> list[Part]:
     """Read the switches, blocks or rings of a topology."""
     listed = value.get(many) if isinstance(value, dict) else None
     parts = []
-    for entry in _list(listed, f"{where}: {many}"):
-        name = _mapping(entry, f"{where}: {many}", one)
+    for entry in _list(listed, f"{location}: {many}"):
+        name = _mapping(entry, f"{location}: {many}", one)
         nodes, switches = (_hosts_text(entry.get(key)) for key in ("nodes", "children"))
-        parts.append(Part(name, nodes, switches, f"{where}: {one} {name}"))
+        parts.append(Part(name, nodes, switches, f"{location}: {one} {name}"))
     return parts
 
 
@@ -130,29 +130,29 @@ def _hosts_text(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
-def _torus3d(value: object, wanted: str, where: str, spec: str) -> Topology:
+def _torus3d(value: object, wanted: str, location: str, spec: str) -> Topology:
     listed = value.get("toruses") if isinstance(value, dict) else None
-    entries = _list(listed, f"{where}: toruses")
-    parts = [Part(_mapping(e, f"{where}: toruses", "name"), "", "", where) for e in entries]
-    entry = entries[parts.index(choose_part(parts, wanted, where))]
-    where = f"{where}: torus {entry['name']}"
-    dims = _triple(entry.get("dims"), 1, f"{where}: dims")
+    entries = _list(listed, f"{location}: toruses")
+    parts = [Part(_mapping(e, f"{location}: toruses", "name"), "", "", location) for e in entries]
+    entry = entries[parts.index(choose_part(parts, wanted, location))]
+    location = f"{location}: torus {entry['name']}"
+    dims = _triple(entry.get("dims"), 1, f"{location}: dims")
     count = dims[0] * dims[1] * dims[2]
     if count > LIMIT:
-        raise TopologyError(f"{where}: {count} places: expected at most {LIMIT}")
+        raise TopologyError(f"{location}: {count} places: expected at most {LIMIT}")
     names = [""] * count
     regions = entry.get("regions")
     if regions is None:
         regions = [{**entry, "anchor": {"x": 0, "y": 0, "z": 0}}]
-    for k, region in enumerate(_list(regions, f"{where}: regions")):
-        here = where if entry.get("regions") is None else f"{where}: region {k}"
+    for k, region in enumerate(_list(regions, f"{location}: regions")):
+        here = location if entry.get("regions") is None else f"{location}: region {k}"
         _fill(names, dims, region, here)
     if "" in names:
         x, y, z = _place(names.index(""), dims)
         raise TopologyError(
-            f"{where}: no node at ({x}, {y}, {z}): expected one at each of {count} places"
+            f"{location}: no node at ({x}, {y}, {z}): expected one at each of {count} places"
         )
-    expect_distinct(names, where)
+    expect_distinct(names, location)
     return replace(torus(dims), spec=spec, names=tuple(names))
 
 
@@ -181,11 +181,11 @@ def _place(index: int, dims: tuple[int, ...]) -> tuple[int, int, int]:
     return index % dims[0], index // dims[0] % dims[1], index // (dims[0] * dims[1])
 
 
-def _triple(value: object, least: int, where: str) -> tuple[int, int, int]:
+def _triple(value: object, least: int, location: str) -> tuple[int, int, int]:
     """Read x, y and z."""
     values: list[Any] = [value.get(axis) for axis in "xyz"] if isinstance(value, dict) else []
     if not values or any(type(v) is not int or not least <= v <= 65535 for v in values):
-        raise TopologyError(f"{where} {str(value)[:40]}: expected whole numbers x, y and z")
+        raise TopologyError(f"{location} {str(value)[:40]}: expected whole numbers x, y and z")
     return values[0], values[1], values[2]
 
 
@@ -272,22 +272,22 @@ class Part(NamedTuple):
     where: str
 
 
-def hosts_of(text: str, where: str) -> list[str]:
+def hosts_of(text: str, location: str) -> list[str]:
     """Expand a list of hosts; messages say where it stands."""
     try:
         return expand(text)
     except TopologyError as error:
-        raise TopologyError(f"{where}: {error}") from None
+        raise TopologyError(f"{location}: {error}") from None
 
 
-def choose_part(parts: list[Part], wanted: str, where: str) -> Part:
+def choose_part(parts: list[Part], wanted: str, location: str) -> Part:
     """Return the ring or torus of that name, or the only one."""
     named = [part for part in parts if part.name == wanted]
     if (wanted and not named) or (not wanted and len(parts) > 1):
         names = ", ".join(part.name for part in parts)
         raise TopologyError(
-            f"{where}: {len(parts)} networks without a link between them: expected file:PATH#NAME "
-            f"with one of {names}"
+            f"{location}: {len(parts)} networks without a link between them: expected "
+            f"file:PATH#NAME with one of {names}"
         )
     return (named or parts)[0]
 

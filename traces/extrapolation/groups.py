@@ -42,10 +42,10 @@ class Group:
         grids: tuple[Dims, ...],
         coords: list[Ints],
         members: list[Ints],
-        where: str,
+        location: str,
         words: list[Word],
     ) -> None:
-        self.known, self.where, self.members = known, where, members
+        self.known, self.where, self.members = known, location, members
         self.places = [
             Place(dims, c[m], 1) for dims, c, m in zip(grids, coords, members, strict=True)
         ]
@@ -54,12 +54,12 @@ class Group:
         brackets = np.array([word[0] >= LOOP for word in words])
         for steps, ranks, place in zip(known, members, self.places, strict=False):
             if not len(ranks):
-                raise Refused(f"{where}: no rank is there at {steps.ranks} ranks", 0.0)
+                raise Refused(f"{location}: no rank is there at {steps.ranks} ranks", 0.0)
             counts = np.diff(steps.offsets)[ranks]
             rows = steps.offsets[ranks][:, None] + np.arange(counts[0])
             if (counts != counts[0]).any() or (steps.word[rows] != steps.word[rows[:1]]).any():
                 raise Refused(
-                    f"{where}: not all ranks take the same steps at {steps.ranks} ranks", 0.5
+                    f"{location}: not all ranks take the same steps at {steps.ranks} ranks", 0.5
                 )
             self.rows.append(rows)
             word, peer, tag = steps.word[rows[0]], steps.peer[rows], steps.numbers[rows, TAG]
@@ -68,7 +68,7 @@ class Group:
         if found is None:
             taken = ", ".join(str(len(line.word)) for line in lines)
             raise Refused(
-                f"{where}: {taken} steps at {', '.join(str(s.ranks) for s in known)} ranks, and "
+                f"{location}: {taken} steps at {', '.join(str(s.ranks) for s in known)} ranks, and "
                 "loops that grow do not explain it",
                 1.0,
             )
@@ -161,9 +161,9 @@ class Group:
         peers = [s.peer[rows] for s, rows in zip(self.known, at, strict=True)]
         collective = word[0] in (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE)
 
-        def once(what: str, values: list[Ints], rule: Callable[[], Ints]) -> Ints:
+        def once(name: str, values: list[Ints], rule: Callable[[], Ints]) -> Ints:
             sizes = "".join(f"{p.iterations},{len(p.coords)}," for p in each)
-            key = (what + sizes).encode() + b"".join(v.tobytes() for v in values)
+            key = (name + sizes).encode() + b"".join(v.tobytes() for v in values)
             if key not in seen:
                 seen[key] = rule()
             return seen[key]

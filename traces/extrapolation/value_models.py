@@ -217,15 +217,15 @@ def _square(places: list[Place]) -> bool:
     )
 
 
-def _one_of(candidates: list[Ints], what: str) -> Ints:
-    return candidates[int(_require_one(set(range(len(candidates))), what))]
+def _one_of(candidates: list[Ints], label: str) -> Ints:
+    return candidates[int(_require_one(set(range(len(candidates))), label))]
 
 
-def _require_one(candidates: set[Fraction] | set[int], what: str) -> Fraction | int:
+def _require_one(candidates: set[Fraction] | set[int], label: str) -> Fraction | int:
     if not candidates:
-        raise Unknown(f"{what} follow no rule that is known")
+        raise Unknown(f"{label} follow no rule that is known")
     if len(candidates) > 1:
-        raise Unknown(f"{what} follow {len(candidates)} rules that differ there")
+        raise Unknown(f"{label} follow {len(candidates)} rules that differ there")
     return candidates.pop()
 
 

@@ -127,7 +127,7 @@ def _pairs(p: MgProblem, ranks: int) -> list[Ints]:
     for k in range(top + 1) if ranks > 1 else ():
         times = 3 * cycles + 4 if k == top else 2 * cycles if k == 0 else 3 * cycles
         for axis in range(3):
-            face, plane = (_plane(p.points[k], axis, whole=whole) for whole in (False, True))
+            face, plane = (_plane(p.points[k], axis, full=whole) for whole in (False, True))
             for peer, planes in ((p.up[k, axis], 2), (p.down[k, axis], 1)):
                 for who, count, size in (
                     (p.alive[k], times, face),
@@ -145,12 +145,12 @@ def _share(place: Ints, edge: int, across: Ints) -> Ints:
     return (place + 1) * edge // across - place * edge // across
 
 
-def _plane(points: Ints, axis: int, *, whole: bool) -> Ints:
-    """Bytes of a plane of points: prolongated ones go with all border points (`whole`).
+def _plane(points: Ints, axis: int, *, full: bool) -> Ints:
+    """Bytes of a plane of points: prolongated ones go with all border points (`full`).
 
     A border itself goes along y with the border points in x, along z with those in y.
     """
-    one, other = (points[b] + 2 * (whole or b < axis) for b in range(3) if b != axis)
+    one, other = (points[b] + 2 * (full or b < axis) for b in range(3) if b != axis)
     size: Ints = 8 * one * other
     return size
 
@@ -213,7 +213,7 @@ def _comm3(p: MgProblem, rank: int, k: int) -> Table:
     rows: list[Row] = []
     if len(p.alive[k]) > 1 and p.alive[k, rank]:
         for axis in range(3):
-            size = int(_plane(p.points[k, :, rank], axis, whole=False))
+            size = int(_plane(p.points[k, :, rank], axis, full=False))
             rows += _exchange(p, rank, (k, axis), (size, size))
     return call_table(rows)
 
@@ -222,7 +222,7 @@ def _comm3_ex(p: MgProblem, rank: int, k: int) -> Table:
     """Prolongated points: two planes go up an axis, one goes down; a rank gives or takes them."""
     rows: list[Row] = []
     for axis in range(3) if len(p.alive[k]) > 1 else ():
-        size = int(_plane(p.points[k, :, rank], axis, whole=True))
+        size = int(_plane(p.points[k, :, rank], axis, full=True))
         takes, gives = bool(p.takes[k, axis, rank]), bool(p.gives[k, axis, rank])
         rows += _exchange(p, rank, (k, axis), (2 * size, size), takes=takes, gives=gives)
     return call_table(rows)

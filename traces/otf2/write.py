@@ -145,11 +145,11 @@ class _Output(NamedTuple):
         """Call a function of libotf2 that may fail."""
         self.complaints.expect(call(name, *arguments), self.path, "not written")
 
-    def writer(self, kind: str, rank: int, what: str) -> Any:
+    def writer(self, kind: str, rank: int, name: str) -> Any:
         """Begin the file of a rank."""
         writer = call(f"Archive_Get{kind}Writer", self.archive, rank)
         if not writer:
-            raise self.complaints.fail(self.path, f"no {what} file for rank {rank}")
+            raise self.complaints.fail(self.path, f"no {name} file for rank {rank}")
         return writer
 
 

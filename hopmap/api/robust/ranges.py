@@ -68,15 +68,15 @@ def read_ranges(ranges: RangesLike) -> list[Range]:
     return [_range(key, value, where) for key, value in table.items()]
 
 
-def _range(key: str, spec: Any, where: str) -> Range:
+def _range(key: str, spec: Any, location: str) -> Range:
     kind, values = "", spec
     if isinstance(spec, Mapping):
         kind, values = next(iter(spec.items()), ("?", None))
         if len(spec) != 1 or kind not in (BETWEEN, FACTOR):
-            raise SettingError(f"{where}: {key}: {dict(spec)}: expected {EXPECTED}")
+            raise SettingError(f"{location}: {key}: {dict(spec)}: expected {EXPECTED}")
     fine = isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
     if not fine or any(isinstance(v, bool) or not isinstance(v, str | int | float) for v in values):
-        raise SettingError(f"{where}: {key}: {spec!r}: expected {EXPECTED}")
+        raise SettingError(f"{location}: {key}: {spec!r}: expected {EXPECTED}")
     return Range(key, kind, tuple(values))
 
 

@@ -264,8 +264,8 @@ def order_of_reach(tree: BineTree) -> Ints:
     return order[tree.reached[order] >= 0]
 
 
-def _segments(whole: int, segment: int) -> Ints:
-    return segments(whole, min(segment or LARGEST_PUT, LARGEST_PUT))
+def _segments(total: int, segment: int) -> Ints:
+    return segments(total, min(segment or LARGEST_PUT, LARGEST_PUT))
 
 
 def announce_to_all(members: int, ports: int) -> Schedule:

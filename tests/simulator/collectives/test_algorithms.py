@@ -285,7 +285,7 @@ def test_no_algorithm_deadlocks_even_if_nothing_is_eager_and_engines_agree(opera
 
 def test_the_id_of_a_run_depends_on_the_code_of_every_algorithm():
     """They are imported by name, so that no import at the head of a module says so."""
-    files = {file.resolve() for file in sources_of(MEASURE, whole=True)}
+    files = {file.resolve() for file in sources_of(MEASURE, full=True)}
     for table in ALGORITHMS.values():
         for algorithm in table.values():
             assert Path(getfile(algorithm)).resolve() in files

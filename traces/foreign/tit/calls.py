@@ -61,31 +61,31 @@ class Actions:
         fields.refuse(lines, ~(np.isfinite(values) & (values >= 0)), f"a number >= 0 behind {word}")
         return values
 
-    def whole(self, which: Ints, at: int, what: str) -> Ints:
+    def whole(self, which: Ints, at: int, text: str) -> Ints:
         """Whole numbers at a place; reals without a fraction are some, too."""
         from hopmap.traces.foreign.text_kernels import INTEGER
 
         fields, lines = self.fields, self.rows[which]
-        self._expect(lines, at, what)
+        self._expect(lines, at, text)
         place = fields.lines[lines] + at
         values = fields.values[place]
         odd = np.flatnonzero(fields.kinds[place] != INTEGER)
         if odd.size:
             real = fields.reals(lines[odd], at)
-            fields.refuse(lines[odd], ~((np.abs(real) <= 2**53) & (real == np.floor(real))), what)
+            fields.refuse(lines[odd], ~((np.abs(real) <= 2**53) & (real == np.floor(real))), text)
             values[odd] = real.astype(np.int64)
         return values
 
-    def _expect(self, lines: Ints, at: int, what: str) -> None:
+    def _expect(self, lines: Ints, at: int, text: str) -> None:
         counts = self.fields.counts[lines]
         if (counts <= at).any():
-            raise self.fields.wrong(int(lines[np.argmin(counts)]), what)
+            raise self.fields.wrong(int(lines[np.argmin(counts)]), text)
 
-    def whole_or(self, which: Ints, at: int, what: str, other: int) -> Ints:
+    def whole_or(self, which: Ints, at: int, text: str, other: int) -> Ints:
         """Whole numbers at a place, or another number where a line ends before it."""
         numbers = np.full(len(which), other, dtype=np.int64)
         there = np.flatnonzero(self.fields.counts[self.rows[which]] > at)
-        numbers[there] = self.whole(which[there], at, what)
+        numbers[there] = self.whole(which[there], at, text)
         return numbers
 
     def widths(self, which: Ints, at: int) -> Ints:
@@ -99,13 +99,13 @@ class Actions:
         )
         return np.where(named, np.array(TYPES)[kind], self.width)
 
-    def sizes(self, which: Ints, at: int, widths: Ints | int, what: str) -> Ints:
+    def sizes(self, which: Ints, at: int, widths: Ints | int, text: str) -> Ints:
         """Bytes of buffers, from their numbers of a type."""
-        number = self.whole(which, at, what)
+        number = self.whole(which, at, text)
         self.fields.refuse(
             self.rows[which],
             (number < 0) | (number > 2**53 // np.maximum(widths, 1)),
-            f"{what} >= 0",
+            f"{text} >= 0",
         )
         return number * widths
 
@@ -114,12 +114,12 @@ def messages_of(of: Actions) -> Messages:
     """List sends and receives of a rank, and the calls that complete them."""
     parts: list[tuple[Any, ...]] = []  # action, sends, peer, tag, size, blocking
 
-    def add(word: str, sends: bool, at: tuple[int, int, int, int], what: str) -> None:
+    def add(word: str, sends: bool, at: tuple[int, int, int, int], text: str) -> None:
         """Note actions, from the places of partner, tag (0: none), bytes and type."""
         which = of.by_word[word]
-        size = of.sizes(which, at[2], of.widths(which, at[3]), what)
-        peer = of.whole(which, at[0], what)
-        tag = of.whole(which, at[1], what) if at[1] else np.zeros_like(peer)
+        size = of.sizes(which, at[2], of.widths(which, at[3]), text)
+        peer = of.whole(which, at[0], text)
+        tag = of.whole(which, at[1], text) if at[1] else np.zeros_like(peer)
         flags = np.full(len(which), sends), np.full(len(which), word[0] != "i")
         parts.append((which, flags[0], peer, tag, size, flags[1]))
 
