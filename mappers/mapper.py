@@ -339,7 +339,7 @@ def all_mappers() -> Registry:
     return MAPPERS
 
 
-def mapper_named(name: str) -> MapperInfo:
+def get_mapper(name: str) -> MapperInfo:
     """Return a mapper; plugins and installed packages are loaded for a name that hopmap has not."""
     if name in MAPPERS:
         return MAPPERS[name]
@@ -354,7 +354,7 @@ def mapper_named(name: str) -> MapperInfo:
 
 def mapper_source(name: str) -> str:
     """Return the file that a mapper is defined in; empty where there is none, as in a session."""
-    return source_file(mapper_named(name).function)
+    return source_file(get_mapper(name).function)
 
 
 def _enter(name: str, offered: Any) -> None:

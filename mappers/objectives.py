@@ -85,7 +85,7 @@ OBJECTIVES: dict[str, Objective] = {
 assert set(OBJECTIVES) == set(get_args(ObjectiveName))
 
 
-def objective_named(name: str) -> Objective:
+def get_objective(name: str) -> Objective:
     """Return the objective, or raise `MappingError` with the names that exist."""
     expect_one_of(MappingError, "objective", name, OBJECTIVES)
     return OBJECTIVES[name]
@@ -102,7 +102,7 @@ def cost_model(
     """
     from .distances import router_of
 
-    chosen = objective_named(objective)
+    chosen = get_objective(objective)
     pairs = traffic.without_self().undirected()
     weight = chosen.weigh(pairs)
     if chosen.kind == HOPS:
@@ -132,7 +132,7 @@ def objective_value(
         return int(loads.max(initial=0))
     if objective not in OBJECTIVES:
         raise MappingError(choice("objective", objective, (*OBJECTIVES, LOAD)))
-    chosen = objective_named(objective)
+    chosen = get_objective(objective)
     pairs = traffic.without_self().undirected()
     far = topology.distance(mapping[pairs.dst], mapping[pairs.src])
     if chosen.kind == NEAR:

@@ -23,7 +23,7 @@ from hopmap.topologies import (
 )
 from hopmap.traces import Traffic
 
-from .mapper import MapperInfo, all_mappers, mapper_named
+from .mapper import MapperInfo, all_mappers, get_mapper
 from .objectives import LOAD, OBJECTIVES, Function
 from .stop import Interrupted, Progress, Stopped
 
@@ -80,7 +80,7 @@ def _stage(part: str, text: str) -> Stage:
             f"mapper pipeline {text!r}: {part!r}: expected a mapper like random or "
             "bokhari(jumps=8), several joined by |"
         )
-    info = mapper_named(match[1])
+    info = get_mapper(match[1])
     options: dict[str, str] = {}
     for setting in (match[2] or "").split(","):
         if not setting.strip() and not (match[2] or "").strip():

@@ -96,7 +96,7 @@ def export_mapping(
     else:
         all_names = node_names(network)
         text = formats.export_mapping(to, node_of, network, all_names, called)
-        form_to = formats.launcher_named(to)
+        form_to = formats.get_launcher(to)
         command = formats.usage(form_to, node_of, called, all_names)
         own = to == "simgrid"  # whose platform has the nodes by these names
         if form_to.named and not own and not network.names and not machine.is_named:

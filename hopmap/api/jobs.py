@@ -251,7 +251,7 @@ def _placement(job: Job, ranks: int, network: Topology) -> Mapping:
     if job.hosts or job.nodelist:
         if job.mapping is not None:
             raise MappingError(f"{job.mapping}: a mapping and hosts are mutually exclusive")
-        order = nodes_named(job, network)
+        order = read_nodes(job, network)
         slots = np.repeat(order, network.slots[order])
         if len(slots) < ranks:
             raise MappingError(
@@ -268,7 +268,7 @@ def _placement(job: Job, ranks: int, network: Topology) -> Mapping:
     return nodes_of_ranks(job.mapping, network, ranks)
 
 
-def nodes_named(job: Job | Background, network: Topology) -> Ints:
+def read_nodes(job: Job | Background, network: Topology) -> Ints:
     """Return the nodes of a list of hosts, in its order."""
     if job.hosts and job.nodelist:
         raise MappingError("hosts and nodelist are mutually exclusive")
@@ -313,7 +313,7 @@ def _senders(
     found: list[Mapping] = []
     for each in background:
         if each.hosts or each.nodelist:
-            sit = nodes_named(each, network)
+            sit = read_nodes(each, network)
         else:
             sit = np.flatnonzero(free_nodes([*nodes, *found], network)).astype(np.int64)
         if len(sit) < 2:

@@ -142,7 +142,7 @@ def bound_label(name: str, bound: Bound) -> str:
     return {"rank": "", "link": "link "}.get(name, f"{name} of ") + bound.place
 
 
-def share(part: float, whole: float) -> str | None:
+def percent(part: float, whole: float) -> str | None:
     """Write a part in percent; of nothing there is none."""
     return f"{100 * part / whole:.1f} %" if whole else None
 

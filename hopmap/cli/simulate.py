@@ -14,13 +14,13 @@ from hopmap.units import joules, show_bytes, show_seconds
 from .console import (
     bound_label,
     chosen_rows,
+    percent,
     print_json,
     print_table,
     rests_on,
     say,
     say_basis,
     say_written,
-    share,
     warn_of,
     working,
 )
@@ -194,7 +194,7 @@ def simulate(
         ("bytes", summary["bytes"]),
         *((f"  {name}", calls) for name, calls in chosen_rows(program.chosen)),
         ("busiest link", show_seconds(busiest := summary["links"]["max_busy"])),
-        ("  its share of the makespan", share(busiest, result.makespan) or "-"),
+        ("  its share of the makespan", percent(busiest, result.makespan) or "-"),
     ]
     if ENGINES[engine].packets:
         rows.append(("packet hops served", summary["events"]))

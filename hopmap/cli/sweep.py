@@ -178,7 +178,7 @@ def run(
                 warn=None if as_json else _warn_of_infeasible,
             )
     except KeyboardInterrupt:
-        _tell_kept(results, as_json)
+        _report_kept(results, as_json)
         raise SystemExit(INTERRUPTED) from None
     page = write_report_of(results) if with_report else None
     table = load_results(results)
@@ -214,7 +214,7 @@ def run(
         raise typer.Exit(SOME_FAILED)
 
 
-def _tell_kept(results: Path, as_json: bool) -> None:
+def _report_kept(results: Path, as_json: bool) -> None:
     """Say what an interrupted sweep leaves, and how it goes on."""
     from hopmap.scenarios.results.plan_file import read_plan
     from hopmap.scenarios.results.stored_runs import read_errors

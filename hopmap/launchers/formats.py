@@ -171,7 +171,7 @@ def export_mapping(
     Hosts are the names of all nodes in order of their numbers; node0, node1, ... when left out. The
     command in its comments has what the file will be called.
     """
-    form = launcher_named(launcher)
+    form = get_launcher(launcher)
     names = node_names(topology) if hosts is None else list(hosts)
     check_names(names, topology, launcher)
     if form.named and (odd := [name for name in names if not NAME.fullmatch(name)]):
@@ -188,7 +188,7 @@ def export_mapping(
     return "\n".join(lines) + "\n"
 
 
-def launcher_named(name: str) -> Launcher:
+def get_launcher(name: str) -> Launcher:
     """Return a launcher; load launchers of installed packages if hopmap has none of that name."""
     if name not in TABLE and name not in _extensions():
         hint = did_you_mean(name, [*TABLE, *_OTHERS, *OWN])
@@ -200,7 +200,7 @@ def launcher_named(name: str) -> Launcher:
 
 def launchers() -> list[Launcher]:
     """Return all launchers; launchers of installed packages come last."""
-    return [launcher_named(name) for name in (*TABLE, *_extensions())]
+    return [get_launcher(name) for name in (*TABLE, *_extensions())]
 
 
 def _extensions() -> dict[str, Launcher]:

@@ -31,9 +31,9 @@ from .formats import (
     NODES,
     Place,
     comments,
+    get_launcher,
     json_document,
     launcher_file,
-    launcher_named,
     names_comment,
     recognise,
 )
@@ -124,7 +124,7 @@ def read_mapping(
     if form is None and not maplib and not csv_rows:
         form = recognise(lines, Path(path).name)
     if form is not None:
-        places = launcher_named(form).read(launcher_file(name, lines, topology, hosts))
+        places = get_launcher(form).read(launcher_file(name, lines, topology, hosts))
     elif maplib:
         places = read_maplib(lines[2:], topology, name)
     else:

@@ -23,7 +23,7 @@ from hopmap.arrays import Ints
 from hopmap.mappers.bisections.recursive_bisection import bisect_nodes
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
+from hopmap.mappers.objectives import ObjectiveName, cost_model, get_objective
 from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
@@ -89,7 +89,7 @@ def _grid(traffic: Traffic, objective: str) -> GridTraffic | None:
         known = find_grid(traffic)
         return known and GridTraffic(known.dims, known.coords)
     pairs = traffic.without_self().undirected()
-    return recognise_grid(pairs, objective_named(objective).weigh(pairs))
+    return recognise_grid(pairs, get_objective(objective).weigh(pairs))
 
 
 def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapping]:

@@ -43,7 +43,7 @@ from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.exchanges.bokhari import Jumps, bokhari
 from hopmap.mappers.greedy.minmd import minmd
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
+from hopmap.mappers.objectives import ObjectiveName, cost_model, get_objective
 from hopmap.mappers.options import Count, CountOrZero
 from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, Topology
@@ -78,7 +78,7 @@ def astar(
 
     ranks = traffic.ranks
     model = cost_model(traffic, topology, objective)
-    named = objective_named(objective)
+    named = get_objective(objective)
     watch = stop.watch()
     best = minmd(traffic, topology, rule="connected")
     if initial is not None and _cost(model, initial) < _cost(model, best):

@@ -24,7 +24,7 @@ from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_bound,
     cost_model,
-    objective_named,
+    get_objective,
     with_free_slots,
 )
 from hopmap.mappers.options import NonNegative
@@ -175,7 +175,7 @@ class AnnealingSearch(Cooling):
         super().__init__(model, assignment, watch, cost_bound(model, topology))
         self.topology = topology
         self.ranks = traffic.ranks
-        self.named = objective_named(objective)
+        self.named = get_objective(objective)
 
     @property
     def mapping(self) -> Mapping:

@@ -36,7 +36,7 @@ from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_bound,
     cost_model,
-    objective_named,
+    get_objective,
     with_free_slots,
 )
 from hopmap.mappers.options import Count, CountOrZero
@@ -96,7 +96,7 @@ def bokhari(
         initial = sweep(traffic, topology)
     ranks = traffic.ranks
     model = cost_model(traffic, topology, objective)
-    named = objective_named(objective)
+    named = get_objective(objective)
     assignment = _start(model, with_free_slots(initial, topology), topology)
     count = _jumps(how.jumps, ranks, topology)
     bound = cost_bound(model, topology)

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Floats, Ints
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
+from hopmap.mappers.objectives import ObjectiveName, cost_model, get_objective, with_free_slots
 from hopmap.mappers.options import Count, CountOrZero
 from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, MappingError, Topology
@@ -94,7 +94,7 @@ def genetic(
         )
     population, of_ranks = breeding.population, breeding.letters == "slots"
     model = cost_model(traffic, topology, objective)
-    named = objective_named(objective)
+    named = get_objective(objective)
     watch, generations = stop.watch(), breeding.generations
     node_of_slot = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
     strings = rng.permuted(np.tile(np.arange(len(node_of_slot)), (population, 1)), axis=1)

@@ -31,8 +31,8 @@ from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_model,
+    get_objective,
     least_distance,
-    objective_named,
     with_free_slots,
 )
 from hopmap.mappers.options import Count
@@ -70,7 +70,7 @@ def local_search(
     kind, reach = _neighbourhood(neighbourhood, s)
     model = cost_model(traffic, topology, objective)
     search = start_search(model, initial, topology, rng, dense=gain == "dense")
-    named = objective_named(objective)
+    named = get_objective(objective)
     watch = stop.watch()
     with keep(lambda: search.places[: traffic.ranks]):
         while not watch.over():

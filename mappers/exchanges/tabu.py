@@ -29,7 +29,7 @@ from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_bound,
     cost_model,
-    objective_named,
+    get_objective,
     with_free_slots,
 )
 from hopmap.mappers.options import CountOrZero, NonNegative
@@ -84,7 +84,7 @@ def tabu(
         initial = random_mapping(traffic, topology, rng=rng)
     watch = stop.watch()
     model = cost_model(traffic, topology, objective)
-    named = objective_named(objective)
+    named = get_objective(objective)
     bound = cost_bound(model, topology)
     search = start_search(model, with_free_slots(initial, topology), rng)
     shortest, longest = int(0.9 * slots), int(1.1 * slots) + 1  # steps that a place is tabu for

@@ -44,7 +44,7 @@ from hopmap.arrays import Ints, Words, equals_before
 from hopmap.errors import HopmapWarning
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots
+from hopmap.mappers.objectives import cost_model, get_objective, with_free_slots
 from hopmap.mappers.options import Count
 from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, MappingError, Topology, TopologyError
@@ -107,7 +107,7 @@ def timer(
     best = began = label_of
     least, plus = evaluate(label_of)
     coco = least
-    name = objective_named(objective).name
+    name = get_objective(objective).name
     with keep(lambda: labels.node[best][: traffic.ranks]):
         for done in range(hierarchies):
             watch.report(done, hierarchies, f"{name} {least // cube.scale}")

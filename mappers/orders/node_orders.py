@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Ints
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
+from hopmap.mappers.objectives import ObjectiveName, cost_model, get_objective
 from hopmap.mappers.options import Count
 from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, MappingError, Topology
@@ -84,7 +84,7 @@ def random_sampling(
     from hopmap.mappers import cost_kernels
 
     model = cost_model(traffic, topology, objective)
-    named = objective_named(objective)
+    named = get_objective(objective)
     watch = stop.watch()
     slots = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
     best, best_cost = rng.permutation(slots), 0

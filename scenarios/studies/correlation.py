@@ -135,7 +135,7 @@ def relations(cases: Sequence[Case]) -> list[Relation]:
     return [found for case in cases if (found := relation(case)) is not None]
 
 
-def order_kept(first: Case, last: Case) -> Tau:
+def agreement(first: Case, last: Case) -> Tau:
     """Compare the runtimes of the same mappings in two cases."""
     columns = ["node_of", "makespan"]
     tables = []

@@ -14,7 +14,7 @@ from hopmap.scenarios.results.study import AS_FAST, Case, Study
 from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.units import MISSING, change, count, percent
 
-from .correlation import METRICS, Relation, Tau, format_tau, order_kept, relations
+from .correlation import METRICS, Relation, Tau, agreement, format_tau, relations
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +116,7 @@ def _energy(relations: Sequence[Relation]) -> Iterator[str]:
 def of_variation(cases: Sequence[Case]) -> str:
     """Say what a trace's runtimes on a topology do as something varies, from first to last."""
     first, last = cases[0], cases[-1]
-    kept = order_kept(first, last)
+    kept = agreement(first, last)
     names = [case.variant for case in (first, last)]
     (best, before), (best_then, after) = (_fastest(case) for case in (first, last))
     run = "run" if first.times is None else "median run"

@@ -178,13 +178,13 @@ def _write_lock(path: Path, scenario: Scenario, runs: Sequence[Run]) -> None:
         "packages": packages(),
         "scenario": scenario.model_dump(mode="json", exclude_none=True),
         "traces": {
-            name: _said(
+            name: _drop_none(
                 kind=run.trace.kind, path=getattr(run.trace, "path", None), digest=run.digest
             )
             for name, run in traces.items()
         },
         "networks": dict(sorted(networks.items())),
-        "runs": {run.run_id: _said(**run.normal()) for run in runs},
+        "runs": {run.run_id: _drop_none(**run.normal()) for run in runs},
     }
     write_text(path, HEAD + tomli_w.dumps(document))
 
@@ -200,7 +200,7 @@ def packages() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _said(**values: Any) -> dict[str, Any]:
+def _drop_none(**values: Any) -> dict[str, Any]:
     """Leave out what is None, for which TOML has no word."""
-    said = {key: value for key, value in values.items() if value is not None}
-    return {key: str(v) if isinstance(v, Path) else v for key, v in said.items()}
+    present = {key: value for key, value in values.items() if value is not None}
+    return {key: str(v) if isinstance(v, Path) else v for key, v in present.items()}

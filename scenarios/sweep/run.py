@@ -27,7 +27,7 @@ from .measure import measure
 from .plan import Run, plan, reading_code
 from .prepare import new_traffic, save_inputs, select_runs
 from .scenario import Scenario
-from .workers import HERE, WorkerError, Workers, share
+from .workers import HERE, WorkerError, Workers, distribute
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ def _iterate(
 ) -> Iterator[tuple[Run, Done]]:
     """Yield what became of every run; last of those that another process had."""
     busy = []
-    for run, what in share(work, todo, workers):
+    for run, what in distribute(work, todo, workers):
         if what.busy:
             busy.append(run)
         else:

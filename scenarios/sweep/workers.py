@@ -60,7 +60,7 @@ class Workers(NamedTuple):
 HERE = Workers()
 
 
-def share(
+def distribute(
     do: Callable[[T], R], items: Sequence[T], workers: Workers = HERE
 ) -> Iterator[tuple[T, R]]:
     """Yield every item with what ``do(item)`` returned, in order of completion.

@@ -19,13 +19,13 @@ from .exchanges import ring
 from .schedules import (
     Schedule,
     edges,
+    equal_blocks,
     masks,
     merge,
     one_after_another,
     rotate,
     schedule,
     segments,
-    shares,
     work,
 )
 
@@ -257,7 +257,7 @@ def scatter_allgather(members: int, root: int, volume: Ints, /) -> Schedule:
     Where a partner is beyond the last member, those who lack what it would have sent get it from
     others of their half.
     """
-    blocks = shares(int(volume[0]), members)
+    blocks = equal_blocks(int(volume[0]), members)
     before = edges(blocks)
     me = np.arange(members)
     rounds = []
@@ -280,7 +280,7 @@ def scatter_allgather(members: int, root: int, volume: Ints, /) -> Schedule:
 
 def scatter_allgather_ring(members: int, root: int, volume: Ints, /) -> Schedule:
     """Scatter, then allgather in a ring: bcast_intra_scatter_allgather_ring."""
-    blocks = shares(int(volume[0]), members)
+    blocks = equal_blocks(int(volume[0]), members)
     around = ring(members, 0, blocks)._replace(work=work())
     return rotate(one_after_another(_scatter(blocks), around), members, root)
 

@@ -193,7 +193,7 @@ def cut(total: int, parts: int) -> Ints:
     return total // parts + (np.arange(parts) < total % parts)
 
 
-def shares(total: int, parts: int) -> Ints:
+def equal_blocks(total: int, parts: int) -> Ints:
     """Cut a buffer into blocks of ``ceil(whole / parts)`` bytes, as far as it reaches."""
     length = -(-total // parts)
     return np.clip(total - length * np.arange(parts), 0, length)

@@ -160,21 +160,21 @@ def composition(
         ranks=[(rank, float(of_rank[rank])) for rank in ranks.tolist() if of_rank[rank] > 0],
         kinds=sorted(
             (
-                _share(path, result, kind_of == k, ServerName(name, "all"), top)
+                _share_of(path, result, kind_of == k, ServerName(name, "all"), top)
                 for k, name in enumerate(names)
                 if (kind_of == k).any()
             ),
             key=lambda share: -(share.serialization + share.latency + share.queue + share.room),
         ),
         servers=[
-            _share(path, result, path.server == server, server_name(topology, server), top)
+            _share_of(path, result, path.server == server, server_name(topology, server), top)
             for server in servers.tolist()
             if at_server[server] > 0
         ],
     )
 
 
-def _share(
+def _share_of(
     path: CriticalPath, result: Result, here: Bools, name: ServerName, top: int
 ) -> ServerShare:
     """Sum the segments up that are `here`."""

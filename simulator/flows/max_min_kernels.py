@@ -7,7 +7,7 @@ has a bottleneck: a full server where no other flow has a higher share for each 
 
 A server is locally right if its share is the level up to which its flows fill it, each no further
 than the lowest share of its other servers lets it. Rates are fair where all servers are. A change
-makes some servers wrong, and `share` puts these right, then others that this makes wrong, until
+makes some servers wrong, and `allot` puts these right, then others that this makes wrong, until
 none is: what a change does not reach costs nothing. Any order has the same result; taken
 lowest share first, as in filling, few servers are looked at twice, since a share depends only on
 lower ones. The same idea is in Ros-Giralt et al., Proc. ACM Meas. Anal. Comput. Syst. 3 (2019).
@@ -49,7 +49,7 @@ LOOKS = 64
 def open_flow(
     flows: Flows, begin: int, end: int, item: int, size: float, weight: float, now: float
 ) -> int:
-    """Start a flow of `size` bytes; it has no rate before the next `share`."""
+    """Start a flow of `size` bytes; it has no rate before the next `allot`."""
     counts = flows.counts
     number = counts["free"]
     slot = nth(flows.slots, number)
@@ -121,7 +121,7 @@ def close_flow(flows: Flows, number: int, now: float) -> None:
 
 
 @subroutine
-def share(flows: Flows, now: float) -> int:
+def allot(flows: Flows, now: float) -> int:
     """Give all flows fair shares; return how many servers of `noted` need new ends of flows."""
     counts, soiled = flows.counts, flows.soiled
     while soiled.count["size"] > 0:

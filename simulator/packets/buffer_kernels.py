@@ -29,13 +29,13 @@ from .routing_kernels import (
     request_output,
     watch_ways,
 )
-from .server_kernels import came, complete_send, forward, release, serve_from, server_at, watch
+from .server_kernels import complete_send, finish, forward, release, serve_from, server_at, watch
 from .slot_kernels import (
     append,
-    come_back,
-    come_to,
     drop,
     key_of,
+    note_event,
+    return_credit,
     schedule_credit,
     schedule_passed,
     send_back,
@@ -108,14 +108,14 @@ def _is_read(run: State, buffer: Any, now: float) -> bool:
 def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     """Handle the events that there are where buffers are finite."""
     if kind == PASSED:
-        come_to(run, PASSED, item, now)
+        note_event(run, PASSED, item, now)
         _release(run, item, now)
     elif kind == CREDIT:
         number = wide(nth(run.packets, item)["buffer"])
-        come_to(run, CREDIT, number, now)
+        note_event(run, CREDIT, number, now)
         place = wide(nth(run.limits.buffers, number)["link"])
         settle(run, place, now)
-        come_back(run, place)
+        return_credit(run, place)
         _grant(run, place, now)
     else:
         return False
@@ -336,7 +336,7 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
         packet["buffer"] = room
         forward(run, slot, packet, key, latency, now, end)
         return end
-    came(run, slot, whole, tail_arrival(end, latency))
+    finish(run, slot, whole, tail_arrival(end, latency))
     return end
 
 

@@ -28,9 +28,9 @@ from .arbitration_kernels import enter, next_turn
 from .buffer_kernels import ask_next, enter_buffer, make_room, queue_up
 from .routing_kernels import next_stop
 from .server_kernels import (
-    came,
     complete_send,
     deliver,
+    finish,
     forward,
     release,
     send_off,
@@ -104,7 +104,7 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
         packet["leads"] = False
         forward(run, slot, packet, key, server["latency"], start, end)
     else:
-        came(run, slot, whole, tail_arrival(end, server["latency"]))
+        finish(run, slot, whole, tail_arrival(end, server["latency"]))
     if leads:
         message = nth(run.messages, whole)
         first = nth(run.servers, nth(run.paths, message["path"])["server"])

@@ -184,7 +184,7 @@ def _note_and_count(run: State, slot: int, packets: int) -> None:
     message["packets"] = message["under_way"] = packets
 
 
-def _came_in_order(run: State, slot: int, whole: int, at: float) -> None:
+def _end_in_order(run: State, slot: int, whole: int, at: float) -> None:
     """Let a packet end that reaches its target then; the last to come has the message delivered."""
     if slot == whole:
         deliver(run, slot, at)
@@ -192,7 +192,7 @@ def _came_in_order(run: State, slot: int, whole: int, at: float) -> None:
         free(run, slot)
 
 
-def _came_of_many(run: State, slot: int, whole: int, at: float) -> None:
+def _end_any_order(run: State, slot: int, whole: int, at: float) -> None:
     message = nth(run.messages, whole)
     message["under_way"] -= 1
     if slot != whole:
@@ -202,7 +202,7 @@ def _came_of_many(run: State, slot: int, whole: int, at: float) -> None:
 
 
 send_off = by_columns("under_way", _note_and_count, _note)
-came = by_columns("under_way", _came_of_many, _came_in_order)
+finish = by_columns("under_way", _end_any_order, _end_in_order)
 
 
 @subroutine

@@ -68,7 +68,7 @@ def settle(run: State, place: int, now: float) -> None:
         freed = nth(run.packets, link["credit"])
         if freed["leads"] or not _is_past(run, freed["tail"], CREDIT, freed["buffer"], now):
             break
-        come_back(run, place)
+        return_credit(run, place)
 
 
 @subroutine(forceinline=True)
@@ -92,7 +92,7 @@ def _is_past(run: State, at: float, kind: int, number: int, now: float) -> bool:
 
 
 @subroutine
-def come_to(run: State, kind: int, number: int, now: float) -> None:
+def note_event(run: State, kind: int, number: int, now: float) -> None:
     """Note that an event of buffers is handled."""
     loop, key = run.loop, key_of(run, kind, number, 0)
     if now > loop["handled_at"] or key > loop["handled"]:
@@ -100,7 +100,7 @@ def come_to(run: State, kind: int, number: int, now: float) -> None:
 
 
 @subroutine(forceinline=True)
-def come_back(run: State, place: int) -> None:
+def return_credit(run: State, place: int) -> None:
     """Add the first credit that is on its way to a link."""
     link = nth(run.limits.links, place)
     slot = wide(link["credit"])

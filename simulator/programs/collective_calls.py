@@ -282,7 +282,7 @@ def _call(name: str, record: Found, calls: Ints, first: Ints, k: int) -> str:
     return f"{name}: rank {rank}, call {k - first[rank]}"
 
 
-def are_made_up(sent: Ints, received: Ints) -> bool:
+def are_ambiguous(sent: Ints, received: Ints) -> bool:
     """Whether more than one matrix of bytes has these sums."""
     return bool((sent > 0).sum() > 1 and (received > 0).sum() > 1)
 

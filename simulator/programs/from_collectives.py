@@ -18,7 +18,7 @@ from .collective_calls import (
     OF_PAIRS,
     CountedPairs,
     Found,
-    are_made_up,
+    are_ambiguous,
     check_received,
     count_pairs,
     group_functions,
@@ -194,7 +194,7 @@ def _templates(
             moved = counted.matrix(grid[:, calls[0]])
             check_received(moved, account.received, counted.name, where)
             carried.note(PAIRS_COUNTED, made)
-        elif account.operation in OF_PAIRS and are_made_up(*account[1:]):
+        elif account.operation in OF_PAIRS and are_ambiguous(*account[1:]):
             between = moved[~np.eye(len(members), dtype=np.bool_)]
             carried.note(SUMS_ONLY, made)
             carried.note(PAIRS_MADE_UP, made * int(np.count_nonzero(between)))

@@ -246,7 +246,7 @@ class Factor(NamedTuple):
     whole: bool = False  # the same for all ranks: points div parts
 
 
-def share(points: int | Ints, parts: int, place: Ints) -> Ints:
+def points_in(points: int | Ints, parts: int, place: Ints) -> Ints:
     """Points of a part; the first ones have what is left over."""
     return points // parts + (place < points % parts)
 
@@ -283,7 +283,7 @@ def factors(points: int, places: list[Place], diagonal: bool) -> list[Factor]:
 
     def shares(at: Ints, length: int, inner: bool) -> Ints:
         border = (at == 0).astype(np.int64) + (at == length - 1)
-        inside: Ints = share(points, length, at) - inner * border
+        inside: Ints = points_in(points, length, at) - inner * border
         return inside
 
     add(0, [np.ones((len(p.coords), p.iterations), dtype=np.int64) for p in places])
@@ -403,6 +403,6 @@ def _faces(points: Ints, place: Place, axis: int, high: bool) -> Ints:
     at = np.stack([(i + c) % p, (j - c) % p, 0 * i + c])
     one, other = (at[b] for b in range(3) if b != axis)
     inner = at[axis] != (p - 1 if high else 0)
-    extent = share(points[:, None], p, c[None, :])
+    extent = points_in(points[:, None], p, c[None, :])
     area: Ints = (extent[:, one] * extent[:, other] * inner).sum(axis=-1)
     return area

@@ -18,11 +18,11 @@ from hopmap.simulator.collectives.schedules import (
     Schedule,
     cut,
     edges,
+    equal_blocks,
     one_after_another,
     require,
     rotate,
     schedule,
-    shares,
     work,
 )
 
@@ -49,7 +49,7 @@ def bine_reduce_then_gather(
     """Halve, nearest first, then gather along the tree: REDUCE_SCATTER_GATHER."""
 
     def of(port: int, part: Ints) -> Schedule:
-        way, blocks = ways(members, dims, port), shares(int(part[0]), members)
+        way, blocks = ways(members, dims, port), equal_blocks(int(part[0]), members)
         tree = tree_from(root, way, nearest_first=True)
         return one_after_another(halving(way, blocks, puts=puts), gather_blocks(tree, blocks))
 
@@ -62,7 +62,7 @@ def bine_scatter_then_allgather(
     """Scatter along the tree, then exchange what is held: SCATTER_ALLGATHER."""
 
     def of(port: int, part: Ints) -> Schedule:
-        way, blocks = ways(members, dims, port), shares(int(part[0]), members)
+        way, blocks = ways(members, dims, port), equal_blocks(int(part[0]), members)
         tree = tree_from(root, way, nearest_first=True)
         return one_after_another(scatter_blocks(tree, blocks), doubling(way, blocks))
 

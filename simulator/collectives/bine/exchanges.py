@@ -17,12 +17,12 @@ from hopmap.simulator.collectives.schedules import (
     Schedule,
     cut,
     edges,
+    equal_blocks,
     fold_members,
     merge,
     one_after_another,
     renumber,
     schedule,
-    shares,
     work,
 )
 
@@ -259,7 +259,7 @@ def _halving_then_doubling(
     """Without puts the buffer is copied first; with puts, partners tell where theirs are."""
 
     def of(port: int, part: Ints) -> Schedule:
-        way, blocks = ways(members, dims, port, on_torus), shares(int(part[0]), members)
+        way, blocks = ways(members, dims, port, on_torus), equal_blocks(int(part[0]), members)
         return one_after_another(halving(way, blocks, segment, puts), doubling(way, blocks))
 
     copies: list[Done] = [] if puts else [(-1, np.arange(members), volume[:1])]

@@ -17,7 +17,7 @@ from hopmap.scenarios.sweep import workers
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
-from hopmap.scenarios.sweep.workers import WorkerError, Workers, share
+from hopmap.scenarios.sweep.workers import WorkerError, Workers, distribute
 from support import DATA
 from support.commands import failed, invoke
 from support.slow import SHARE
@@ -188,7 +188,7 @@ def test_a_worker_with_other_code_does_nothing(tmp_path, monkeypatch):
 
 def test_a_worker_that_dies_is_an_error_of_one_line():
     with pytest.raises(WorkerError, match="a worker was lost"):
-        list(share(os._exit, [3, 4], Workers(2)))
+        list(distribute(os._exit, [3, 4], Workers(2)))
 
 
 @pytest.mark.slow

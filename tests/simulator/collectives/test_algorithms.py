@@ -27,9 +27,9 @@ ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 SAME = ("gatherv", "scatterv", "alltoallv", "alltoallw")  # as gather, scatter and alltoall
 MEASURE = PACKAGE / "scenarios" / "sweep" / "measure.py"
 CUTTING = (
-    *("reductions:cut", "broadcasts:shares"),
-    *("bine.blocks:cut", "bine.blocks:shares"),
-    *("bine.exchanges:cut", "bine.exchanges:shares"),
+    *("reductions:cut", "broadcasts:equal_blocks"),
+    *("bine.blocks:cut", "bine.blocks:equal_blocks"),
+    *("bine.exchanges:cut", "bine.exchanges:equal_blocks"),
 )
 WHOLE = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")  # move one buffer
 
