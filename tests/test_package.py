@@ -54,25 +54,6 @@ def test_the_wheel_holds_nothing_else(wheel):
     assert {root for root in roots if not root.endswith(".dist-info")} == {"hopmap"}
 
 
-@pytest.mark.slow
-def test_the_version_says_from_which_commit(wheel):
-    """The one of a tag; after it, or before the first, it ends in the commit, and is no tag's."""
-    if not (ROOT / ".git").exists():
-        pytest.skip("no clone")
-
-    def git(*words):
-        done = subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True)
-        return done.stdout.split()
-
-    _, version, *_ = wheel.name.split("-")
-    release, _, local = version.partition("+g")
-    assert re.fullmatch(r"\d+(\.\d+)+(\.dev\d+)?", release), version
-    if local:
-        assert git("rev-parse", "HEAD")[0].startswith(local.partition(".")[0])
-    else:
-        assert f"v{version}" in git("tag", "--points-at", "HEAD")
-
-
 def test_every_file_is_in_a_package_or_named_as_its_data():
     """As far as that shows without building: setuptools takes packages, and files by pattern."""
     named = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
@@ -96,10 +77,11 @@ def test_every_file_is_in_a_package_or_named_as_its_data():
             assert file in known, file
 
 
-def test_who_cites_names_the_version_of_the_last_entry_of_the_changes():
+def test_changes_citation_and_package_name_one_version():
     latest, *_ = re.findall(r"^## (\d\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    assert cited == latest
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == cited == latest
 
 
 @pytest.mark.slow

@@ -27,12 +27,13 @@ MOST_NODES, MOST_SLOTS = 2**24, 2**26
 MOST_LINKS = 2**26
 MOST_LEVELS = 32  # dimensions of a box, levels of a tree
 AS_LINKS = "as links"  # of injection.bandwidth, ejection.bandwidth: that of the first kind of link
+DEFAULT = "DEFAULT"  # source of a speed that no user and no machine has set
 USER = "set by the user"  # source of a speed from `with_links`
 
 
 def provenance(source: str) -> str:
     """Return "assumed", "measured" or "sourced": what the words behind a figure begin with."""
-    word = source.partition(":")[0].strip()
+    word = source.replace(DEFAULT, "assumed").partition(":")[0].strip()
     return word if word in ("assumed", "measured") else "sourced"
 
 
@@ -90,7 +91,7 @@ class LinkKind:
     latency : float
         seconds from a packet's head entering the link to its reaching the next node.
     sources : (str, str)
-        Where bandwidth and latency are from; "assumed" without a source.
+        Where bandwidth and latency are from; "DEFAULT" without a source.
     of, share : str, float
         Of degraded links: the kind that they were, and the share of its bandwidth that is left,
         which stays what it is where that kind's bandwidth is set.
@@ -99,7 +100,7 @@ class LinkKind:
     name: str
     bandwidth: float
     latency: float
-    sources: tuple[str, str] = ("assumed", "assumed")
+    sources: tuple[str, str] = (DEFAULT, DEFAULT)
     of: str = ""
     share: float = 1.0
 

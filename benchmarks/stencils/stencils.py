@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.studies.suite_section import (
-    AS_FAST,
     PATH,
     SUM,
     WORST,
@@ -26,6 +25,7 @@ from hopmap.scenarios.studies.suite_section import (
     suites_of,
 )
 from hopmap.scenarios.studies.suites import suite_cases
+from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.units import show_bytes
 
 
@@ -82,7 +82,7 @@ def show(found: Sequence[Found]) -> None:
                 continue
             taus = [middle(some, metric) for metric in (WORST, SUM, PATH)]
             fastest = (
-                sum(each.finding.excess <= AS_FAST for each in some),
+                sum(each.finding.excess <= RELEVANCE for each in some),
                 sum("row_major" in each.finding.fastest for each in some),
                 sum((each.finding.random or 0) < 0 for each in some),
             )

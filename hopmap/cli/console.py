@@ -148,10 +148,10 @@ def percent(part: float, whole: float) -> str | None:
 
 
 def rests_on(assumed: Sequence[str]) -> str:
-    """Say which parameters keep assumed values."""
+    """Say which parameters have defaults, or a preset's assumptions, that no source confirms."""
     from hopmap.api.provenance import format_keys
 
-    return f"assumed: {format_keys(assumed)}" if assumed else "nothing assumed"
+    return f"DEFAULT: {format_keys(assumed)}" if assumed else "no defaults"
 
 
 def warn_of(name: str, omitted: Iterable[Omission]) -> None:

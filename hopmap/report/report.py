@@ -279,5 +279,5 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     facts.append(("Parameters", values_of))
     if engines:
         default = [key for key in ASSUMED if key not in varied]
-        facts += [("Also assumed", format_keys(default)), ("Validated", _validation_text(study))]
+        facts += [("DEFAULT", format_keys(default)), ("Validated", _validation_text(study))]
     return [*[(k, v) for k, v in facts if v], ("Made by", f"hopmap {__version__}")]

@@ -56,7 +56,7 @@ TRACER = (
     *("overhead.send", "overhead.recv", "injection.bandwidth", "injection.latency"),
     *("ejection.bandwidth", "ejection.latency", "eager_limit", "packet_size"),
 )
-"""Keys whose defaults are those of TraceR's generic torus; all other defaults change nothing."""
+"""Keys with the defaults of TraceR's generic torus; all other defaults change nothing."""
 
 
 def names_algorithm(key: str) -> bool:

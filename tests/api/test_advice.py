@@ -104,7 +104,7 @@ def test_the_command_says_the_verdict_first_and_writes_the_file(tmp_path):
     said = hopmap("advise", *words, "--out", out, "--to", "slurm")
     first, second, *_ = said.splitlines()
     assert first.startswith("stencil:2x8,5pt,bytes=100000 on torus:4x4: ")
-    assert "of the run in default order depends on the network (assumed: " in second
+    assert "of the run in default order depends on the network (DEFAULT: " in second
     assert f"SLURM_HOSTFILE={out} srun --ntasks=16 --distribution=arbitrary" in said
     facts = as_json("advise", *words)
     assert read_mapping(out, hm.topology("torus:4x4"), 16).tolist() == facts["best"]["node_of"]

@@ -92,7 +92,7 @@ def test_simulate_repeats_with_noise_and_says_how_sure_it_is(mapping):
     line = hopmap(*words, "--repeat", 20).splitlines()[1]
     assert re.fullmatch(
         r"makespan \S+ us, median of 20 with noise \S+ us, 95 % interval \S+ to \S+ us "
-        r"\(assumed: link.\*, noise.\*\)",
+        r"\(DEFAULT: link.\*, noise.\*\)",
         line,
     )
 
@@ -100,7 +100,7 @@ def test_simulate_repeats_with_noise_and_says_how_sure_it_is(mapping):
 def test_one_replay_with_noise_has_no_lower_bounds_and_says_which_it_is(mapping):
     words = ("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "compute.scale=0")
     text = hopmap(*words, "--set", "noise.overhead=0.5", "--set", "noise.seed=3")
-    assert re.search(r"makespan \S+ \S+, one with noise, of seed 3 \(assumed: link", text)
+    assert re.search(r"makespan \S+ \S+, one with noise, of seed 3 \(DEFAULT: link", text)
     assert "lower bound" not in text
     assert "lower bound" in hopmap(*words, "--set", "noise.overhead=0.5", "--repeat", 6)
 
@@ -110,12 +110,12 @@ def test_what_is_assumed_stands_beside_the_makespan(mapping, tmp_path):
         text = hopmap("simulate", LU, mapping, "-t", *words)
         return re.search(r"\nmakespan .*\((.*)\)\n", text)[1]
 
-    assert assumed("mesh:2x2") == "assumed: link.*"
+    assert assumed("mesh:2x2") == "DEFAULT: link.*"
     given = ("--set", "link.bandwidth=1GB/s", "--set", "link.latency=1us")
-    assert assumed("mesh:2x2", *given) == "nothing assumed"
+    assert assumed("mesh:2x2", *given) == "no defaults"
     rendezvous = ("--set", "eager_limit=0")
-    assert assumed("mesh:2x2", *given, *rendezvous) == "assumed: control_bytes"
-    assert assumed("mesh:2x2", *given, *rendezvous, "--set", "control_bytes=8") == "nothing assumed"
+    assert assumed("mesh:2x2", *given, *rendezvous) == "DEFAULT: control_bytes"
+    assert assumed("mesh:2x2", *given, *rendezvous, "--set", "control_bytes=8") == "no defaults"
     together = tmp_path / "together.csv"
     hopmap("map", LU, "-t", "mesh:2*2", "-m", "sweep", "--out", together)
     words = ("simulate", LU, together, "-t", "mesh:2*2", *given)
@@ -133,16 +133,16 @@ def test_what_is_assumed_stands_beside_the_makespan(mapping, tmp_path):
 
 def test_simulate_says_which_link_speeds_it_used_and_where_they_are_from(mapping, tmp_path):
     words = ("simulate", LU, mapping, "-t")
-    assert "\nlinks: 10 GB/s, 100 ns, assumed\n" in hopmap(*words, "mesh:2x2")
+    assert "\nlinks: 10 GB/s, 100 ns, DEFAULT\n" in hopmap(*words, "mesh:2x2")
     same = hopmap(*words, "mesh:2x2", "--set", "link.bandwidth=10GB/s")
-    assert "\nlinks: 10 GB/s, 100 ns, bandwidth: set by the user; latency: assumed\n" in same
+    assert "\nlinks: 10 GB/s, 100 ns, bandwidth: set by the user; latency: DEFAULT\n" in same
     place = hopmap("map", LU, "-t", "fattree:2x2", "-m", "sweep", "--out", tmp_path / "fat.csv")
     assert place
     words = ("simulate", LU, tmp_path / "fat.csv", "-t", "fattree:2x2")
-    assert "\nlinks: 10 GB/s, 100 ns, assumed\n" in hopmap(*words)
+    assert "\nlinks: 10 GB/s, 100 ns, DEFAULT\n" in hopmap(*words)
     slow = ("--set", "link.level2.latency=1us", "--set", "link.level2.bandwidth=1GB/s")
     lines = hopmap(*words, *slow).splitlines()
-    assert "links level1: 10 GB/s, 100 ns, assumed" in lines
+    assert "links level1: 10 GB/s, 100 ns, DEFAULT" in lines
     assert "links level2: 1 GB/s, 1 us, set by the user" in lines
     assert as_json(*words, *slow)["link_kinds"][1] == {
         "name": "level2",
@@ -157,8 +157,8 @@ def test_every_parameter_is_listed_with_what_it_is_when_nobody_sets_it():
     assert [name for name, value in values.items() if value is None] == []
     assert (values["link.bandwidth"], values["link.latency"]) == (10e9, 100e-9)
     assert "link.bandwidth" in (text := hopmap("list", "parameters"))
-    assert "value = 10000000000.0  (bytes/s)" in text
-    assert "optical 31250000000.0, wireless 12500000000.0" in text
+    assert "value = 10 GB/s  (bytes/s)" in text
+    assert "optical 31.2 GB/s, wireless 12.5 GB/s" in text
 
 
 def test_long_runs_are_extrapolated_and_say_so_unless_exact_is_asked_for(monkeypatch, tmp_path):
@@ -228,7 +228,7 @@ def test_explain_says_why(mapping):
     for part in ("lower bound, no contention", "critical path", "queues", "most queued", "doubled"):
         assert part in text
     assert re.search(r"link.bandwidth +1 MB/s .* -\d", text)
-    assert text.endswith("\nlinks: 1 MB/s, 100 ns, bandwidth: set by the user; latency: assumed\n")
+    assert text.endswith("\nlinks: 1 MB/s, 100 ns, bandwidth: set by the user; latency: DEFAULT\n")
 
 
 def test_explain_without_servers_and_doubling(mapping):

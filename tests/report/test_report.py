@@ -36,7 +36,7 @@ def test_everything_is_on_the_page(tmp_path: Path) -> None:
         "Best mapping",
         "Hop-bytes against sweep",
         "What was run",
-        "bandwidth assumed, latency set by the user",
+        "bandwidth DEFAULT, latency set by the user",
         "50 ns",
         "Messages on links (IeNPC)",
         "Simulated runtime",
@@ -91,12 +91,12 @@ def test_every_speed_says_where_it_comes_from(tmp_path: Path) -> None:
         for row in link_rows(load_study(tmp_path / "study"))
     ]
     user, graph = (
-        [("bandwidth", source), ("latency", "assumed")]
+        [("bandwidth", source), ("latency", "DEFAULT")]
         for source in ("set by the user", "from the graph")
     )
     assert rows == [
         ("haec:2x2x2, link.optical.bandwidth 31.25 GB/s", "31.25 GB/s", user),  # the default
-        ("", "12.5 GB/s", [("", "assumed")]),
+        ("", "12.5 GB/s", [("", "DEFAULT")]),
         ("haec:2x2x2, link.optical.bandwidth 20 GB/s", "20 GB/s", user),
         ("file:pair.graphml", "2 GB/s", graph),
     ]

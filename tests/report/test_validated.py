@@ -38,14 +38,14 @@ def reported(files, *words):
 def test_parameters_of_no_file_were_held_against_nothing(files):
     page = reported(files)
     assert "<dt>Validated</dt><dd>by no measurement</dd>" in page
-    assert "<dt>Also assumed</dt><dd>control_bytes, memory.*</dd>" in page
+    assert "<dt>DEFAULT</dt><dd>control_bytes, memory.*</dd>" in page
 
 
 def test_those_of_a_fit_were_on_its_networks(files):
     page = reported(files, "--set", str(files / "fit.toml"), "--set", "control_bytes=8")
     expected = "on torus:2x2: error 5.9 % (median); not on mesh:2x2"
     assert f"<dt>Validated</dt><dd>{expected}</dd>" in page
-    assert "<dt>Also assumed</dt><dd>memory.*</dd>" in page
+    assert "<dt>DEFAULT</dt><dd>memory.*</dd>" in page
 
 
 @pytest.mark.parametrize(

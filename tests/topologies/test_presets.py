@@ -29,8 +29,8 @@ def test_every_field_says_where_it_is_from():
 
 
 def test_haec_speeds_are_assumed_wherever_they_are_shown():
-    for spec in ("preset:haec-box-4x4x4", "haec:4x4x4"):
-        assert all("assumed" in kind.provenance for kind in topology_from_spec(spec).kinds)
+    for spec, word in (("preset:haec-box-4x4x4", "assumed"), ("haec:4x4x4", "DEFAULT")):
+        assert all(word in kind.provenance for kind in topology_from_spec(spec).kinds)
 
 
 def test_links_of_a_torus_differ_by_dimension():

@@ -25,7 +25,7 @@ import numpy as np
 
 from hopmap.arrays import Ints, Ints32
 from hopmap.topologies.table_kernels import RouteRouter
-from hopmap.topologies.topology import LinkKind, Topology, TopologyError, check_size
+from hopmap.topologies.topology import DEFAULT, LinkKind, Topology, TopologyError, check_size
 
 from .grid import DEFAULT_LINK
 
@@ -145,7 +145,7 @@ def _kind(kinds: dict[str, LinkKind], attributes: Mapping[str, Any], label: str)
                 f"{label}: {key} {attributes[key]!r}: expected a number in {unit}"
             ) from None
     wide, late = (
-        "from the graph" if key in attributes else "assumed" for key in ("bandwidth", "latency")
+        "from the graph" if key in attributes else DEFAULT for key in ("bandwidth", "latency")
     )
     name = str(attributes.get("kind", ""))
     if not name:

@@ -90,8 +90,8 @@ def test_edges_without_a_kind_share_one_a_speed():
     nx.set_edge_attributes(graph, {(1, 2): 4e9}, "bandwidth")
     assert [k.name for k in from_networkx(graph).kinds] == ["link", "link2"]
     assert [k.sources for k in from_networkx(graph).kinds] == [
-        ("assumed", "assumed"),
-        ("from the graph", "assumed"),
+        ("DEFAULT", "DEFAULT"),
+        ("from the graph", "DEFAULT"),
     ]
 
 

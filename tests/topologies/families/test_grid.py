@@ -219,9 +219,9 @@ def test_slots_and_link_speeds():
     assert topology.slots.tolist() == [3] * 8
     faster = topology.with_links("wireless", bandwidth=1e9, latency=2e-6)
     assert [kind.bandwidth for kind in faster.kinds] == [topology.kinds[0].bandwidth, 1e9]
-    assert [kind.provenance for kind in faster.kinds] == ["assumed", "set by the user"]
+    assert [kind.provenance for kind in faster.kinds] == ["DEFAULT", "set by the user"]
     same = topology.with_links(latency=topology.kinds[0].latency)
-    assert [kind.sources for kind in same.kinds] == [("assumed", "set by the user")] * 2
+    assert [kind.sources for kind in same.kinds] == [("DEFAULT", "set by the user")] * 2
     with pytest.raises(TopologyError, match="expected one of optical, wireless"):
         topology.with_links("copper", bandwidth=1e9)
     with pytest.raises(TopologyError, match="expected > 0"):

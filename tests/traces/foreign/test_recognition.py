@@ -66,7 +66,7 @@ def test_a_trace_is_called_as_its_file_and_several_files_without_their_rank(tmp_
 def test_files_of_another_trace_beside_are_named(tmp_path):
     for name in ("a-0.txt", "a-1.txt", "b-0.txt"):
         (tmp_path / name).write_text(CALL)
-    with pytest.raises(TraceError, match=r"b-0.txt beside a-0.txt: expected one trace"):
+    with pytest.raises(TraceError, match=r"a-0.txt and b-0.txt: expected one trace"):
         open_source(tmp_path)
 
 

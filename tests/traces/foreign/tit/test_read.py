@@ -259,7 +259,7 @@ def test_a_wrong_line_is_named(tmp_path):
 def test_ranks_that_are_missing_are_named(tmp_path):
     write(tmp_path, ["barrier"], ["barrier"])
     (tmp_path / "r1.tit").unlink()
-    with pytest.raises(TraceError, match=r"index: line 2 is 'r1.tit': expected a file"):
+    with pytest.raises(TraceError, match=r"index: line 2 is 'r1.tit': expected an existing file"):
         open_source(tmp_path)
     (tmp_path / "r0.tit").write_text("1 init\n1 finalize\n")
     with pytest.raises(TraceError, match="rank 0 has no actions"):
