@@ -357,6 +357,6 @@ def mapper_source(name: str) -> str:
     return source_file(get_mapper(name).function)
 
 
-def _enter(name: str, offered: Any) -> None:
-    if callable(offered) and name not in MAPPERS:
-        mapper(name)(offered)
+def _enter(name: str, extension: Any) -> None:
+    if callable(extension) and name not in MAPPERS:
+        mapper(name)(extension)

@@ -88,9 +88,9 @@ class Interrupted(KeyboardInterrupt):
         self.mapping = mapping
 
 
-def part_spent(made: float, most: float | None, spent: float, seconds: float | None) -> float:
+def part_spent(moves_done: float, most: float | None, spent: float, seconds: float | None) -> float:
     """Part of a budget that is used up, by whichever of moves and seconds is nearer to its end."""
-    part = 0.0 if most is None else made / most if most > 0 else 1.0
+    part = 0.0 if most is None else moves_done / most if most > 0 else 1.0
     if seconds is not None:
         part = max(part, spent / seconds if seconds > 0 else 1.0)
     return part

@@ -246,9 +246,9 @@ def all_families() -> dict[str, Family]:
     return FAMILIES
 
 
-def _enter(name: str, offered: Any) -> None:
-    if callable(offered) and name not in FAMILIES:
-        topology_family(name)(offered)
+def _enter(name: str, extension: Any) -> None:
+    if callable(extension) and name not in FAMILIES:
+        topology_family(name)(extension)
 
 
 def topology_from_spec(spec: str) -> Topology:

@@ -226,9 +226,9 @@ def source_kind(name: str) -> Callable[[F], F]:
     return register
 
 
-def _enter(name: str, offered: Any) -> None:
-    if callable(offered) and name not in KINDS:
-        source_kind(name)(offered)
+def _enter(name: str, extension: Any) -> None:
+    if callable(extension) and name not in KINDS:
+        source_kind(name)(extension)
 
 
 def open_source(text: str | Path, folder: Path | None = None) -> Source:

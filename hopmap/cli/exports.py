@@ -141,14 +141,14 @@ class AnswerOptions:
         check_out(out)
         return replace(self, out=out)
 
-    def answer(self, best: Placement, found: Advice | Choice, show: Callable[[], None]) -> None:
+    def answer(self, best: Placement, result: Advice | Choice, show: Callable[[], None]) -> None:
         """Write the best mapping, and print the answer: the file alone where it goes to stdout.
 
         `show` prints what is said below the verdict.
         """
         from hopmap.api.exports import export_mapping
 
-        verdict = f"{best.name} on {best.topology.spec}: {found.verdict}"
+        verdict = f"{best.name} on {best.topology.spec}: {result.verdict}"
         aloud = str(self.out) == "-"
         done = None
         if self.out is not None:
@@ -159,7 +159,7 @@ class AnswerOptions:
             say(done.text.rstrip("\n"))
         elif self.as_json:
             written = {"command": done.command, "out": str(self.out)} if done else {}
-            print_json(found.to_dict() | written)
+            print_json(result.to_dict() | written)
         else:
             say(verdict)
             show()

@@ -208,10 +208,10 @@ def _extensions() -> dict[str, Launcher]:
     return _OTHERS
 
 
-def _enter(name: str, offered: Any) -> None:
-    if not isinstance(offered, Launcher):
-        raise TypeError(f"{offered!r}: expected a Launcher")
-    _OTHERS[name] = offered
+def _enter(name: str, extension: Any) -> None:
+    if not isinstance(extension, Launcher):
+        raise TypeError(f"{extension!r}: expected a Launcher")
+    _OTHERS[name] = extension
 
 
 def usage(form: Launcher, node_of: Ints, file: str, hosts: Sequence[str]) -> str:

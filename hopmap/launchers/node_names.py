@@ -159,9 +159,9 @@ def _shape(spec: str) -> str:
     return f"{'box' if family in BOXES else family}:{name}"
 
 
-def _same_file(named: str, used: str) -> bool:
+def _same_file(named: str, spec: str) -> bool:
     """Compare two files; only their names where one was named in another folder."""
-    (one, part), (other, wanted) = file_and_name(named), file_and_name(used)
+    (one, part), (other, wanted) = file_and_name(named), file_and_name(spec)
     if part != wanted:
         return False
     return one.samefile(other) if one.exists() and other.exists() else one.name == other.name

@@ -72,7 +72,7 @@ def count_figures(study: Study) -> int:
     return 1 + 2 * len(study.traces()) + bars + related + 4 * min(len(pictured), PICTURED)
 
 
-def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
+def figures(full: Study, study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
     """Make all figures, trace after trace; for suites, which have many traces, figures per suite.
 
     `study` has the cases of the whole that are shown.
@@ -88,16 +88,16 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
         taken.add(name.casefold())
         return Picture(trace, section, name, caption, figure)
 
-    found = excess(whole)
+    found = excess(full)
     if any(sum(map(len, cases)) > 1 for cases in found.values()):
-        what = measure(whole)
+        what = measure(full)
         words = "simulated runtime" if what == "makespan" else what.replace("_", "-")
         caption = "How far the runs of each mapper are behind the best of their case"
         strips = excess_strips(found, title="Mappers compared", what=f"more {words} than the best")
         yield picture("", "compare", "mappers compared", caption, strips)
     alone = with_figures(study)
     if alone is not None and alone.figures is not None:
-        for section, words, caption, figure in alone.figures(whole, traffic):
+        for section, words, caption, figure in alone.figures(full, traffic):
             yield picture("", section, words, caption, figure)
         return
     for trace in study.traces():

@@ -167,7 +167,7 @@ def render(template: Path, **content: Any) -> str:
 
 
 def _render(
-    whole: Study,
+    full: Study,
     study: Study,
     traffic: dict[str, Traffic | None],
     sections: Sections,
@@ -181,20 +181,20 @@ def _render(
         digest=digest,
         default=" or ".join(DEFAULTS),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
-        facts=_facts(whole),
-        cases=len(whole.cases),
-        repeated=whole.repeat,
-        replayed=any(case.replayed for case in whole.cases),
+        facts=_facts(full),
+        cases=len(full.cases),
+        repeated=full.repeat,
+        replayed=any(case.replayed for case in full.cases),
         once=describe_one_replay(study.runs),
         relevance=percent(study.relevance),
-        summary=summary(whole),
+        summary=summary(full),
         pictured=sections[""],
         best=tables.best_table([study.cases_of(trace) for trace in study.traces()]),
-        exports=export_commands(whole),
+        exports=export_commands(full),
         infeasible=study.plan.infeasible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
-        omitted=omissions_by_trace(whole.runs),
-        outweighed=collectives_dominate(whole.runs, whole.rounds, whole.plan.expanded),
+        omitted=omissions_by_trace(full.runs),
+        outweighed=collectives_dominate(full.runs, full.rounds, full.plan.expanded),
         links=tables.link_rows(study),
         sections=[
             {
@@ -212,7 +212,7 @@ def _render(
             for place, trace in enumerate(study.traces(), 1)
         ],
         failed=tables.list_failed_runs(study),
-        **{name: part.content(whole, study) for name, part in tables.SECTIONS.items()},
+        **{name: part.content(full, study) for name, part in tables.SECTIONS.items()},
     )
 
 

@@ -89,7 +89,7 @@ def settle(loads: LinkLoads, count: int, made: bool) -> None:
 
 
 @njit
-def crossing(loads: LinkLoads, places: Ints, least: int, found: Ints) -> int:
+def crossing(loads: LinkLoads, places: Ints, least: int, users: Ints) -> int:
     """Write the ranks that send or get a message over a link that carries at least so much.
 
     Returns their number; in order of their numbers. O(hops of all pairs).
@@ -112,7 +112,7 @@ def crossing(loads: LinkLoads, places: Ints, least: int, found: Ints) -> int:
     count = 0
     for rank in range(len(places)):
         if crosses[rank]:
-            found[count] = rank
+            users[count] = rank
             count += 1
     return count
 

@@ -271,10 +271,10 @@ def walk_hops(
 
 @subroutine
 def _part(
-    segments: Any, count: int, whole: Any, kind: int, hop: Any, begin: float, end: float
+    segments: Any, count: int, segment: Any, kind: int, hop: Any, begin: float, end: float
 ) -> int:
     """Note a part of a segment, at the server of a hop."""
-    total = _segment(segments, count, kind, begin, end, -1, whole["message"], whole["cargo"])
+    total = _segment(segments, count, kind, begin, end, -1, segment["message"], segment["cargo"])
     if count < min(total, len(segments)):
         segments[count]["server"] = hop["server"]
         if kind == QUEUE:

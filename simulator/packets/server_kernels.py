@@ -184,21 +184,21 @@ def _note_and_count(run: State, slot: int, packets: int) -> None:
     message["packets"] = message["under_way"] = packets
 
 
-def _end_in_order(run: State, slot: int, whole: int, at: float) -> None:
+def _end_in_order(run: State, slot: int, first: int, at: float) -> None:
     """Let a packet end that reaches its target then; the last to come has the message delivered."""
-    if slot == whole:
+    if slot == first:
         deliver(run, slot, at)
     else:
         free(run, slot)
 
 
-def _end_any_order(run: State, slot: int, whole: int, at: float) -> None:
-    message = nth(run.messages, whole)
+def _end_any_order(run: State, slot: int, first: int, at: float) -> None:
+    message = nth(run.messages, first)
     message["under_way"] -= 1
-    if slot != whole:
+    if slot != first:
         free(run, slot)
     if message["under_way"] == 0:
-        deliver(run, whole, at)
+        deliver(run, first, at)
 
 
 send_off = by_columns("under_way", _note_and_count, _note)

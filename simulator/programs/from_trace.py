@@ -135,7 +135,7 @@ def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> 
 
 
 def _other_rows(
-    trace: Trace, calls: Calls, made: tuple[Rows, Rows], found: Found, served: Ints
+    trace: Trace, calls: Calls, made: tuple[Rows, Rows], collectives: Found, served: Ints
 ) -> tuple[Rows, tuple[Rows, Rows], Background]:
     """Begin what other threads compute during calls with these, and wait for it at their ends.
 
@@ -145,7 +145,7 @@ def _other_rows(
     seconds = other_threads_seconds(trace, calls)
     which = np.flatnonzero(seconds)
     rank = np.searchsorted(calls.finish, which)
-    others = found.rank[found.task >= 0]
+    others = collectives.rank[collectives.task >= 0]
     owner = np.concatenate((others, rank, served))
     order = np.argsort(owner, kind="stable")
     number = np.empty_like(order)

@@ -146,9 +146,9 @@ def accesses_of(trace: Trace, records: OneSidedRecords) -> Accesses:
     )
 
 
-def _completion(trace: Trace, moves: OneSidedRecords, found: OneSidedRecords, *kinds: Kind) -> Ints:
+def _completion(trace: Trace, moves: OneSidedRecords, every: OneSidedRecords, *kinds: Kind) -> Ints:
     """Next record of these kinds with the number of an operation."""
-    ends = found.of(*kinds)
+    ends = every.of(*kinds)
     of = (moves.rank, moves.window, moves.number, moves.event)
     return next_event(of, (ends.rank, ends.window, ends.number, ends.event), trace.events)
 

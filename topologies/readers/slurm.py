@@ -42,20 +42,20 @@ def is_slurm_yaml(text: str) -> bool:
     return re.search(r"(?m)^\s*-?\s*topology\s*:", text) is not None
 
 
-def from_slurm_yaml(text: str, spec: str, wanted: str = "") -> Topology:
+def from_slurm_yaml(text: str, spec: str, name: str = "") -> Topology:
     """Network of a topology.yaml: the topology of that name, or the ring or torus in one.
 
     Without a name, the topology with ``cluster_default: true``, or the first.
     """
     try:
-        return _network(text, spec, wanted)
+        return _network(text, spec, name)
     except TopologyError:
         raise
     except ValueError as error:  # YAML can say whole numbers that Python does not print
         raise TopologyError(f"{spec}: {error}") from None
 
 
-def _network(text: str, spec: str, wanted: str) -> Topology:
+def _network(text: str, spec: str, part_name: str) -> Topology:
     with needs("slurm", "reading a topology.yaml"):
         import yaml
 
@@ -65,16 +65,16 @@ def _network(text: str, spec: str, wanted: str) -> Topology:
         reason = " ".join(str(error).split())[:120]
         raise TopologyError(f"{spec}: cannot be read as YAML ({reason})") from None
     topologies = [(_mapping(entry, spec, "topology"), entry) for entry in _list(document, spec)]
-    named = [(name, entry) for name, entry in topologies if name == wanted]
+    named = [(name, entry) for name, entry in topologies if name == part_name]
     default = [(name, entry) for name, entry in topologies if entry.get("cluster_default") is True]
-    inside = [(name, entry) for name, entry in topologies if wanted in _inner_names(entry)]
-    taken = (named or inside) if wanted else (default or topologies)
+    inside = [(name, entry) for name, entry in topologies if part_name in _inner_names(entry)]
+    taken = (named or inside) if part_name else (default or topologies)
     if not taken:
         names = [name for name, _ in topologies]
-        raise TopologyError(choice(f"{spec}: no topology", wanted, names))
+        raise TopologyError(choice(f"{spec}: no topology", part_name, names))
     name, entry = taken[0]
     where = f"{spec}: topology {name}"
-    inner = "" if named else wanted
+    inner = "" if named else part_name
     if "tree" in entry:
         switches = _parts(entry["tree"], "switches", "switch", where)
         return tree(switches_of(switches), spec)
@@ -130,11 +130,11 @@ def _hosts_text(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
-def _torus3d(value: object, wanted: str, location: str, spec: str) -> Topology:
+def _torus3d(value: object, name: str, location: str, spec: str) -> Topology:
     listed = value.get("toruses") if isinstance(value, dict) else None
     entries = _list(listed, f"{location}: toruses")
     parts = [Part(_mapping(e, f"{location}: toruses", "name"), "", "", location) for e in entries]
-    entry = entries[parts.index(choose_part(parts, wanted, location))]
+    entry = entries[parts.index(choose_part(parts, name, location))]
     location = f"{location}: torus {entry['name']}"
     dims = _triple(entry.get("dims"), 1, f"{location}: dims")
     count = dims[0] * dims[1] * dims[2]
@@ -203,7 +203,7 @@ def is_slurm_conf(text: str) -> bool:
     return re.search(rf"(?im)^\s*({'|'.join(_KEYS)})\s*=", text) is not None
 
 
-def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
+def from_slurm_conf(text: str, spec: str, name: str = "") -> Topology:
     """Network of a topology.conf, of several rings the one of that name."""
     parts: dict[str, list[Part]] = {}
     above: list[Part] = []
@@ -238,15 +238,15 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
         found = ", ".join(sorted(parts)) or "none of them"
         raise TopologyError(f"{spec}: {found}: expected switches, blocks or rings, and only one")
     ((kind, entries),) = parts.items()
-    if wanted and kind != "ringname":
-        raise TopologyError(f"{spec}: #{wanted} requires a file of several rings")
+    if name and kind != "ringname":
+        raise TopologyError(f"{spec}: #{name} requires a file of several rings")
     if kind == "switchname":
         graph = switches_of(entries)
         expect_below(graph, above)
         return tree(graph, spec)
     if kind == "blockname":
         return block(entries, re.split(r",\s*", sizes) if sizes else [], spec)
-    return ring(choose_part(entries, wanted, spec), spec)
+    return ring(choose_part(entries, name, spec), spec)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -280,10 +280,10 @@ def hosts_of(text: str, location: str) -> list[str]:
         raise TopologyError(f"{location}: {error}") from None
 
 
-def choose_part(parts: list[Part], wanted: str, location: str) -> Part:
+def choose_part(parts: list[Part], name: str, location: str) -> Part:
     """Return the ring or torus of that name, or the only one."""
-    named = [part for part in parts if part.name == wanted]
-    if (wanted and not named) or (not wanted and len(parts) > 1):
+    named = [part for part in parts if part.name == name]
+    if (name and not named) or (not name and len(parts) > 1):
         names = ", ".join(part.name for part in parts)
         raise TopologyError(
             f"{location}: {len(parts)} networks without a link between them: expected "

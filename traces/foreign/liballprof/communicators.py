@@ -174,7 +174,7 @@ def _settle(
             return
 
 
-def _add(side: list[int], own: Mapping[int, Key], found: Resolved) -> None:
-    found.members.append(np.array(side, dtype=np.int64))
+def _add(side: list[int], own: Mapping[int, Key], groups: Resolved) -> None:
+    groups.members.append(np.array(side, dtype=np.int64))
     for rank in side:
-        found.number[rank][own[rank]] = len(found.members) - 1
+        groups.number[rank][own[rank]] = len(groups.members) - 1

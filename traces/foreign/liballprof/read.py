@@ -95,7 +95,7 @@ def _read_requests(rank: Rank, keys: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def collectives_of(
-    ranks: list[Rank], groups: list[Groups], found: Resolved, offsets: Ints
+    ranks: list[Rank], groups: list[Groups], handles: Resolved, offsets: Ints
 ) -> tuple[Acts, PairCounts | None]:
     """List collectives of all ranks; a communicator of one member moves nothing."""
     parts = [acts(np.zeros(0, dtype=np.int64), 0)]
@@ -110,7 +110,7 @@ def collectives_of(
             if not len(call) or function not in SIGNATURES:
                 continue
             lines = Lines(rank, function)
-            comm = numbers_of(lines, found.number[number])
+            comm = numbers_of(lines, handles.number[number])
             members = groups[number].size[comm]
             if lines.members.any():
                 lines.refuse(lines.members != members)
