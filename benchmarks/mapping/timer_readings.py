@@ -75,7 +75,7 @@ READINGS = {
         (
             (
                 "return assemble(bits, node, wanted, label_of, digits)",
-                "return printed(bits, wanted, digits)",
+                "return label_as_printed(bits, wanted, digits)",
             ),
         )
     ),
@@ -150,7 +150,9 @@ def enhanced(
     best = first
     for _ in range(hierarchies):
         digits = rng.permutation(len(labels.price))
-        tried = kernels.swapped(*graph, labels.bits, labels.node, labels.price, label_of, digits)
+        tried = kernels.swap_labels(
+            *graph, labels.bits, labels.node, labels.price, label_of, digits
+        )
         coco, plus = kernels.values(*graph, labels.bits, labels.price, labels.inner, tried)
         now = coco if reading.coco else plus
         if now > value:

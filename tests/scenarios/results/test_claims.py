@@ -14,8 +14,8 @@ from hopmap.scenarios.results.claims import claim
 HOLD = """
 import sys, time
 from pathlib import Path
-from hopmap.scenarios.results.claims import claimed
-with claimed(Path(sys.argv[1]), "a") as mine:
+from hopmap.scenarios.results.claims import claim
+with claim(Path(sys.argv[1]), "a") as mine:
     print(mine, flush=True)
     time.sleep(600)
 """

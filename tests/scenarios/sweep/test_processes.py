@@ -27,8 +27,8 @@ RUNS = 24
 HOLD = """
 import sys, time
 from pathlib import Path
-from hopmap.scenarios.results.claims import claimed
-with claimed(Path(sys.argv[1]), sys.argv[2]) as mine:
+from hopmap.scenarios.results.claims import claim
+with claim(Path(sys.argv[1]), sys.argv[2]) as mine:
     print(mine, flush=True)
     time.sleep(600)
 """
