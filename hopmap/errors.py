@@ -30,13 +30,13 @@ class MissingExtraError(HopmapError, ImportError):
 
 
 @contextmanager
-def needs(extra: str, what: str) -> Iterator[None]:
+def needs(extra: str, user: str) -> Iterator[None]:
     """Import in this what an extra ("query") brings, for who needs it ("hopmap query")."""
     try:
         yield
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            f"{what} needs {error.name}: pip install 'hopmap[{extra}]'"
+            f"{user} needs {error.name}: pip install 'hopmap[{extra}]'"
         ) from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 
-class Shown:
+class HtmlReprMixin:
     """A result that a notebook shows as a table and a picture."""
 
     def _repr_html_(self) -> str:

@@ -69,7 +69,7 @@ def load_entry_points(group: str, enter: Callable[[str, Any], None]) -> None:
             enter(point.name, point.load())
         except Exception as error:
             warnings.warn(
-                f"{group}: {point.name} ({point.value}) is left out: {_said(error)}",
+                f"{group}: {point.name} ({point.value}) is left out: {_message(error)}",
                 HopmapWarning,
                 stacklevel=3,
             )
@@ -164,7 +164,7 @@ def _load(plugin: str) -> None:
         else:
             importlib.import_module(plugin)
     except Exception as error:
-        raise PluginError(f"plugin {_place(error, plugin)}: {_said(error)}") from error
+        raise PluginError(f"plugin {_place(error, plugin)}: {_message(error)}") from error
 
 
 def is_own(function: Callable[..., Any]) -> bool:
@@ -172,9 +172,9 @@ def is_own(function: Callable[..., Any]) -> bool:
     return function.__module__.partition(".")[0] == "hopmap"
 
 
-def described(error: Exception, function: Callable[..., Any]) -> str:
+def describe_error(error: Exception, function: Callable[..., Any]) -> str:
     """Say what a function of somebody else's raised, and where in its file."""
-    return f"{_place(error, source_file(function) or place_of(function))}: {_said(error)}"
+    return f"{_place(error, source_file(function) or place_of(function))}: {_message(error)}"
 
 
 def _place(error: Exception, file: str) -> str:
@@ -199,6 +199,6 @@ def _run(file: Path) -> None:
         raise
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     own = isinstance(error, HopmapError)
     return str(error) if own else f"{type(error).__name__}: {error}"

@@ -15,23 +15,23 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 IMPORT = re.compile(rb"^( *)from (\.?)([\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
 NAMED = re.compile(rb'"((?:\w+\.)*\w+):\w+"')  # "module:name", as tables of names have them
-BESIDE = re.compile(rb"^ *(?:import|from) (\w+)", re.MULTILINE)  # as plugins name their neighbours
+IMPORTS = re.compile(rb"^ *(?:import|from) (\w+)", re.MULTILINE)  # as plugins name their neighbours
 
 
-def sources_of(*files: Path, whole: bool = False) -> list[Path]:
+def sources_of(*files: Path, full: bool = False) -> list[Path]:
     """Return the files of modules and of what they import from hopmap or their folder, sorted.
 
-    `whole` follows imports within functions as well, and names to where a package that hands them
+    `full` follows imports within functions as well, and names to where a package that hands them
     on has them from; else what stands at the head and names modules.
     """
-    return sorted(set().union(*(_reached(file, whole) for file in files)))
+    return sorted(set().union(*(_collect(file, full) for file in files)))
 
 
 @cache
-def _reached(file: Path, whole: bool) -> frozenset[Path]:
+def _collect(file: Path, full: bool) -> frozenset[Path]:
     found, ahead = {file}, [file]
     while ahead:
-        new = set(_imported(ahead.pop(), whole)) - found
+        new = set(_find_imports(ahead.pop(), full)) - found
         found |= new
         ahead += new
     return frozenset(found)
@@ -51,11 +51,11 @@ def _read(file: Path) -> bytes:
 
 
 @cache
-def _imported(file: Path, whole: bool) -> list[Path]:
+def _find_imports(file: Path, full: bool) -> list[Path]:
     text = _read(file)
-    beside = (file.with_name(f"{name.decode()}.py") for name in BESIDE.findall(text))
-    found = [each for each in beside if each.is_file()]
-    if whole:  # what a module reads, and what its tables name
+    neighbours = (file.with_name(f"{name.decode()}.py") for name in IMPORTS.findall(text))
+    found = [each for each in neighbours if each.is_file()]
+    if full:  # what a module reads, and what its tables name
         named = [
             folder.joinpath(*name.decode().split("."))
             for name in NAMED.findall(text)
@@ -64,9 +64,9 @@ def _imported(file: Path, whole: bool) -> list[Path]:
         more = (file.with_suffix(".toml"), *(each.with_suffix(".py") for each in named))
         found += [each for each in more if each.is_file()]
     for indent, dot, module, *lists in IMPORT.findall(
-        text if whole else text.partition(b"\n\n\n")[0]
+        text if full else text.partition(b"\n\n\n")[0]
     ):
-        if (indent and not whole) or not (dot or module.startswith(b"hopmap")):
+        if (indent and not full) or not (dot or module.startswith(b"hopmap")):
             continue
         target = file.parent if dot else PACKAGE.parent
         target = target.joinpath(*module.decode().split("."))
@@ -76,13 +76,13 @@ def _imported(file: Path, whole: bool) -> list[Path]:
         for name in re.findall(r"(\w+)(?: as \w+)?", b"".join(lists).decode()):
             if (alone := target / f"{name}.py").is_file():
                 found.append(alone)
-            elif whole:
-                found += _handed_on(target / "__init__.pyi").get(name, [])
+            elif full:
+                found += _find_exports(target / "__init__.pyi").get(name, [])
     return found
 
 
 @cache
-def _handed_on(face: Path) -> dict[str, list[Path]]:
+def _find_exports(face: Path) -> dict[str, list[Path]]:
     """Return where a package's names come from."""
     names: dict[str, list[Path]] = {}
     for _, dot, module, *lists in IMPORT.findall(_read(face)) if face.is_file() else ():

@@ -129,7 +129,7 @@ def show_bytes(count: float) -> str:
     return f"{count:,.3g} PB"
 
 
-def _three(value: float) -> str:
+def _short(value: float) -> str:
     """Three significant digits, no exponent."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
@@ -148,8 +148,8 @@ def compact(value: float) -> str:
     for scale, prefix in _STEPS:
         # 999,990,000 would read 1,000 M: the next prefix takes over from there
         if abs(value) >= scale * (1 if scale == 1e3 else 0.9995):
-            return f"{_three(value / scale)} {prefix}"
-    return _three(value)
+            return f"{_short(value / scale)} {prefix}"
+    return _short(value)
 
 
 def data(value: float | None) -> str:
@@ -179,7 +179,7 @@ def joules(value: float | None) -> str:
         return MISSING
     for scale, unit in ((1e-3, "mJ"), (1e-6, "µJ"), (1e-9, "nJ"), (1e-12, "pJ")):
         if 0 < abs(value) < 1 and (abs(value) >= scale or unit == "pJ"):
-            return f"{_three(value / scale)} {unit}"
+            return f"{_short(value / scale)} {unit}"
     shown = compact(value)
     return f"{shown}{'' if shown[-1].isalpha() else ' '}J"
 

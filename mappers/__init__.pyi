@@ -35,8 +35,8 @@ from .mapper import MAPPERS as MAPPERS
 from .mapper import MapperInfo as MapperInfo
 from .mapper import Parameter as Parameter
 from .mapper import all_mappers as all_mappers
+from .mapper import get_mapper as get_mapper
 from .mapper import mapper as mapper
-from .mapper import mapper_named as mapper_named
 from .mapper import mapper_source as mapper_source
 from .objectives import LOAD as LOAD
 from .objectives import OBJECTIVES as OBJECTIVES

@@ -43,13 +43,13 @@ import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.mappers.bisections.recursive_bisection import (
-    bisected,
+    bisect_nodes,
     exchange_blocks,
     ruin_and_recreate,
     spans_of,
 )
 from hopmap.mappers.cartesian.fold import best_fold
-from hopmap.mappers.cartesian.grid import Grid, known_grid
+from hopmap.mappers.cartesian.grid import Grid, find_grid
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.hill_climbing import EVALUATIONS, Valued, best_of, climb, function_of
@@ -61,7 +61,7 @@ from hopmap.traces import Traffic
 
 from .mapper import MapperFunction, mapper
 from .objectives import LOAD, Function, LoadName, ObjectiveName, lower_bound, with_free_slots
-from .stop import Budget, Interrupted, Reason, Watch, keeping
+from .stop import Budget, Interrupted, Reason, Watch, keep
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ PER_RANK_OF_LOADS = 4_000  # proposals for link loads without any budget
 SUMS = 0.25  # part of the budget for hop-bytes
 ROUNDS_OF_LOADS = 2  # of `congestion`: the least load met, then the best of all
 CANDIDATES = 0.3  # part of the time before a function is asked
-ASKED = 12  # candidates
+MOST_SIMULATED = 12  # candidates
 ESTIMATED = 0.2  # part of the time, or evaluations as often, that is for an estimate
 PER_EVALUATION = 4
 
@@ -136,7 +136,7 @@ def auto(
     - `evaluations`: calls of a function; as many as the time budget allows, or 1,000 without one.
     """
     run = portfolio(traffic, topology, rng=rng, initial=initial, objective=objective, stop=stop)
-    stop.ended(run.stop_reason)
+    stop.finish(run.stop_reason)
     return run.mapping
 
 
@@ -159,11 +159,11 @@ def portfolio(
     watch, moves = stop.watch(), stop.moves
     watch.total = moves
     search = AnnealingSearch(traffic, topology, start, objective, rng, watch)
-    grid = known_grid(traffic)
+    grid = find_grid(traffic)
     search.bound = lower_bound(search.model, topology, grid and grid.coords)
     steps: list[Step] = []
     met: list[Mapping] = []
-    with keeping(lambda: search.mapping):
+    with keep(lambda: search.mapping):
         for member in _members(search, traffic, order, grid, objective, moves, rng):
             value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
             steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
@@ -227,7 +227,7 @@ def _members(
     total = PER_RANK * traffic.ranks if endless else moves
     if total is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
-        total = int(rate * (watch.left() or 0.0))
+        total = int(rate * (watch.remaining() or 0.0))
     rounds = min(max(total // ((NESTED_ROUND if levels else ROUND) * active), 1), ROUNDS)
     each = None if watch.end is not None else max(total // rounds, 1)
     tabu = _tabu_share(search)
@@ -236,7 +236,7 @@ def _members(
         tabu_moves = int(tabu * each)
         each -= tabu_moves
     for k in range(ROUNDS if endless else rounds):
-        left = watch.left()
+        left = watch.remaining()
         whole = None if left is None else left / (rounds - k)
         share = None if whole is None else (1 - tabu) * whole
         fresh = k % 2 == 0
@@ -272,8 +272,8 @@ def _bisections(
 
     for done in range(STARTS if levels or watch.end is None else MOST_STARTS):
         begin = watch.now()
-        yield bisected(search.model, search.topology, rng, tries, over)
-        spent, left = max(watch.now() - begin, 1e-3), watch.left()
+        yield bisect_nodes(search.model, search.topology, rng, tries, over)
+        spent, left = max(watch.now() - begin, 1e-3), watch.remaining()
         if levels and done == 0:
             tries = TRIES if left is None else min(int(SHARE * left / spent), MOST_TRIES)
         if tries == 0 or (_part(watch) > SHARE and (done > 0 or not levels)):
@@ -339,7 +339,7 @@ def _portfolio_of_loads(
         starts = sorted(met, key=valued.function)[: ROUNDS_OF_LOADS - 1]
         bound = load_bound(traffic, topology)
         for k in range(ROUNDS_OF_LOADS if valued.best_value > bound else 0):
-            left = watch.left()
+            left = watch.remaining()
             round_ = stop.part((1 - SUMS) / ROUNDS_OF_LOADS)
             if left is not None:
                 round_ = replace(round_, seconds=left / (ROUNDS_OF_LOADS - k))
@@ -367,7 +367,7 @@ def _portfolio_of_function(
     valued = Valued(function, evaluations, watch)
     steps: list[Step] = []
     met: list[Mapping] = []
-    with keeping(lambda: best_of(valued, start)):
+    with keep(lambda: best_of(valued, start)):
         if valued.over():
             return Portfolio(start, steps, met)
         _note(steps, "initial order", valued(start), valued, watch)
@@ -382,7 +382,7 @@ def _portfolio_of_function(
             climb(cheap, traffic, topology, best_of(cheap, start), cheap.best_value, rng)
             candidates[1:] = sorted(candidates[1:], key=lambda each: -of[id(each[1])])
             candidates.append(("descend by estimate", best_of(cheap, start)))
-        for member, node_of in candidates[:0:-1][:ASKED]:
+        for member, node_of in candidates[:0:-1][:MOST_SIMULATED]:
             if valued.over():
                 break
             met.append(node_of)

@@ -52,7 +52,7 @@ def sort_by(key: Ints, items: Ints, spare: Ints) -> None:
 
 
 @subroutine
-def grouped(block: NDArray[Any], blocks: int) -> tuple[Ints, Ints]:
+def group_by_block(block: NDArray[Any], blocks: int) -> tuple[Ints, Ints]:
     """Vertices of every block b, in order: ``members[starts[b]:starts[b + 1]]``."""
     starts = np.zeros(blocks + 1, dtype=np.int64)
     for b in block:
@@ -71,7 +71,7 @@ def grouped(block: NDArray[Any], blocks: int) -> tuple[Ints, Ints]:
 def contract(graph: Graph, group: NDArray[Any], groups: int) -> Graph:
     """Graph of the groups: pairs of the same two groups added up, those within left out."""
     indptr, peer, weight = graph
-    starts, members = grouped(group, groups)
+    starts, members = group_by_block(group, groups)
     new_indptr = np.zeros(groups + 1, dtype=np.int64)
     new_peer = np.empty(len(peer), dtype=np.int64)
     new_weight = np.empty(len(peer), dtype=weight.dtype)
@@ -97,7 +97,7 @@ def contract(graph: Graph, group: NDArray[Any], groups: int) -> Graph:
 
 
 @njit
-def within(graph: Graph, here: Ints, local: Ints) -> Graph:
+def subgraph(graph: Graph, here: Ints, local: Ints) -> Graph:
     """Graph of some vertices, numbered as they come; `local` is scratch, -1 everywhere."""
     indptr, peer, weight = graph
     entries = 0
@@ -121,7 +121,7 @@ def within(graph: Graph, here: Ints, local: Ints) -> Graph:
 
 
 @subroutine
-def following(state: np.uint64) -> np.uint64:
+def next_state(state: np.uint64) -> np.uint64:
     """Return the next state."""
     state ^= state >> np.uint64(12)
     state ^= state << np.uint64(25)
@@ -130,7 +130,7 @@ def following(state: np.uint64) -> np.uint64:
 
 
 @subroutine
-def below(state: np.uint64, bound: int) -> Any:
+def draw(state: np.uint64, bound: int) -> Any:
     """Return the state's number, 0..bound-1; bound below 2^32."""
     mixed = (state * np.uint64(2685821657736338717)) >> np.uint64(32)
     return np.int64((mixed * np.uint64(bound)) >> np.uint64(32))

@@ -20,7 +20,7 @@ from .cost_model import NEAR, CostModel
 
 
 @subroutine
-def priced(kind: int, hops: int) -> int:
+def charge(kind: int, hops: int) -> int:
     """Cost of a pair of weight 1 that many hops apart."""
     if kind == NEAR:
         return -1 if hops <= 1 else 0
@@ -33,7 +33,7 @@ def cost_on(model: CostModel, places: Ints, rank: int, node: int) -> int:
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
     cost = 0
     for i in range(model.indptr[rank], model.indptr[rank + 1]):
-        cost += weight[i] * priced(kind, distance(router, node, places[peer[i]]))
+        cost += weight[i] * charge(kind, distance(router, node, places[peer[i]]))
     return cost
 
 
@@ -56,7 +56,7 @@ def total_cost(model: CostModel, places: Ints) -> int:
         for i in range(indptr[rank], indptr[rank + 1]):
             if peer[i] < rank:
                 hops = distance(router, places[rank], places[peer[i]])
-                cost += weight[i] * priced(kind, hops)
+                cost += weight[i] * charge(kind, hops)
     return cost
 
 
@@ -74,8 +74,8 @@ def swap_gain(model: CostModel, places: Ints, u: int, v: int) -> int:
         for i in range(indptr[rank], indptr[rank + 1]):
             if peer[i] != other:
                 node = places[peer[i]]
-                now = priced(kind, distance(router, here, node))
-                then = priced(kind, distance(router, there, node))
+                now = charge(kind, distance(router, here, node))
+                then = charge(kind, distance(router, there, node))
                 gain += weight[i] * (now - then)
     return gain
 
@@ -98,7 +98,7 @@ def _add_to_peers(model: CostModel, places: Ints, own: Ints, rank: int, sign: in
     router, kind, peer, weight = model.router, model.kind, model.peer, model.weight
     for i in range(model.indptr[rank], model.indptr[rank + 1]):
         hops = distance(router, places[rank], places[peer[i]])
-        own[peer[i]] += sign * weight[i] * priced(kind, hops)
+        own[peer[i]] += sign * weight[i] * charge(kind, hops)
 
 
 @njit

@@ -43,7 +43,7 @@ from hopmap.topologies import Mapping, MappingError, Topology, did_you_mean
 from hopmap.traces import Traffic
 
 from .objectives import Function, LoadName, ObjectiveName
-from .options import Seconds, converted, type_text
+from .options import Seconds, convert, type_text
 
 MapperFunction: TypeAlias = Callable[..., Mapping]
 Needs: TypeAlias = Callable[[str, Traffic, Topology], object]
@@ -107,12 +107,12 @@ class MapperInfo:
     def takes(self, parameter: str, value: object) -> bool:
         """Whether it has a parameter of that name which may have the value."""
         try:
-            self.checked(parameter, value)
+            self.check(parameter, value)
         except MappingError:
             return False
         return True
 
-    def checked(self, name: str, value: object) -> Any:
+    def check(self, name: str, value: object) -> Any:
         """Return the value as the parameter's type, or raise `MappingError`.
 
         A text is read: "8", "1e3", "true", "none", "hop_bytes".
@@ -125,7 +125,7 @@ class MapperInfo:
             )
         index = names.index(name)
         try:
-            return converted(value, self.hints[index])
+            return convert(value, self.hints[index])
         except ValueError:
             raise MappingError(
                 f"mapper {self.name}: {name}={value}: expected {self.parameters[index].type}"
@@ -252,19 +252,19 @@ def mapper(
                 f"{place_of(function)}: expected a name of its own"
             )
         groups: dict[str, type] = {}
-        asked: list[tuple[inspect.Parameter, Any]] = []  # and a function of the same module
+        parameters: list[tuple[inspect.Parameter, Any]] = []  # and a function of the same module
         for argument in _arguments(name, function):
             kind = _group(argument, function)
             if kind is None:
-                asked.append((argument, function))
+                parameters.append((argument, function))
             else:
                 groups[argument.name] = kind
                 fields = inspect.signature(kind).parameters.values()
-                asked += [(p, vars(kind)["__init__"]) for p in fields]
+                parameters += [(p, vars(kind)["__init__"]) for p in fields]
         starts: dict[str, Initial] = {
-            p.name: "needed" if p.default is p.empty else "optional" for p, _ in asked
+            p.name: "needed" if p.default is p.empty else "optional" for p, _ in parameters
         }
-        keywords = [(p, owner) for p, owner in asked if p.name not in _PASSED]
+        keywords = [(p, owner) for p, owner in parameters if p.name not in _PASSED]
         hints = tuple(_hint(name, p, owner) for p, owner in keywords)
         MAPPERS[name] = MapperInfo(
             name=name,
@@ -276,7 +276,7 @@ def mapper(
                 for (p, _), hint in zip(keywords, hints, strict=True)
             ),
             initial=initial or starts.get("initial", "ignored"),
-            passed=tuple(p.name for p, _ in asked if p.name in _PASSED),
+            passed=tuple(p.name for p, _ in parameters if p.name in _PASSED),
             groups=groups,
             hints=hints,
             presets=presets or {},
@@ -289,8 +289,8 @@ def mapper(
 
 def _arguments(name: str, function: MapperFunction) -> list[inspect.Parameter]:
     """Return what a mapper asks for in addition to traffic and topology."""
-    given = inspect.signature(function).parameters.values()
-    single = [p for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    parameters = inspect.signature(function).parameters.values()
+    single = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     by_place = [p for p in single[:2] if p.kind is not p.KEYWORD_ONLY]
     if len(by_place) < 2 or any(p.kind is p.POSITIONAL_ONLY for p in single[2:]):
         raise MappingError(
@@ -339,7 +339,7 @@ def all_mappers() -> Registry:
     return MAPPERS
 
 
-def mapper_named(name: str) -> MapperInfo:
+def get_mapper(name: str) -> MapperInfo:
     """Return a mapper; plugins and installed packages are loaded for a name that hopmap has not."""
     if name in MAPPERS:
         return MAPPERS[name]
@@ -354,9 +354,9 @@ def mapper_named(name: str) -> MapperInfo:
 
 def mapper_source(name: str) -> str:
     """Return the file that a mapper is defined in; empty where there is none, as in a session."""
-    return source_file(mapper_named(name).function)
+    return source_file(get_mapper(name).function)
 
 
-def _enter(name: str, offered: Any) -> None:
-    if callable(offered) and name not in MAPPERS:
-        mapper(name)(offered)
+def _enter(name: str, extension: Any) -> None:
+    if callable(extension) and name not in MAPPERS:
+        mapper(name)(extension)

@@ -85,7 +85,7 @@ OBJECTIVES: dict[str, Objective] = {
 assert set(OBJECTIVES) == set(get_args(ObjectiveName))
 
 
-def objective_named(name: str) -> Objective:
+def get_objective(name: str) -> Objective:
     """Return the objective, or raise `MappingError` with the names that exist."""
     expect_one_of(MappingError, "objective", name, OBJECTIVES)
     return OBJECTIVES[name]
@@ -102,7 +102,7 @@ def cost_model(
     """
     from .distances import router_of
 
-    chosen = objective_named(objective)
+    chosen = get_objective(objective)
     pairs = traffic.without_self().undirected()
     weight = chosen.weigh(pairs)
     if chosen.kind == HOPS:
@@ -132,7 +132,7 @@ def objective_value(
         return int(loads.max(initial=0))
     if objective not in OBJECTIVES:
         raise MappingError(choice("objective", objective, (*OBJECTIVES, LOAD)))
-    chosen = objective_named(objective)
+    chosen = get_objective(objective)
     pairs = traffic.without_self().undirected()
     far = topology.distance(mapping[pairs.dst], mapping[pairs.src])
     if chosen.kind == NEAR:
@@ -167,7 +167,7 @@ def with_free_slots(node_of: Mapping, topology: Topology) -> Ints:
     return np.concatenate((node_of, np.repeat(np.arange(topology.nodes), free))).astype(np.int64)
 
 
-def nearest(topology: Topology) -> int:
+def least_distance(topology: Topology) -> int:
     """Distance that no two slots can undercut."""
     if topology.slots.max(initial=0) > 1:
         return 0
@@ -178,7 +178,7 @@ def nearest(topology: Topology) -> int:
 def cost_bound(model: CostModel, topology: Topology) -> int:
     """Cost that no mapping can undercut: every pair as close as two slots can be."""
     weight = int(model.weight.sum()) // 2
-    return -weight if model.kind == NEAR else weight * nearest(topology)
+    return -weight if model.kind == NEAR else weight * least_distance(topology)
 
 
 def lower_bound(model: CostModel, topology: Topology, cells: Ints | None) -> int:
@@ -252,7 +252,7 @@ def _grid(model: CostModel, topology: Topology, cells: Ints) -> int:
         return 0  # not only neighbours talk
     total, most = int(model.weight.sum()) // 2, int(model.weight.max())
     spans = np.array([1])
-    costs = np.array([0, max(nearest(topology), 1)])
+    costs = np.array([0, max(least_distance(topology), 1)])
     if isinstance(topology.router, TreeRouter | FatTreeRouter):
         spans, costs = _levels(topology)
     bound = 0

@@ -38,19 +38,19 @@ def type_text(hint: Any) -> str:
     return str(getattr(hint, "__name__", hint))
 
 
-def converted(value: object, hint: Any) -> Any:
+def convert(value: object, hint: Any) -> Any:
     """Return the value as the annotated type, or raise ValueError."""
     text = str(value).strip()
     if get_origin(hint) in (Union, UnionType):
         for part in get_args(hint):
             try:
-                return converted(value, part)
+                return convert(value, part)
             except ValueError:
                 continue
         raise ValueError
     if get_origin(hint) is Annotated:
         base, *extras = get_args(hint)
-        number = converted(value, base)
+        number = convert(value, base)
         if any(isinstance(e, AtLeast) and not number >= e.least for e in extras):
             raise ValueError
         return number

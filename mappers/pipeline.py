@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hopmap.errors import HopmapError, choice
-from hopmap.plugins import described, is_own
+from hopmap.plugins import describe_error, is_own
 from hopmap.topologies import (
     Mapping,
     MappingError,
@@ -23,7 +23,7 @@ from hopmap.topologies import (
 )
 from hopmap.traces import Traffic
 
-from .mapper import MapperInfo, all_mappers, mapper_named
+from .mapper import MapperInfo, all_mappers, get_mapper
 from .objectives import LOAD, OBJECTIVES, Function
 from .stop import Interrupted, Progress, Stopped
 
@@ -80,19 +80,19 @@ def _stage(part: str, text: str) -> Stage:
             f"mapper pipeline {text!r}: {part!r}: expected a mapper like random or "
             "bokhari(jumps=8), several joined by |"
         )
-    info = mapper_named(match[1])
-    given: dict[str, str] = {}
+    info = get_mapper(match[1])
+    options: dict[str, str] = {}
     for setting in (match[2] or "").split(","):
         if not setting.strip() and not (match[2] or "").strip():
             continue
         key, equals, value = (piece.strip() for piece in setting.partition("="))
         if not equals or not key or not value:
             raise MappingError(f"mapper {part!r}: {setting.strip()!r}: expected parameter=value")
-        if key in given:
+        if key in options:
             raise MappingError(f"mapper {part!r}: parameter {key} is set twice")
-        given[key] = value.strip("'\"")
-    preset = info.preset(given.pop("preset")) if info.presets and "preset" in given else {}
-    return Stage(info, {**preset, **{key: info.checked(key, given[key]) for key in given}})
+        options[key] = value.strip("'\"")
+    preset = info.preset(options.pop("preset")) if info.presets and "preset" in options else {}
+    return Stage(info, {**preset, **{key: info.check(key, options[key]) for key in options}})
 
 
 def map_ranks(
@@ -146,7 +146,7 @@ def time_mapping(
     from hopmap.compilation import wall
 
     begin = wall()
-    stages, mapping = _prepared(traffic, topology, pipeline, seed, seconds, initial, objective)
+    stages, mapping = _prepare(traffic, topology, pipeline, seed, seconds, initial, objective)
     end = None if seconds is None else wall() + seconds
     for index, stage in enumerate(stages):
         keywords = {p.name: p.default for p in stage.info.parameters} | stage.parameters
@@ -164,13 +164,13 @@ def time_mapping(
         except Exception as error:
             if isinstance(error, HopmapError | MemoryError) or is_own(stage.info.function):
                 raise
-            raise MappingError(f"{name}, {described(error, stage.info.function)}") from error
+            raise MappingError(f"{name}, {describe_error(error, stage.info.function)}") from error
         mapping = check_mapping(made, topology, traffic.ranks, name=name)
     assert mapping is not None
     return mapping, wall() - begin
 
 
-def _prepared(
+def _prepare(
     traffic: Traffic,
     topology: Topology,
     pipeline: str | Sequence[Stage],

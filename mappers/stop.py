@@ -42,7 +42,7 @@ class Stop:
         """Begin to spend it."""
         return Watch(self.seconds, self.progress, self.clock)
 
-    def ended(self, reason: Reason) -> None:
+    def finish(self, reason: Reason) -> None:
         """Tell why the search ended."""
         if self.stopped is not None:
             self.stopped(reason)
@@ -51,9 +51,9 @@ class Stop:
         """Return a part of it."""
         return replace(self, seconds=None if self.seconds is None else self.seconds * share)
 
-    def or_usual(self, given: int | None, usual: int) -> int | None:
+    def or_usual(self, steps: int | None, usual: int) -> int | None:
         """Return a limit, or the usual one where neither it nor a time is set."""
-        return usual if given is None and self.seconds is None else given
+        return usual if steps is None and self.seconds is None else steps
 
 
 @dataclass(frozen=True)
@@ -88,16 +88,16 @@ class Interrupted(KeyboardInterrupt):
         self.mapping = mapping
 
 
-def part_spent(made: float, most: float | None, spent: float, seconds: float | None) -> float:
+def part_spent(moves_done: float, most: float | None, spent: float, seconds: float | None) -> float:
     """Part of a budget that is used up, by whichever of moves and seconds is nearer to its end."""
-    part = 0.0 if most is None else made / most if most > 0 else 1.0
+    part = 0.0 if most is None else moves_done / most if most > 0 else 1.0
     if seconds is not None:
         part = max(part, spent / seconds if seconds > 0 else 1.0)
     return part
 
 
 @contextmanager
-def keeping(best: Callable[[], Mapping]) -> Iterator[None]:
+def keep(best: Callable[[], Mapping]) -> Iterator[None]:
     """Have Ctrl-C raise `Interrupted` with the best mapping so far."""
     try:
         yield
@@ -127,7 +127,7 @@ class Watch:
         """Whether the budget is spent."""
         return self.end is not None and self.now() >= self.end
 
-    def left(self) -> float | None:
+    def remaining(self) -> float | None:
         """Seconds that are left; None without a budget."""
         return None if self.end is None else max(self.end - self.now(), 0.0)
 

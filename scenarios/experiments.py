@@ -101,8 +101,8 @@ def sweep(
     DataFrame
         A row for each run, see `docs/how-to/query-results.md`. Failed runs have an ``error``.
     """
-    what = [Workload.of(each) for each in _listed(workloads)]
-    where = [Machine.of(each) for each in _listed(machines)]
+    what = [Workload.of(each) for each in _as_list(workloads)]
+    where = [Machine.of(each) for each in _as_list(machines)]
     if isinstance(replay, bool):
         replay = {} if replay else {"engine": False}
     place = tempfile.TemporaryDirectory() if out is None else nullcontext(str(out))
@@ -114,8 +114,8 @@ def sweep(
             "name": "sweep",
             "traces": [_trace(each, number, folder) for number, each in enumerate(what)],
             "topologies": [_spec(each) for each in where],
-            "mappers": _listed(mappers),
-            "seeds": _listed(seeds),
+            "mappers": _as_list(mappers),
+            "seeds": _as_list(seeds),
             "collectives": _common(what, "collectives"),
             "balanced": _common(where, "balanced"),
             "replay": {key: value for key, value in taken.items() if value} | dict(replay),
@@ -133,7 +133,7 @@ def sweep(
         return outcome.to_frame()
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     several = isinstance(value, Sequence) and not isinstance(value, str)
     return list(value) if several else [value]
 

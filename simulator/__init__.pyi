@@ -17,7 +17,7 @@ from .explain.explain import explain as explain
 from .explain.makespan_bound import MakespanBound as MakespanBound
 from .explain.sensitivity import Doubling as Doubling
 from .explain.sensitivity import double_parameters as double_parameters
-from .export.simulated_trace import retimed as retimed
+from .export.simulated_trace import retime as retime
 from .export.simulated_trace import trace_of_program as trace_of_program
 from .link_use import LinkUse as LinkUse
 from .metrics.metrics import CONVENTIONS as CONVENTIONS

@@ -33,11 +33,11 @@ def deadlock(
     channels (link times channels of each plus number) whose first packet waits for room in another.
     """
     program = plan.program
-    told = []
+    lines = []
     for task, row, place in stuck[:SHOWN]:
         side = task > 0 and program.rank_of[task] == program.rank_of[task - 1]
         background = " in the background" if side else ""
-        told.append(f"rank {program.rank_of[task]}{background}: {_operation(plan, row, place)}")
+        lines.append(f"rank {program.rank_of[task]}{background}: {_operation(plan, row, place)}")
     more = f"; and {len(stuck) - SHOWN} more" if len(stuck) > SHOWN else ""
     ranks = len({int(program.rank_of[task]) for task, *_ in stuck})
     ring = _ring(waits or {})
@@ -51,7 +51,7 @@ def deadlock(
         )
     return DeadlockError(
         f"{program.name}: {why} after {now:.6g} s, {ranks} of {program.ranks} ranks wait: "
-        f"{'; '.join(told)}{more}"
+        f"{'; '.join(lines)}{more}"
     )
 
 

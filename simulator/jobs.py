@@ -27,7 +27,7 @@ from hopmap.topologies import Topology, check_mapping
 from .result import Result
 
 
-def repeated(program: Program, times: int) -> Program:
+def repeat(program: Program, times: int) -> Program:
     """Return a program whose ranks do all that they do so many times, one behind the other.
 
     There is no barrier in between. Events of the trace are not kept.
@@ -143,7 +143,7 @@ def merge_programs(
     """Let programs run at the same time; ranks of each are numbered behind the previous one's.
 
     Each begins at its start, in seconds, 0 when left out, and runs as often as `repeats` says, see
-    `repeated`. `names` are what they are called, their own when left out, numbered where two are
+    `repeat`. `names` are what they are called, their own when left out, numbered where two are
     equal. `background` says which are traffic of others, see `Job`. The program's `jobs` say whose
     each rank is. Rows have no events of a trace any more, but of one program that is neither late
     nor repeated.
@@ -152,7 +152,7 @@ def merge_programs(
     if not number:
         raise ParameterError("jobs: expected at least one")
     starts = [0.0] * number if starts is None else starts
-    names = numbered_names([program.name for program in programs]) if names is None else names
+    names = number_names([program.name for program in programs]) if names is None else names
     others = [False] * number if background is None else background
     for program, start in zip(programs, starts, strict=True):
         if program.jobs:
@@ -160,7 +160,7 @@ def merge_programs(
         if not 0 <= start < np.inf:
             raise ParameterError(f"{program.name}: start {start:g} s: expected 0 or later")
     if repeats is not None:
-        programs = [repeated(each, times) for each, times in zip(programs, repeats, strict=True)]
+        programs = [repeat(each, times) for each, times in zip(programs, repeats, strict=True)]
     first = np.cumsum([0] + [program.ranks for program in programs]).tolist()
     jobs = tuple(
         Job(name, begin, program.ranks, float(start), bool(other))
@@ -168,8 +168,8 @@ def merge_programs(
             names, first[:-1], programs, starts, others, strict=True
         )
     )
-    asked = {tuple(sorted(program.algorithms.items())) for program in programs}
-    moved = _moved(programs)
+    choices = {tuple(sorted(program.algorithms.items())) for program in programs}
+    moved = _shift(programs)
 
     def column(name: str) -> NDArray[Any]:
         return np.concatenate([getattr(program, name) for program in moved])
@@ -185,15 +185,15 @@ def merge_programs(
         event=programs[0].event if number == 1 else np.zeros(0, dtype=np.int64),
         communicators=sum(program.communicators for program in programs),
         collectives={c: calls for each in moved for c, calls in each.collectives.items()},
-        algorithms=dict(asked.pop()) if len(asked) == 1 else {},
-        chosen={op: _summed(each.chosen.get(op, {}) for each in programs) for op in operations},
-        dropped=_summed(program.dropped for program in programs),
+        algorithms=dict(choices.pop()) if len(choices) == 1 else {},
+        chosen={op: _add_up(each.chosen.get(op, {}) for each in programs) for op in operations},
+        dropped=_add_up(program.dropped for program in programs),
         omitted=tuple(
             entry if number == 1 else replace(entry, what=f"{name}: {entry.what}")
             for name, program in zip(names, programs, strict=True)
             for entry in program.omitted
         ),
-        notes=_summed(program.notes for program in programs),
+        notes=_add_up(program.notes for program in programs),
         jobs=jobs,
     )
 
@@ -206,7 +206,7 @@ def add_co_running(program: Program, others: Program) -> Program:
     return replace(bare, jobs=(first, *moved))
 
 
-def numbered_names(names: Sequence[str]) -> list[str]:
+def number_names(names: Sequence[str]) -> list[str]:
     """Return names with a number behind those that are not alone."""
     often, seen = Counter(names), Counter[str]()
     named = []
@@ -216,7 +216,7 @@ def numbered_names(names: Sequence[str]) -> list[str]:
     return named
 
 
-def _moved(programs: Sequence[Program]) -> list[Program]:
+def _shift(programs: Sequence[Program]) -> list[Program]:
     """Give ranks, tasks, rows, communicators and windows the numbers that they have together."""
     all_communicators = sum(program.communicators for program in programs)
     rank = task = row = communicator = window = 0
@@ -257,7 +257,7 @@ def _moved(programs: Sequence[Program]) -> list[Program]:
     return moved
 
 
-def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def _add_up(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
     for each in counts:
         total.update(each)

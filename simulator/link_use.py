@@ -67,7 +67,7 @@ class Bins:
             busy[:] = merged + [0.0] * (self.bins - len(merged))
 
 
-def fitted(width: float, busy: Floats, makespan: float) -> LinkUse:
+def fit_bins(width: float, busy: Floats, makespan: float) -> LinkUse:
     """Let bins reach to the end of the run, and leave out those behind it."""
     links, bins = busy.shape
     while bins * width < makespan:

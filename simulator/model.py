@@ -57,7 +57,7 @@ def order_key(kind: int, number: int, packet: int, number_bits: int, packet_bits
 QUANTILES = 4096  # of a distribution that noise is drawn from, see `noise.py`
 
 
-def hashed(above: int, number: int) -> int:
+def mix_hash(above: int, number: int) -> int:
     """Scramble two numbers into 32 bits, any of which are as good as random.
 
     What is drawn depends on what it is drawn for alone: a task of a seed, a pause of a task.
@@ -108,7 +108,7 @@ def byte_overhead(size: int, eager_limit: int, per_byte: float) -> float:
 def receive_overhead(mode: int, overhead_recv: float, put_latency: float) -> float:
     """Seconds that a rank is busy with a message that has arrived, its bytes apart.
 
-    Of a put's the first ones pass on its way, see `noticed`. What an interface takes costs nothing,
+    Of a put's the first ones pass on its way, see `notice_time`. An interface costs nothing,
     nor do its bytes.
     """
     return max(0.0, overhead_recv - put_latency) if mode == PUT else overhead_recv
@@ -185,7 +185,7 @@ def credit_arrival(free: float, latency: float, credit_delay: float) -> float:
     return free + latency + credit_delay
 
 
-def noticed(
+def notice_time(
     arrival: float, cargo: int, mode: int, overhead_control: float, put_latency: float
 ) -> float:
     """When a message counts as arrived: a control message once its target has handled it.

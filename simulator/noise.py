@@ -16,7 +16,7 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints
 
-from .model import QUANTILES, hashed
+from .model import QUANTILES, mix_hash
 from .parameters.keys import ParameterError
 from .parameters.parameters import Parameters
 from .programs.program import Program
@@ -81,11 +81,11 @@ def with_noise(parameters: Parameters) -> Parameters:
     return parameters if any(levels(parameters).values()) else replace(parameters, **USUAL)
 
 
-def expect_no_noise(parameters: Parameters, what: str) -> None:
+def expect_no_noise(parameters: Parameters, user: str) -> None:
     """Raise `ParameterError` if there is noise, of which what is asked for knows nothing."""
     for key, level in levels(parameters).items():
         if level:
-            raise ParameterError(f"{key} {level:g}: {what} without noise: expected 0")
+            raise ParameterError(f"{key} {level:g}: {user} without noise: expected 0")
 
 
 @lru_cache(maxsize=16)
@@ -110,6 +110,6 @@ def quantiles(distribution: str, deviation: float) -> Floats:
 
 
 def _hashes(above: int | Ints, number: Ints) -> Ints:
-    """Return `model.hashed` of many."""
-    found: Ints = hashed(above, number)  # type: ignore[arg-type, assignment]
+    """Return `model.mix_hash` of many."""
+    found: Ints = mix_hash(above, number)  # type: ignore[arg-type, assignment]
     return found

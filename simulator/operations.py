@@ -13,7 +13,7 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.programs.unrolling import latest, unrolled, without_loops
+from hopmap.simulator.programs.unrolling import latest, unroll, without_loops
 
 
 class Record(NamedTuple):
@@ -75,7 +75,7 @@ class Operations(NamedTuple):
 
 def operations_of(program: Program, times: OperationTimestamps) -> Operations:
     """Complete what an engine wrote down about a program."""
-    row = unrolled(program)
+    row = unroll(program)
     entries = np.arange(len(row))
     task = np.searchsorted(program.offsets, row, side="right") - 1
     kind, first = program.kind[row], np.flatnonzero(np.diff(task, prepend=-1))

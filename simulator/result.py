@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.arrays import Floats, Ints, Ints32
-from hopmap.notebook import Shown
+from hopmap.notebook import HtmlReprMixin
 from hopmap.simulator.parameters.energy import Energy
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import TraceError
@@ -94,7 +94,7 @@ class MessageTimes(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(Shown):
+class Result(HtmlReprMixin):
     """A simulated run; times in seconds.
 
     Attributes
@@ -235,7 +235,7 @@ class Result(Shown):
         }
 
 
-def recorded(program: Program, result: Result) -> Operations:
+def require_recorded(program: Program, result: Result) -> Operations:
     """Return the operations of a run of a program, which were asked for."""
     if result.operations is None or result.message_times is None:
         raise TraceError(

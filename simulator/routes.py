@@ -216,6 +216,6 @@ def goes_minimally(q_m: float, h_m: int, q_nm: float, h_nm: int) -> bool:
     return q_m * h_m <= q_nm * h_nm
 
 
-def decided(minimally: bool, progressive: bool) -> bool:
+def is_decided(minimally: bool, progressive: bool) -> bool:
     """Whether a packet that has compared its ways does not do so again."""
     return not (minimally and progressive)

@@ -44,15 +44,15 @@ def by_columns(
     def holds(columns: Collection[str]) -> bool:
         return column in columns and without not in columns
 
-    def either(run: Any, *given: Any) -> Any:
+    def either(run: Any, *arguments: Any) -> Any:
         columns = {*run.packets.dtype.names, *run.messages.dtype.names}
-        return (there if holds(columns) else elsewhere)(run, *given)
+        return (there if holds(columns) else elsewhere)(run, *arguments)
 
-    def compiled(run: Any, *_given: Any) -> Callable[..., Any]:
+    def choose(run: Any, *_arguments: Any) -> Callable[..., Any]:
         packets, messages = (run.types[run.fields.index(name)] for name in ("packets", "messages"))
         return there if holds({*packets.fields, *messages.fields}) else elsewhere
 
-    overload(either, jit_options=NO_WRAPPERS, strict=False)(compiled)
+    overload(either, jit_options=NO_WRAPPERS, strict=False)(choose)
     return either
 
 

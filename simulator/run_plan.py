@@ -13,8 +13,8 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints
 from hopmap.simulator.parameters.parameters import Parameters
-from hopmap.simulator.programs.program import Op, Program, no_work, numbered
-from hopmap.simulator.programs.unrolling import unrolled, without_loops
+from hopmap.simulator.programs.program import Op, Program, no_work, number_keys
+from hopmap.simulator.programs.unrolling import unroll, without_loops
 from hopmap.topologies import Mapping, Topology
 
 from . import model
@@ -73,8 +73,8 @@ class RunPlan:
         """Which of the messages that rows send have a request, and which a grant or an answer."""
         mode = self.program.mode[rows]
         large = self.program.size[rows] >= self.parameters.eager_limit
-        asked = large & ~np.isin(mode, (model.READY, model.PUT, model.HARDWARE))
-        return asked, asked | (mode == model.SYNCHRONOUS)
+        requests = large & ~np.isin(mode, (model.READY, model.PUT, model.HARDWARE))
+        return requests, requests | (mode == model.SYNCHRONOUS)
 
     @property
     def injection(self) -> range:
@@ -104,7 +104,7 @@ def plan_run(
     source = node_of[program.rank_of_row()[send]]
     target = node_of[program.peer[send]]
     pairs = np.concatenate((source * topology.nodes + target, target * topology.nodes + source))
-    pairs, path = numbered(pairs)
+    pairs, path = number_keys(pairs)
     indptr, servers = paths(topology, pairs // topology.nodes, pairs % topology.nodes)
     of_row = np.full((2, program.operations), -1, dtype=np.int64)
     of_row[:, send] = path.reshape(2, -1)
@@ -160,7 +160,7 @@ def pauses(program: Program, parameters: Parameters) -> Floats:
     return seconds
 
 
-def computed(program: Program, parameters: Parameters) -> Program:
+def absorb(program: Program, parameters: Parameters) -> Program:
     """Return a program in which everything that takes a rank's time is computation, not scaled."""
     return replace(program, compute=pauses(program, parameters), work=no_work())
 
@@ -173,7 +173,7 @@ def flat(ready: RunPlan) -> RunPlan:
     program = ready.program
     if not (program.kind == Op.REPEAT).any():
         return ready
-    order = unrolled(program)
+    order = unroll(program)
     columns = ("compute", "channel", "path", "back")
     return replace(
         ready,

@@ -17,12 +17,12 @@ from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.computation import omissions
 from hopmap.simulator.programs.from_trace import lower
 from hopmap.simulator.programs.program import Program
-from hopmap.simulator.programs.unrolling import unrolled
+from hopmap.simulator.programs.unrolling import unroll
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Folded, Trace, require_memory
 
 from .engines import DEFAULT_ENGINE, ENGINES
-from .link_use import fitted
+from .link_use import fit_bins
 from .noise import levels, with_noise, without_noise
 from .operations import NOTHING, Record, operations_of
 from .result import MessageTimes, Outcome, Result, Servers
@@ -68,19 +68,19 @@ def simulate(
     """
     from hopmap.compilation import wall
 
-    given = parameters or Parameters()
-    parameters = without_noise(given) if repeat else given
+    chosen = parameters or Parameters()
+    parameters = without_noise(chosen) if repeat else chosen
     if repeat and repeat < LEAST:
         raise ParameterError(f"repeat {repeat}: expected at least {LEAST}, or 0 for no interval")
     record = record._replace(messages=record.messages or record.operations)
-    ready = prepared(program, topology, node_of, parameters, engine, record)
+    ready = prepare(program, topology, node_of, parameters, engine, record)
     run = ENGINES[engine].run
     begin, begin_running = time.perf_counter(), wall()
     watch, whole = _watch(ready, steady, engine, record)
     extrapolated = None
     outcome = run(ready, record, progress, *([watch] if watch else []))
     if watch and watch.left:
-        (outcome, extrapolated), whole = watch.extended(ready, outcome), ""
+        (outcome, extrapolated), whole = watch.extrapolate(ready, outcome), ""
     seconds = wall() - begin_running
     compiled = time.perf_counter() - begin - seconds
     nodes = check_mapping(node_of, topology, ready.program.ranks)
@@ -96,7 +96,7 @@ def simulate(
         extrapolated=extrapolated,
         whole=whole,
         node_of=nodes,
-        parameters=given,
+        parameters=chosen,
     )
     if parameters.energy:
         energy = energy_of(
@@ -104,7 +104,7 @@ def simulate(
         )
         result = replace(result, energy=energy)
     if repeat:
-        ensemble = _ensemble(engine, ready, with_noise(given), repeat, progress)
+        ensemble = _ensemble(engine, ready, with_noise(chosen), repeat, progress)
         result = replace(result, ensemble=ensemble)
     return result
 
@@ -137,7 +137,7 @@ def expect_known(parameters: Parameters, engine: str) -> None:
             )
 
 
-def prepared(
+def prepare(
     program: Program | Trace | Folded,
     topology: Topology,
     node_of: ArrayLike,
@@ -225,7 +225,7 @@ def _result(
     makespan = float(outcome.finish.max(initial=0.0))
     times = None
     if record.messages:
-        rows = unrolled(program)
+        rows = unroll(program)
         rows = rows[ready.path[rows] >= 0]
         times = MessageTimes(
             source=program.rank_of_row()[rows],
@@ -252,7 +252,7 @@ def _result(
         ejection=ejection,
         memory=memory,
         message_times=times,
-        link_use=fitted(*outcome.use, makespan) if record.bins else None,
+        link_use=fit_bins(*outcome.use, makespan) if record.bins else None,
         operations=operations_of(program, outcome.operations) if record.operations else None,
         **more,
     )

@@ -63,8 +63,8 @@ def main_loop(plan: RunPlan) -> MainLoop | None:
     order = np.lexsort((work, rank))
     rows = ends[order[np.searchsorted(rank, np.arange(program.ranks), side="right") - 1]]
     iterations = int(program.size[rows[0]])
-    alike = ends[program.size[ends] == iterations]
-    place = np.searchsorted(alike, rows) - np.searchsorted(alike, program.offsets[program.main()])
+    stops = ends[program.size[ends] == iterations]
+    place = np.searchsorted(stops, rows) - np.searchsorted(stops, program.offsets[program.main()])
     if (program.size[rows] != iterations).any() or (place != place[0]).any():
         return None
     times = _iterations_in(plan, rows)
@@ -100,15 +100,15 @@ def step_of(plan: RunPlan, loop: MainLoop) -> Step:
     """Return what moves on one iteration."""
     times = _iterations_in(plan, loop.rows)
     sends = plan.program.sends()
-    return _moved(plan, sends[times[sends] > 0], times)
+    return _traffic_of(plan, sends[times[sends] > 0], times)
 
 
 def packet_hops(plan: RunPlan) -> int:
     """Packets that all servers have to serve in the whole run."""
-    return _moved(plan, plan.program.sends(), plan.iterations).events
+    return _traffic_of(plan, plan.program.sends(), plan.iterations).events
 
 
-def _moved(plan: RunPlan, rows: Ints, times: Ints) -> Step:
+def _traffic_of(plan: RunPlan, rows: Ints, times: Ints) -> Step:
     """Return what these rows move when they send so many times."""
     parameters = plan.parameters
     size, times, length = plan.program.size[rows], times[rows], np.diff(plan.indptr)
@@ -119,13 +119,13 @@ def _moved(plan: RunPlan, rows: Ints, times: Ints) -> Step:
     np.add.at(moved[0], server, np.repeat(times, way))
     np.add.at(moved[1], server, np.repeat(times * size, way))
     packets = np.maximum(1, -(-size // parameters.packet_size))
-    asked, answered = (times * given for given in plan.controls(rows))
+    requests, answered = (times * controls for controls in plan.controls(rows))
     control = packet_count(parameters.control_bytes, parameters.packet_size)
     return Step(
         moved[0],
         moved[1],
-        events=int((times * packets * way + control * (asked * way + answered * back)).sum()),
-        controls=int((asked + answered).sum()),
+        events=int((times * packets * way + control * (requests * way + answered * back)).sum()),
+        controls=int((requests + answered).sum()),
     )
 
 
@@ -242,7 +242,7 @@ class LoopWatch:
             self.pace, self.leave = pace, leave
         return self.leave
 
-    def extended(self, plan: RunPlan, outcome: Outcome) -> tuple[Outcome, Extrapolated]:
+    def extrapolate(self, plan: RunPlan, outcome: Outcome) -> tuple[Outcome, Extrapolated]:
         """Add the iterations that are left to what came of a run that left the loop early."""
         assert self.pace is not None
         left, pace = self.left, self.pace
@@ -261,7 +261,7 @@ class LoopWatch:
         more = left / iterations
         wait = np.maximum(outcome.wait + gained - compute - communicate, 0.0)
         finish = outcome.finish + gained
-        told = Extrapolated(
+        summary = Extrapolated(
             steps=self.leave,
             of=self.loop.iterations,
             period=pace.period,
@@ -282,4 +282,4 @@ class LoopWatch:
             events=outcome.events + left * step.events,
             controls=outcome.controls + left * step.controls,
         )
-        return whole, told
+        return whole, summary

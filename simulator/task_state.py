@@ -156,12 +156,12 @@ def outcome_of(plan: RunPlan, record: Record, run: Any) -> dict[str, Any]:
     return {
         **{name: main[name].copy() for name in ("finish", "compute", "communicate", "wait")},
         "controls": int(run.loop["controls"][0]),
-        "messages": _kept(MessageTimestamps, run.message_times, messages),
-        "operations": _kept(OperationTimestamps, run.operation_times, operations),
+        "messages": _first_rows(MessageTimestamps, run.message_times, messages),
+        "operations": _first_rows(OperationTimestamps, run.operation_times, operations),
     }
 
 
-def _kept(kind: Any, times: Table, rows: int) -> Any:
+def _first_rows(kind: Any, times: Table, rows: int) -> Any:
     """Return the first rows of a table of times, column by column."""
     return kind(*(times[name][:rows].copy() for name in kind._fields))
 
@@ -181,5 +181,5 @@ def check_finished(
     if len(stuck):
         rows, program = run.tasks["stuck"][stuck], plan.program
         awaited = np.where(program.kind[rows] == Op.WAIT, program.target[rows], rows)
-        told = stuck.tolist(), rows.tolist(), place_of(awaited).tolist()
-        raise deadlock(plan, float(run.loop["now"][0]), list(zip(*told, strict=True)), waits())
+        columns = stuck.tolist(), rows.tolist(), place_of(awaited).tolist()
+        raise deadlock(plan, float(run.loop["now"][0]), list(zip(*columns, strict=True)), waits())

@@ -75,7 +75,7 @@ class Ensemble:
         return median_interval(self.makespans)
 
     def __str__(self) -> str:
-        median, between = shown(self.interval)
+        median, between = format_interval(self.interval)
         return f"median of {len(self.makespans)} with noise {median}, 95 % interval {between}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Ensemble:
         }
 
 
-def shown(interval: Interval) -> tuple[str, str]:
+def format_interval(interval: Interval) -> tuple[str, str]:
     """Write seconds as ("1.25 ms", "1.24 to 1.27 ms"), in digits that tell the ends apart."""
     for digits in (3, 4, 5, 6):
         median, low, high = (show_seconds_to(digits, seconds) for seconds in interval)
@@ -181,26 +181,26 @@ def _standing(row: Floats) -> Standing:
     return Standing(float(row.mean()), float(row.max()), best, len(row))
 
 
-def least_regret(found: Sequence[Standing]) -> int:
+def least_regret(standings: Sequence[Standing]) -> int:
     """Return the mapping of least worst regret; of equals the one of least mean, then the first.
 
     Mappings that were replayed under fewer models than others do not compete with these.
     """
-    most = max(each.models for each in found)
-    places = [place for place, each in enumerate(found) if each.models == most]
-    return min(places, key=lambda place: (found[place].worst, found[place].mean, place))
+    most = max(each.models for each in standings)
+    places = [place for place, each in enumerate(standings) if each.models == most]
+    return min(places, key=lambda place: (standings[place].worst, standings[place].mean, place))
 
 
-def sentence(names: Sequence[str], found: Sequence[Standing]) -> str:
+def sentence(names: Sequence[str], standings: Sequence[Standing]) -> str:
     """Say which mapping holds, and what the one that is best most often risks."""
-    chosen = least_regret(found)
-    one, name = found[chosen], names[chosen]
-    if max(each.worst for each in found) <= AS_FAST:
+    chosen = least_regret(standings)
+    one, name = standings[chosen], names[chosen]
+    if max(each.worst for each in standings) <= AS_FAST:
         return f"{name}; nothing is faster under any model, nor slower"
     if one.worst <= AS_FAST:
         return f"{name}, under every model as fast as the best"
-    often = max(range(len(found)), key=lambda place: (found[place].best, place == chosen))
-    other = found[often]
+    often = max(range(len(standings)), key=lambda place: (standings[place].best, place == chosen))
+    other = standings[often]
     if often == chosen:
         wins = f"{100 * one.best:.0f} % of the models"
         return f"{name}, best under {wins} and never more than {percent(one.worst)} behind"

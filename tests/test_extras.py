@@ -11,7 +11,7 @@ from scipy.sparse import eye_array
 from hopmap.errors import MissingExtraError
 from hopmap.mappers import map_ranks
 from hopmap.scenarios.results.query import query
-from hopmap.scenarios.sweep.workers import Workers, share
+from hopmap.scenarios.sweep.workers import Workers, distribute
 from hopmap.topologies import topology_from_spec
 from hopmap.topologies.readers.slurm import from_slurm_yaml
 from hopmap.traces import hypergraph_of, nas_traffic, partition_hypergraph, pattern_of
@@ -32,7 +32,7 @@ def topdown():
 
 
 CASES = [
-    ("cluster", lambda: list(share(abs, [1], Workers(1, "tcp://localhost:1"))), "--scheduler"),
+    ("cluster", lambda: list(distribute(abs, [1], Workers(1, "tcp://localhost:1"))), "--scheduler"),
     ("partition", topdown, "partitioning a graph"),
     ("query", lambda: query("nowhere", "FROM runs"), "hopmap query"),
     ("slurm", lambda: from_slurm_yaml("- topology: a", "file:a.yaml"), "reading a topology.yaml"),

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from hopmap.mappers import MAPPERS, mapper_named, mapper_source
+from hopmap.mappers import MAPPERS, get_mapper, mapper_source
 from hopmap.plugins import VARIABLE, NotInstalledError, Table, load_entry_points
 from hopmap.scenarios.sweep.workers import write_slurm_array
 from hopmap.topologies import MappingError, topology_from_spec
@@ -61,9 +61,9 @@ def test_a_mistake_in_a_mapper_of_ones_own_is_not_hopmaps(plugin, tmp_path):
 
 def test_the_variable_alone_names_plugins(plugin, monkeypatch):
     with pytest.raises(MappingError, match="unknown mapper 'mine'"):
-        mapper_named("mine")
+        get_mapper("mine")
     monkeypatch.setenv(VARIABLE, os.pathsep.join(["json", str(plugin)]))
-    assert mapper_named("mine").parameters[0].default == 3
+    assert get_mapper("mine").parameters[0].default == 3
     assert topology_from_spec("wheel-mine:5").spec == "wheel-mine:5"
     assert mapper_source("sweep").endswith("node_orders.py")
 
@@ -142,8 +142,8 @@ def test_installed_packages_offer_mappers_and_topologies(tmp_path, monkeypatch):
         "[hopmap.topologies]\nstar = own_numbers:star\n",
     )
     with pytest.warns(UserWarning, match=r"hopmap.mappers: lost .* is left out: ModuleNotFound"):
-        assert mapper_named("plain").initial == "ignored"
-    assert mapper_named("mine").parameters[0].name == "first"
+        assert get_mapper("plain").initial == "ignored"
+    assert get_mapper("mine").parameters[0].name == "first"
     star = topology_from_spec("star:5")
     assert (star.nodes, star.spec) == (5, "star:5")
     with pytest.raises(ValueError, match=r"topology 'star:five': invalid literal"):
@@ -160,7 +160,7 @@ def test_a_name_whose_module_was_taken_out_is_said_in_one_line_and_not_listed(mo
     assert table["here"].__name__ == "scan"
     monkeypatch.setitem(MAPPERS.data, "there", module)
     assert "there" not in [entry["name"] for entry in as_json("list", "mappers")]
-    for ask in (lambda: table["there"], lambda: mapper_named("there")):
+    for ask in (lambda: table["there"], lambda: get_mapper("there")):
         with pytest.raises(
             NotInstalledError,
             match=rf"^hopmap\.mappers\.{module} is not part of this installation$",

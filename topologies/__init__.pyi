@@ -15,7 +15,7 @@ from .families.switched import cluster as cluster
 from .families.switched import dragonfly as dragonfly
 from .families.switched import dragonfly_plus as dragonfly_plus
 from .families.switched import fat_tree as fat_tree
-from .families.tofu import renumbered as renumbered
+from .families.tofu import renumber_nodes as renumber_nodes
 from .families.tofu import tofud as tofud
 from .families.tofu import tofud_job as tofud_job
 from .placement import Mapping as Mapping

@@ -73,7 +73,7 @@ def spec_of(
     return f"{over}@{spec}"
 
 
-def allocated(
+def allocate(
     topology: Topology, free: Bools, ranks: int, policy: str, rng: np.random.Generator
 ) -> Ints:
     """Return the node of each rank of a job, on free nodes with slots.

@@ -47,10 +47,10 @@ def channel_classes(topology: Topology, indptr: Ints, links: Ints) -> Ints:
         return np.zeros(len(links), dtype=np.int64)
     if isinstance(router, BoxRouter | FoldedRouter):
         dimension, wraps = _dimensions(topology, router)
-        return _passed(route * len(router.dims) + dimension[links], wraps[links])
+        return _count_before(route * len(router.dims) + dimension[links], wraps[links])
     if isinstance(router, DragonflyRouter | DragonflyPlusRouter):
         crosses = np.array([kind.name == "global" for kind in topology.kinds])
-        return _passed(route, crosses[topology.link_kind[links]])
+        return _count_before(route, crosses[topology.link_kind[links]])
     alone = np.zeros(len(links), dtype=np.int64)
     if not len(waiting_cycle(indptr, links)):
         return alone
@@ -146,7 +146,7 @@ def _dimensions(topology: Topology, router: BoxRouter | FoldedRouter) -> tuple[I
     return dimension.astype(np.int64), far & router.wraps[dimension]
 
 
-def _passed(group: Ints, mark: Bools) -> Ints:
+def _count_before(group: Ints, mark: Bools) -> Ints:
     """Count the marks before each place within its group; groups are runs of equal numbers."""
     count: Ints = np.cumsum(mark) - mark
     first = np.concatenate(([True], group[1:] != group[:-1])) if len(group) else mark

@@ -40,7 +40,7 @@ EXPECTED = (
 )
 
 
-def failed(items: str, machine: str, build: Callable[[str], Topology]) -> Topology:
+def apply_failures(items: str, machine: str, build: Callable[[str], Topology]) -> Topology:
     """Network of a machine with links and nodes down, others degraded; routes go round them."""
     return with_failures(build(machine), items)
 
@@ -51,7 +51,7 @@ def with_failures(topology: Topology, items: str) -> Topology:
     Items are as the top of this file says, or the path of a file with them; `TopologyError` names
     one that is not there.
     """
-    written, where = _listed(items)
+    written, where = _read_items(items)
     damage = _Damage(topology, where)
     damage.enter(written)
     slots = topology.slots.copy()
@@ -61,11 +61,11 @@ def with_failures(topology: Topology, items: str) -> Topology:
             f"{where}: no node is left that ranks can sit on: expected one at least"
         )
     spec = f"failed:{','.join(written)}@{topology.spec}"
-    network = _degraded(replace(topology, spec=spec, slots=slots), damage.share)
-    return rerouted(network, damage.down, where) if damage.down.any() else network
+    network = _degrade(replace(topology, spec=spec, slots=slots), damage.share)
+    return reroute(network, damage.down, where) if damage.down.any() else network
 
 
-def _listed(items: str) -> tuple[list[str], str]:
+def _read_items(items: str) -> tuple[list[str], str]:
     """Return the items, and what to call the text that they are from."""
     path, where = Path(items), f"failures {items[:60]}"
     if "=" not in items:
@@ -86,8 +86,8 @@ def _listed(items: str) -> tuple[list[str], str]:
 class _Damage:
     """What has failed: links that are down, what is left of each link's bandwidth, nodes."""
 
-    def __init__(self, topology: Topology, where: str) -> None:
-        self.topology, self.where = topology, where
+    def __init__(self, topology: Topology, location: str) -> None:
+        self.topology, self.where = topology, location
         self.cables = _cables(topology)
         self.down, self.share = np.zeros(topology.links, np.bool_), np.ones(topology.links)
         self.nodes: list[int] = []
@@ -110,10 +110,10 @@ class _Damage:
                 raise TopologyError(f"{self.where}: {item[:60]!r}: expected {EXPECTED}")
         self._draw(drawn, factor)
 
-    def _take(self, match: re.Match[str], where: str) -> None:
+    def _take(self, match: re.Match[str], location: str) -> None:
         """Let the first cable between two vertices fail that has not, or be degraded."""
         topology = self.topology
-        one, other = (_vertex(topology, match[place], where) for place in (1, 3))
+        one, other = (_vertex(topology, match[place], location) for place in (1, 3))
         wanted = {(one, other), (other, one)} if match[2] == "-" else {(one, other)}
         for cable in self.cables.tolist():
             chosen = [
@@ -121,15 +121,15 @@ class _Damage:
                 for link in cable
                 if link >= 0 and (topology.link_from[link], topology.link_to[link]) in wanted
             ]
-            if chosen and not self._failed(chosen):
+            if chosen and not self._has_failed(chosen):
                 if match[4] is None:
                     self.down[chosen] = True
                 else:
-                    self.share[chosen] = _share(match[4], where)
+                    self.share[chosen] = _share(match[4], location)
                 return
-        raise TopologyError(f"{where}: no such link, or none that has not failed: expected one")
+        raise TopologyError(f"{location}: no such link, or none that has not failed: expected one")
 
-    def _failed(self, links: Sequence[int] | Ints) -> bool:
+    def _has_failed(self, links: Sequence[int] | Ints) -> bool:
         return bool(self.down[links].any() or (self.share[links] < 1).any())
 
     def _draw(self, drawn: dict[str, int], factor: float) -> None:
@@ -138,11 +138,11 @@ class _Damage:
         rest = {"links": drawn["links"], "degraded": drawn["degraded"]}
         for cable in self.cables[rng.permutation(len(self.cables))]:
             links = cable[cable >= 0]
-            if self._failed(links):
+            if self._has_failed(links):
                 continue
             if rest["links"]:
                 self.down[links] = True
-                if _cut_off(self.topology, self.down) is None:
+                if _find_cut_off(self.topology, self.down) is None:
                     rest["links"] -= 1
                     continue
                 self.down[links] = False
@@ -177,7 +177,7 @@ def _cables(topology: Topology) -> Ints:
     return found
 
 
-def _vertex(topology: Topology, text: str, where: str, most: int | None = None) -> int:
+def _vertex(topology: Topology, text: str, location: str, most: int | None = None) -> int:
     """Return the number of a vertex: of a node, of a node by its name, or s and a switch's."""
     if text in topology.names:
         return topology.names.index(text)
@@ -188,21 +188,21 @@ def _vertex(topology: Topology, text: str, where: str, most: int | None = None) 
         known = f"nodes 0 to {topology.nodes - 1}"
         if topology.switches and most is None:
             known += f", switches s0 to s{topology.switches - 1}"
-        raise TopologyError(f"{where}: {text}: expected {known}")
+        raise TopologyError(f"{location}: {text}: expected {known}")
     return vertex
 
 
-def _share(text: str, where: str) -> float:
+def _share(text: str, location: str) -> float:
     try:
         share = float(text)
     except ValueError:
         share = -1.0
     if not 0 < share < 1:
-        raise TopologyError(f"{where}: expected a share of the bandwidth above 0 and below 1")
+        raise TopologyError(f"{location}: expected a share of the bandwidth above 0 and below 1")
     return share
 
 
-def _cut_off(topology: Topology, down: Bools) -> int | None:
+def _find_cut_off(topology: Topology, down: Bools) -> int | None:
     """Return a node that some other one cannot reach, or that cannot reach it; None if none."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -218,7 +218,7 @@ def _cut_off(topology: Topology, down: Bools) -> int | None:
     return int(np.argmin(rarest))
 
 
-def _degraded(topology: Topology, share: Floats) -> Topology:
+def _degrade(topology: Topology, share: Floats) -> Topology:
     """Return a network with a kind of its own for the links of a kind that lost as much."""
     kinds, of_link = list(topology.kinds), topology.link_kind.astype(np.int64)
     for place, factor in sorted(set(zip(of_link.tolist(), share.tolist(), strict=True))):
@@ -236,10 +236,10 @@ def _degraded(topology: Topology, share: Floats) -> Topology:
     return replace(topology, kinds=tuple(kinds), link_kind=of_link.astype(np.uint8))
 
 
-def rerouted(topology: Topology, down: Bools, where: str) -> Topology:
+def reroute(topology: Topology, down: Bools, location: str) -> Topology:
     """Return a network without the links that are `down`, its routes round them.
 
-    Messages begin with `where`: of a node that is cut off, or too many nodes.
+    Messages begin with `location`: of a node that is cut off, or too many nodes.
     """
     from .graph_kernels import DetourRouter
     from .routing import routes_met, ways_round
@@ -247,23 +247,23 @@ def rerouted(topology: Topology, down: Bools, where: str) -> Topology:
     nodes = topology.nodes
     if nodes > MOST:
         raise TopologyError(
-            f"{where}: {topology.spec} has {nodes:,} nodes: expected {MOST:,} at most with links "
-            "down, all routes are looked at"
+            f"{location}: {topology.spec} has {nodes:,} nodes: expected {MOST:,} at most with "
+            "links down, all routes are looked at"
         )
-    if (lost := _cut_off(topology, down)) is not None:
-        raise TopologyError(f"{where}: node {lost} is cut off: expected a way to every node")
+    if (lost := _find_cut_off(topology, down)) is not None:
+        raise TopologyError(f"{location}: node {lost} is cut off: expected a way to every node")
     up = np.flatnonzero(~down)
     number = np.full(topology.links, -1, dtype=np.int32)
     number[up] = np.arange(len(up))
     link_from, link_to = topology.link_from[up], topology.link_to[up]
-    into, by_to = _grouped(link_to, link_from, topology.vertices)
-    out, by_from = _grouped(link_from, link_to, topology.vertices)
+    into, by_to = _group(link_to, link_from, topology.vertices)
+    out, by_from = _group(link_from, link_to, topology.vertices)
     pairs = routes_met(topology.router, nodes, down)
     lengths = np.zeros(len(pairs), dtype=np.int64)
-    given = (pairs, nodes, into, link_from[by_to], out, by_from, link_to, lengths)
-    ways_round(*given, np.empty(0, dtype=np.int32))
+    arguments = (pairs, nodes, into, link_from[by_to], out, by_from, link_to, lengths)
+    ways_round(*arguments, np.empty(0, dtype=np.int32))
     links = np.empty(int(lengths.sum()), dtype=np.int32)
-    ways_round(*given, links)
+    ways_round(*arguments, links)
     # by target then source, as they were found, to source then target
     order = np.lexsort((pairs // nodes, pairs % nodes))
     begins = np.concatenate(([0], np.cumsum(lengths[order])))
@@ -288,7 +288,7 @@ def rerouted(topology: Topology, down: Bools, where: str) -> Topology:
     )
 
 
-def _grouped(key: Ints32, then: Ints32, size: int) -> tuple[Ints, Ints]:
+def _group(key: Ints32, then: Ints32, size: int) -> tuple[Ints, Ints]:
     """Return where each key's entries begin, and the entries by key, ascending in the other."""
     order = np.lexsort((then, key)).astype(np.int64)
     return np.searchsorted(key[order], np.arange(size + 1)).astype(np.int64), order

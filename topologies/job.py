@@ -26,21 +26,21 @@ OVER = ("job", "names", "nodes")
 def job(hosts: str, machine: str, build: Build) -> Topology:
     """Network of a machine with ranks on the hosts of a file alone, in the order of its list."""
     network = _machine(machine, _stamp(machine), build)
-    return _on(network, read_hosts(hosts), f"job:{hosts}@{machine}", hosts)
+    return _restrict(network, read_hosts(hosts), f"job:{hosts}@{machine}", hosts)
 
 
-def listed(names: str, machine: str, build: Build) -> Topology:
+def restrict_to_list(names: str, machine: str, build: Build) -> Topology:
     """Network of a machine with ranks on the hosts of Slurm's list alone, in its order."""
     network = _machine(machine, _stamp(machine), build)
-    return _on(network, expand(names), f"nodes:{names}@{machine}", f"nodes {names[:60]}")
+    return _restrict(network, expand(names), f"nodes:{names}@{machine}", f"nodes {names[:60]}")
 
 
-def _on(network: Topology, hosts: list[str], spec: str, where: str) -> Topology:
-    order = nodes_of(network, hosts, where)
+def _restrict(network: Topology, hosts: list[str], spec: str, location: str) -> Topology:
+    order = nodes_of(network, hosts, location)
     return replace(network.only(order), spec=spec, order=np.array(order, dtype=np.int64))
 
 
-def named(names: str, machine: str, build: Build) -> Topology:
+def name_nodes(names: str, machine: str, build: Build) -> Topology:
     """Network whose nodes are called as Slurm's list says, in order of their numbers."""
     network = build(machine)
     called = expand(names)

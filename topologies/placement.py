@@ -68,7 +68,7 @@ def check_fits(ranks: int, topology: Topology) -> None:
             )
         raise MappingError(
             f"{ranks} ranks do not fit on {topology.spec}, which has {slots} slots: "
-            f"expected a larger topology or more slots a node{_like(topology, ranks)}"
+            f"expected a larger topology or more slots a node{_similar_spec(topology, ranks)}"
         )
 
 
@@ -87,7 +87,7 @@ def with_room(topology: Topology, ranks: int, imbalance: float) -> Topology:
     room = np.floor((1 + imbalance) * share + 1e-9).astype(np.int64)
     if np.array_equal(room, slots):
         return topology
-    spec = _wider(topology.spec, room)
+    spec = _with_slots(topology.spec, room)
     if spec is None:
         raise MappingError(
             f"imbalance {imbalance:g}: {topology.spec} cannot say how many slots a node has: "
@@ -96,12 +96,12 @@ def with_room(topology: Topology, ranks: int, imbalance: float) -> Topology:
     return replace(topology, slots=room, spec=spec)
 
 
-def _wider(spec: str, slots: Ints) -> str | None:
+def _with_slots(spec: str, slots: Ints) -> str | None:
     """Spec with other slots; nodes that are not the job's may have some there."""
     family, _, words = spec.partition(":")
     if family in OVER:
         over, _, machine = words.partition("@")
-        inner = _wider(machine, slots)
+        inner = _with_slots(machine, slots)
         return inner and f"{family}:{over}@{inner}"
     if family == "cluster":
         runs = [(len(list(run)), most) for most, run in groupby(slots.tolist())]
@@ -112,8 +112,8 @@ def _wider(spec: str, slots: Ints) -> str | None:
     return ",".join((f"{shape.partition('*')[0]}*{slots.max()}", *options))
 
 
-def _like(topology: Topology, ranks: int) -> str:
+def _similar_spec(topology: Topology, ranks: int) -> str:
     """Spec of the network with enough slots, where a spec can say so."""
     slots = -(-ranks // topology.nodes)
-    wider = _wider(topology.spec, np.full(topology.nodes, slots))
+    wider = _with_slots(topology.spec, np.full(topology.nodes, slots))
     return "" if wider is None or topology.spec.startswith(OVER) else f", like {wider}"

@@ -29,8 +29,8 @@ from hopmap.topologies.families.switched import (
 from hopmap.topologies.families.tofu import ORDERS, tofu
 from hopmap.topologies.readers.files import from_file
 
-from .failures import failed
-from .job import job, listed, named, split
+from .failures import apply_failures
+from .job import job, name_nodes, restrict_to_list, split
 from .presets import PRESETS, preset
 from .topology import Topology, TopologyError, check_size
 
@@ -70,7 +70,7 @@ def _levels(text: str) -> tuple[list[int], ...] | None:
     lists = [_sizes(part) for part in text.split(":")]
     if len(lists) > 3 or None in lists:
         return None
-    return tuple(sizes for given in lists if given for sizes in given)
+    return tuple(sizes for part in lists if part for sizes in part)
 
 
 def _tree(text: str) -> tuple[list[int], list[int] | None] | None:
@@ -108,7 +108,7 @@ def _cluster(text: str) -> tuple[list[int]] | None:
     return ([slots for count, slots in runs for _ in range(count)],)
 
 
-def _named(text: str) -> tuple[str, Callable[[str], Topology]]:
+def _preset(text: str) -> tuple[str, Callable[[str], Topology]]:
     if text not in PRESETS:
         raise TopologyError(
             f"unknown preset{did_you_mean(text, PRESETS)}: one of {', '.join(PRESETS)}"
@@ -172,7 +172,7 @@ FAMILIES: dict[str, Family] = {
     "cluster": Family(
         cluster, _cluster, "nodes*slots joined by +", ("33*32", "17*9+9*8"), slots=False
     ),
-    "preset": Family(preset, _named, "a name of: hopmap list presets", ("bgq", "bgq*16")),
+    "preset": Family(preset, _preset, "a name of: hopmap list presets", ("bgq", "bgq*16")),
     "file": Family(
         from_file,
         lambda text: (text,) if text else None,
@@ -188,15 +188,15 @@ FAMILIES: dict[str, Family] = {
         "jobs.tar.gz#17.txt@file:nodes.txt",
     ),
     "nodes": _over_family(
-        listed,
+        restrict_to_list,
         "a job's hosts as Slurm writes them",
         "nid[005000-005063]@names:nid[005000-007975]@dragonfly:4x31x17x24",
     ),
     "names": _over_family(
-        named, "names as Slurm writes them", "nid[0000-2975]@dragonfly:4x31x17x24"
+        name_nodes, "names as Slurm writes them", "nid[0000-2975]@dragonfly:4x31x17x24"
     ),
     "failed": _over_family(
-        failed,
+        apply_failures,
         "links and nodes that are down or degraded, or a file of them",
         "link=3-4,node=12@torus:4x4x4",
         "links=3,degraded=2,factor=0.5,seed=0@torus:4x4x4",
@@ -246,9 +246,9 @@ def all_families() -> dict[str, Family]:
     return FAMILIES
 
 
-def _enter(name: str, offered: Any) -> None:
-    if callable(offered) and name not in FAMILIES:
-        topology_family(name)(offered)
+def _enter(name: str, extension: Any) -> None:
+    if callable(extension) and name not in FAMILIES:
+        topology_family(name)(extension)
 
 
 def topology_from_spec(spec: str) -> Topology:
@@ -283,12 +283,12 @@ def _build(spec: str) -> Topology:
 _build_once = lru_cache(maxsize=1)(_build)  # of a sweep's runs, most have the network of the last
 
 
-def _options(given: list[str], family: Family) -> dict[str, str | int]:
+def _options(words: list[str], family: Family) -> dict[str, str | int]:
     """Read KEY=VALUE words."""
     forms = [f"{key}={'|'.join(values) or 'NUMBER'}" for key, values in family.options.items()]
     expected = ", ".join(forms) or "no options"
     read: dict[str, str | int] = {}
-    for option in given:
+    for option in words:
         key, _, value = option.partition("=")
         values = family.options.get(key)
         if values is None:

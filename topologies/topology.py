@@ -41,7 +41,7 @@ class TopologyError(HopmapError, ValueError):
     """A topology cannot be built or used as asked."""
 
 
-def check_size(what: str, *, nodes: int, links: int, slots: int) -> None:
+def check_size(label: str, *, nodes: int, links: int, slots: int) -> None:
     """Raise `TopologyError` for a network that is too large in all, before anything is made."""
     for name, number, most in (
         ("nodes", nodes, MOST_NODES),
@@ -49,14 +49,14 @@ def check_size(what: str, *, nodes: int, links: int, slots: int) -> None:
         ("slots", slots, MOST_SLOTS),
     ):
         if number > most:
-            raise TopologyError(f"{what}: {number:,} {name}: expected at most {most:,}")
+            raise TopologyError(f"{label}: {number:,} {name}: expected at most {most:,}")
 
 
-def check_slots(what: str, slots: int, on: str = "node") -> None:
+def check_slots(label: str, slots: int, on: str = "node") -> None:
     """Raise `TopologyError` unless there is a slot on each node."""
-    (slots,) = whole(f"{what}: slots", slots)
+    (slots,) = whole(f"{label}: slots", slots)
     if slots < 1:
-        raise TopologyError(f"{what}: {slots} slots a {on}: expected at least 1")
+        raise TopologyError(f"{label}: {slots} slots a {on}: expected at least 1")
 
 
 def times(slots: int) -> str:
@@ -69,13 +69,13 @@ def by_x(sizes: Iterable[int]) -> str:
     return "x".join(map(str, sizes))
 
 
-def whole(what: str, *numbers: SupportsIndex) -> list[int]:
+def whole(label: str, *numbers: SupportsIndex) -> list[int]:
     """Return sizes as ints, or raise `TopologyError` where one is none, such as 8 / 2."""
     try:
         return [index(number) for number in numbers]
     except TypeError:
         shown = ", ".join(map(str, numbers))
-        raise TopologyError(f"{what} {shown}: expected whole numbers") from None
+        raise TopologyError(f"{label} {shown}: expected whole numbers") from None
 
 
 @dataclass(frozen=True)

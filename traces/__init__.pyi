@@ -1,6 +1,6 @@
 from .extrapolation.fold import fold as fold
 from .folded import Folded as Folded
-from .folded import unfolded as unfolded
+from .folded import unfold as unfold
 from .formats.files import FORMATS as FORMATS
 from .formats.files import load_traffic as load_traffic
 from .formats.files import save_traffic as save_traffic
@@ -49,5 +49,5 @@ from .trace import mpi_name as mpi_name
 from .traffic import Traffic as Traffic
 from .traffic import exact_sum as exact_sum
 from .traffic import largest_product as largest_product
-from .traffic import summed as summed
+from .traffic import sum_by_key as sum_by_key
 from .traffic import traffic_of as traffic_of

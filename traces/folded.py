@@ -62,7 +62,7 @@ class Folded(NamedTuple):
 BYTES_PER_EVENT = 100  # of a trace while it is put together
 
 
-def unfolded(folded: Folded) -> Trace:
+def unfold(folded: Folded) -> Trace:
     """Write all iterations out, one after the other.
 
     A recording is as it was. Otherwise requests have the same numbers in all iterations, as
@@ -117,7 +117,7 @@ def trace_of_parts(
     communicators: Sequence[Ints32] = (),
 ) -> Trace:
     """Build the trace of a program from parts per rank, all calls; see `trace_of_calls`."""
-    tables = (with_requests(_written_out(parts)) for parts in programs)
+    tables = (with_requests(_unroll(parts)) for parts in programs)
     return trace_of_calls(name, ranks, tables, communicators)
 
 
@@ -128,7 +128,7 @@ def folded_of_parts(
     communicators: Sequence[Ints32] = (),
 ) -> Folded:
     """Build the folded trace of a program from parts per rank; see `trace_of_calls`."""
-    tables, loops = zip(*map(_once, programs), strict=True)
+    tables, loops = zip(*map(_bodies, programs), strict=True)
     trace = trace_of_calls(name, ranks, map(with_requests, tables), communicators)
     # Every call begins with its ENTER.
     calls = np.append(np.flatnonzero(trace.kind == Kind.ENTER), trace.events)
@@ -142,22 +142,22 @@ def folded_of_parts(
     return Folded(trace, calls[begin], calls[end], times)
 
 
-def _written_out(parts: Parts) -> Table:
+def _unroll(parts: Parts) -> Table:
     """Table of all calls, iteration by iteration."""
     return np.concatenate(
         [
-            np.tile(_written_out(part.body), part.times) if isinstance(part, Repeat) else part
+            np.tile(_unroll(part.body), part.times) if isinstance(part, Repeat) else part
             for part in parts
         ]
     )
 
 
-def _once(parts: Parts, at: int = 0) -> tuple[Table, list[tuple[int, int, int]]]:
+def _bodies(parts: Parts, at: int = 0) -> tuple[Table, list[tuple[int, int, int]]]:
     """Table in which every body stands once, and (first call, call behind it, times) of loops."""
     tables, loops = [], []
     for part in parts:
         if isinstance(part, Repeat):
-            table, inner = _once(part.body, at)
+            table, inner = _bodies(part.body, at)
             loops += [*inner, (at, at + count_calls(table), part.times)]
         else:
             table = part

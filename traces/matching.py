@@ -31,7 +31,7 @@ class Messages(NamedTuple):
     size: Ints
 
 
-def matched(messages: Messages, rank: Ints, time: Floats) -> tuple[Messages, int, int]:
+def pair_up(messages: Messages, rank: Ints, time: Floats) -> tuple[Messages, int, int]:
     """Give every receive the partner, tag and size of the message that it takes.
 
     `rank` is who begins each, `time` when: it orders sends to receives that leave something open.
@@ -68,7 +68,7 @@ def matched(messages: Messages, rank: Ints, time: Floats) -> tuple[Messages, int
     found = 0
     if wild.any():
         left = left[np.argsort(time[left], kind="stable")]
-        taken = _taken(np.flatnonzero(wild), left, messages, rank)
+        taken = _pair(np.flatnonzero(wild), left, messages, rank)
         for receive, send in taken:
             if send < 0:
                 keep[receive] = False
@@ -81,7 +81,7 @@ def matched(messages: Messages, rank: Ints, time: Floats) -> tuple[Messages, int
     return Messages(*kept), found, int((~keep).sum())
 
 
-def _taken(receives: Ints, sends: Ints, messages: Messages, rank: Ints) -> list[tuple[int, int]]:
+def _pair(receives: Ints, sends: Ints, messages: Messages, rank: Ints) -> list[tuple[int, int]]:
     """Pair receives in order with the first of the sends that they could take, or -1."""
     queues: dict[tuple[int, ...], deque[int]] = {}
     columns: Any = (messages.peer[sends], messages.comm[sends], rank[sends], messages.tag[sends])

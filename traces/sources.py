@@ -115,10 +115,10 @@ class Source:
 
     def trace(self) -> Trace:
         """Read or compute what every rank does, call by call; see `calls`."""
-        from .folded import Folded, unfolded
+        from .folded import Folded, unfold
 
         calls = self.calls()
-        return unfolded(calls) if isinstance(calls, Folded) else calls
+        return unfold(calls) if isinstance(calls, Folded) else calls
 
     def schedule(self) -> Schedule:
         """Read the operations of a program that has no calls."""
@@ -226,9 +226,9 @@ def source_kind(name: str) -> Callable[[F], F]:
     return register
 
 
-def _enter(name: str, offered: Any) -> None:
-    if callable(offered) and name not in KINDS:
-        source_kind(name)(offered)
+def _enter(name: str, extension: Any) -> None:
+    if callable(extension) and name not in KINDS:
+        source_kind(name)(extension)
 
 
 def open_source(text: str | Path, folder: Path | None = None) -> Source:
@@ -241,7 +241,7 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         "stencil:12x11x8,7pt,periodic=y" (`parse_stencil`),
         "collective:allreduce=ring,64,1MiB" (`parse_collective`),
         "training:model=175b,tp=8,pp=8,dp=2" (`parse_training`),
-        "scaled:256,run16,run64" (`scaled`), "folded:run1" (`fold`).
+        "scaled:256,run16,run64" (`extrapolate`), "folded:run1" (`fold`).
     folder : Path, optional
         What relative paths are relative to; the working directory when left out.
     """
@@ -252,10 +252,10 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         return _open_file(path)
     begin, colon, words = str(text).partition(":")
     if colon and (found := _kind_of(begin + colon, str.__eq__)):
-        return _opened(found, words, folder)
+        return _open(found, words, folder)
     if is_nas_name(str(text)):
-        source = _opened(BENCHMARK, str(text), None)
-        for near in _named_alike(path):
+        source = _open(BENCHMARK, str(text), None)
+        for near in _similar_files(path):
             _warn(f"{text}: no such file, so the benchmark is generated; did you mean {near}?")
         return source
     raise TraceError(
@@ -270,14 +270,14 @@ def _open_file(path: Path) -> Source:
     if path.is_dir():
         for suffix in (".otf2", ".prof"):
             if any(path.glob(f"*{suffix}")):
-                return _opened(KINDS[suffix], str(path), None)
+                return _open(KINDS[suffix], str(path), None)
     if found := _kind_of(path.name.lower(), str.endswith):
-        return _opened(ARCHIVE if path.is_dir() else found, str(path), None)
+        return _open(ARCHIVE if path.is_dir() else found, str(path), None)
     if is_installed(__package__, BY_CONTENT):
         recording: Source | None = load_named(__package__, BY_CONTENT)(str(path), None)
         if recording is not None:
             return recording
-    return _opened(ARCHIVE if path.is_dir() else TABLE, str(path), None)
+    return _open(ARCHIVE if path.is_dir() else TABLE, str(path), None)
 
 
 def tools() -> Mapping[str, Any]:
@@ -300,7 +300,7 @@ def _kind_of(text: str, matches: Callable[[str, str], bool]) -> str | Opener | N
     return None
 
 
-def _opened(kind: str | Opener, words: str, folder: Path | None) -> Source:
+def _open(kind: str | Opener, words: str, folder: Path | None) -> Source:
     function: Any = load_named(__package__, kind) if isinstance(kind, str) else kind
     try:
         source = function(words, folder)
@@ -313,14 +313,14 @@ def _opened(kind: str | Opener, words: str, folder: Path | None) -> Source:
     return source
 
 
-def _named_alike(path: Path) -> list[Path]:
+def _similar_files(path: Path) -> list[Path]:
     """Return a file of a missing file's folder, of its name with a suffix or in other letters."""
     name, ends = path.name.lower(), [kind for kind in KINDS if kind[0] == "."]
-    alike = {name, *(name + end for end in ends)}
+    names = {name, *(name + end for end in ends)}
     if not path.parent.is_dir():
         return []
     with os.scandir(path.parent) as entries:
-        return [Path(each) for each in entries if each.name.lower() in alike][:1]
+        return [Path(each) for each in entries if each.name.lower() in names][:1]
 
 
 def _warn(text: str) -> None:

@@ -175,15 +175,15 @@ def rank_seconds(trace: Trace) -> float:
     return float((trace.time[end[some] - 1] - trace.time[begin[some]]).sum())
 
 
-def of_records(ignored: Mapping[str, int], told: Collection[str] = ()) -> list[Omission]:
+def of_records(ignored: Mapping[str, int], reported: Collection[str] = ()) -> list[Omission]:
     """List the kinds of records that were read, left out, and not listed elsewhere."""
     return [
         Omission(f"{name} records", count)
         for name, count in sorted(ignored.items())
-        if name not in _KNOWN and name not in told
+        if name not in _KNOWN and name not in reported
     ]
 
 
-def timed(what: str, count: int, seconds: float, total: float) -> Omission:
+def format_duration(label: str, count: int, seconds: float, total: float) -> Omission:
     """Say how much of `total` seconds something took."""
-    return Omission(what, int(count), float(seconds), float(seconds / total) if total else 0.0)
+    return Omission(label, int(count), float(seconds), float(seconds / total) if total else 0.0)

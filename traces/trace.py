@@ -155,7 +155,7 @@ class Span(IntEnum):
 
     FLUSH = 0  # the measurement system wrote out what it had recorded
     OFF = 1  # recording was switched off
-    BESIDE = 2  # a thread computed while another was in a call of MPI, or behind the last event
+    THREADS = 2  # a thread computed while another was in a call of MPI, or behind the last event
 
 
 class Spans(NamedTuple):
@@ -172,7 +172,7 @@ NO_SPANS = Spans(np.zeros(0, dtype=np.int32), np.zeros(0), np.zeros(0), np.zeros
 NO_OPERATION = 255
 
 
-def joined(parts: Iterable[Spans]) -> Spans:
+def join_rows(parts: Iterable[Spans]) -> Spans:
     """Return the rows of all these, in their order."""
     return Spans(*map(np.concatenate, zip(*(NO_SPANS, *parts), strict=True)))
 

@@ -79,9 +79,9 @@ class Traffic:
             fractional entry, bytes without a message, sums above 2^53.
         """
         if not 0 <= ranks <= MOST_RANKS:
-            raise TraceError(f"{name}: {_few(ranks)} ranks: expected 0 to {MOST_RANKS}")
-        given = {"src": src, "dst": dst, "messages": messages, "bytes": bytes}
-        columns = {key: _whole_numbers(values, key, name) for key, values in given.items()}
+            raise TraceError(f"{name}: {_format_number(ranks)} ranks: expected 0 to {MOST_RANKS}")
+        values = {"src": src, "dst": dst, "messages": messages, "bytes": bytes}
+        columns = {key: _whole_numbers(values, key, name) for key, values in values.items()}
         lengths = {key: len(column) for key, column in columns.items()}
         if len(set(lengths.values())) != 1:
             raise TraceError(f"{name}: columns of unequal length {lengths}")
@@ -104,7 +104,7 @@ class Traffic:
         if not talks.all():
             columns = {field_: column[talks] for field_, column in columns.items()}
         number = columns["src"] * ranks + columns["dst"]
-        pair, number_of, size = summed(number, columns["messages"], columns["bytes"])
+        pair, number_of, size = sum_by_key(number, columns["messages"], columns["bytes"])
         return cls(
             ranks=ranks,
             src=(pair // max(ranks, 1)).astype(np.int32),
@@ -176,7 +176,7 @@ class Traffic:
         )
 
 
-def summed(key: Ints, *columns: Ints) -> list[Ints]:
+def sum_by_key(key: Ints, *columns: Ints) -> list[Ints]:
     """Sort rows by a key and add up those that have the same; what is in order stays as it is.
 
     Returned are the keys, each once, and the sums of each column.
@@ -248,32 +248,32 @@ def one_sided_traffic_of(trace: Trace) -> Traffic:
 
 def _whole_numbers(values: ArrayLike, key: str, name: str) -> Ints:
     """Return a 1-D int64 array, or say which entry is not a whole number >= 0."""
-    given = np.atleast_1d(np.asarray(values))
-    if given.ndim != 1 or given.dtype.kind not in "iubfUO":
+    array = np.atleast_1d(np.asarray(values))
+    if array.ndim != 1 or array.dtype.kind not in "iubfUO":
         raise TraceError(
-            f"{name}: column {key}: {given.ndim}-D array of {given.dtype}: expected a list of "
+            f"{name}: column {key}: {array.ndim}-D array of {array.dtype}: expected a list of "
             "whole numbers"
         )
-    if given.dtype.kind not in "iub":
+    if array.dtype.kind not in "iub":
         try:
-            real = given.astype(np.float64)
+            real = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise TraceError(f"{name}: column {key}: expected numbers ({error})") from None
         bad = np.flatnonzero(~(np.isfinite(real) & (real == np.floor(real))))
         if bad.size:
             raise TraceError(
-                f"{name}: {key} {given[bad[0]]} in row {bad[0]}: expected a whole number >= 0"
+                f"{name}: {key} {array[bad[0]]} in row {bad[0]}: expected a whole number >= 0"
             )
-        given = real
-    bad = np.flatnonzero((given < 0) | (given >= BEYOND))
+        array = real
+    bad = np.flatnonzero((array < 0) | (array >= BEYOND))
     if bad.size:
         raise TraceError(
-            f"{name}: {key} {given[bad[0]]} in row {bad[0]}: expected a whole number >= 0, "
+            f"{name}: {key} {array[bad[0]]} in row {bad[0]}: expected a whole number >= 0, "
             "below 2^63"
         )
-    return given.astype(np.int64)
+    return array.astype(np.int64)
 
 
-def _few(number: int) -> str:
+def _format_number(number: int) -> str:
     """Write a number, however long it is."""
     return str(number) if abs(number) < BEYOND else "more than 2^63"

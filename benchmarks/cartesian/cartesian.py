@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.off_node import leaving, peers_of
+from hopmap.mappers.cartesian.off_node import outgoing, peers_of
 from hopmap.topologies import MappingError, Topology, cluster
 from hopmap.traces import stencil_traffic
 from hopmap.traces.patterns.stencils import Vectors, star
@@ -139,7 +139,7 @@ def measured(case: Case, mappers: list[str]) -> dict[str, Values]:
     for mapper in mappers:
         try:
             loads = [
-                leaving(peers, map_ranks(traffic, topology, mapper, seed=seed), topology.nodes)
+                outgoing(peers, map_ranks(traffic, topology, mapper, seed=seed), topology.nodes)
                 for seed in range(GENERAL.get(mapper, 1))
             ]
         except MappingError:

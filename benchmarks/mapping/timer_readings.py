@@ -28,7 +28,7 @@ from timer_starts import Starts, graphs, graphs_in
 from hopmap.errors import HopmapWarning
 from hopmap.mappers import objective_value
 from hopmap.mappers.exchanges import timer_kernels
-from hopmap.mappers.exchanges.timer import extended
+from hopmap.mappers.exchanges.timer import extend_labels
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import Topology, partial_cube, topology_from_spec
 from hopmap.traces import Traffic
@@ -75,7 +75,7 @@ READINGS = {
         (
             (
                 "return assemble(bits, node, wanted, label_of, digits)",
-                "return printed(bits, wanted, digits)",
+                "return label_as_printed(bits, wanted, digits)",
             ),
         )
     ),
@@ -140,7 +140,7 @@ def enhanced(
     graph = (model.indptr[: traffic.ranks + 1], model.peer, model.weight)
 
     def labelled(node_of: NDArray[np.int64]):
-        labels, label_of = extended(cube, node_of)
+        labels, label_of = extend_labels(cube, node_of)
         if not reading.div:
             labels.price[labels.inner :] = 0
         coco, plus = kernels.values(*graph, labels.bits, labels.price, labels.inner, label_of)
@@ -150,7 +150,9 @@ def enhanced(
     best = first
     for _ in range(hierarchies):
         digits = rng.permutation(len(labels.price))
-        tried = kernels.swapped(*graph, labels.bits, labels.node, labels.price, label_of, digits)
+        tried = kernels.swap_labels(
+            *graph, labels.bits, labels.node, labels.price, label_of, digits
+        )
         coco, plus = kernels.values(*graph, labels.bits, labels.price, labels.inner, tried)
         now = coco if reading.coco else plus
         if now > value:

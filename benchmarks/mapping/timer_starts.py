@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.basic_kernels import Graph, within
+from hopmap.mappers.basic_kernels import Graph, subgraph
 from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.partitions.partition import bisection_model, kaffpa, multisection_model
 from hopmap.mappers.partitions.partition_kernels import fit
@@ -71,7 +71,7 @@ def bisection(traffic: Traffic, topology: Topology, seed: int) -> NDArray[np.int
         high = coords[:, axis] > (coords[:, axis].min() + coords[:, axis].max()) // 2
         sides = [nodes[~high], nodes[high]]
         room = np.array([share[side].sum() for side in sides])
-        inside = within(whole, ranks, number)
+        inside = subgraph(whole, ranks, number)
         block = kaffpa(inside, 2, 0.01, rng, "fast")
         if (2 * block.sum() > len(block)) == (room[0] > room[1]):
             block = 1 - block  # the larger block to the larger side

@@ -43,7 +43,7 @@ from hopmap.simulator.export.simgrid import (
     smpirun_options,
     write,
 )
-from hopmap.simulator.run_plan import computed
+from hopmap.simulator.run_plan import absorb
 from hopmap.topologies import Topology, topology_from_spec, torus
 from hopmap.traces import read_trace
 
@@ -79,7 +79,7 @@ def exported(case: Case) -> Iterator[Path]:
     """Yield a folder with the traces and the platforms of a case."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "simgrid"
-        write(folder, computed(case.program, case.parameters), case.parameters, None)
+        write(folder, absorb(case.program, case.parameters), case.parameters, None)
         for zone in ("routes", "torus"):
             text = "".join(platform_xml(case.topology, case.parameters, zone))
             (folder / f"{zone}.xml").write_text(text)

@@ -23,7 +23,7 @@ from pathlib import Path
 import psutil
 from fingerprint import fingerprint
 
-from hopmap.scenarios.results.stored_runs import finished, loose_ids
+from hopmap.scenarios.results.stored_runs import loose_ids, read_errors
 
 ROOT = Path(__file__).parents[2]
 MAPPERS = ["random", "random | bokhari", "random_sampling", "recursive_bisection"]
@@ -87,7 +87,7 @@ def main() -> None:
         for turn, moment in enumerate(sorted(random.sample(range(1, runs - 9), kills))):
             process = start(file, out, "--workers", "2")
             lived.append(kill(process, out, moment, alone=turn % 2 == 0))
-            found = len(finished(out))
+            found = len(read_errors(out))
             print(f"killed {'alone' if turn % 2 == 0 else 'all'}: {found} runs are there")
         last = finish(start(file, out, "--workers", "2"))
         assert fingerprint(out) == expected

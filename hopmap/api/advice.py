@@ -17,7 +17,7 @@ from hopmap.progress import Progress, silent
 from hopmap.simulator import DEFAULT_ENGINE, Program, Result, Steady, simulate
 from hopmap.simulator.explain.sensitivity import free_makespan
 from hopmap.simulator.noise import without_noise
-from hopmap.simulator.simulate import prepared
+from hopmap.simulator.simulate import prepare
 from hopmap.simulator.steady_state import packet_hops
 from hopmap.simulator.uncertainty import RELEVANCE, Interval, faster, ratio
 from hopmap.units import show_seconds
@@ -201,7 +201,7 @@ def advise(
         node_of, took = time_mapping(traffic, room, mapper, seed=seed, seconds=budget)
         placement = Placement(workload, machine, node_of, traffic, room, mapper, took)
         engine = engine or _engine(placement)
-        found.append(Candidate(placement, _replayed(placement, engine)))
+        found.append(Candidate(placement, _replay(placement, engine)))
     baseline = found[0]
     ranked = sorted(found, key=lambda each: each.result.makespan)  # of equals the first, baseline
     best = ranked[0]
@@ -223,7 +223,7 @@ def _engine(baseline: Placement) -> str:
     if turns or parameters.network_routing != "deterministic":
         return DEFAULT_ENGINE
     program, network = _program(baseline), baseline.machine.network
-    plan = prepared(program, network, baseline.node_of, parameters, DEFAULT_ENGINE)
+    plan = prepare(program, network, baseline.node_of, parameters, DEFAULT_ENGINE)
     hops = packet_hops(plan)
     return "flow" if hops > max(MANY, LONG * plan.messages) else DEFAULT_ENGINE
 
@@ -232,7 +232,7 @@ def _program(placement: Placement) -> Program:
     return placement.workload.program(placement.machine.parameters.algorithms)
 
 
-def _replayed(placement: Placement, engine: str, repeat: int = 0) -> Result:
+def _replay(placement: Placement, engine: str, repeat: int = 0) -> Result:
     parameters = placement.machine.parameters
     return simulate(
         _program(placement),
@@ -248,7 +248,7 @@ def _replayed(placement: Placement, engine: str, repeat: int = 0) -> Result:
 def _with_noise(candidate: Candidate, engine: str, repeat: int) -> Candidate:
     placement = candidate.placement
     settings, generated = placement.machine.settings, placement.workload.generated
-    result = _replayed(placement, engine, repeat)
+    result = _replay(placement, engine, repeat)
     return Candidate(placement, with_assumed(result, settings, generated=generated))
 
 

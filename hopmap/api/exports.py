@@ -41,8 +41,8 @@ class Exported(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return what ``export --json`` prints: the file, or its text if none was written."""
         text = {"out": str(self.files[0])} if self.files else {"text": self.text}
-        told = {"launcher": self.launcher, "ranks": self.ranks, "command": self.command}
-        return told | {"extra_files": list(self.extra_files)} | text
+        fields = {"launcher": self.launcher, "ranks": self.ranks, "command": self.command}
+        return fields | {"extra_files": list(self.extra_files)} | text
 
 
 class Converted(NamedTuple):
@@ -96,7 +96,7 @@ def export_mapping(
     else:
         all_names = node_names(network)
         text = formats.export_mapping(to, node_of, network, all_names, called)
-        form_to = formats.launcher_named(to)
+        form_to = formats.get_launcher(to)
         command = formats.usage(form_to, node_of, called, all_names)
         own = to == "simgrid"  # whose platform has the nodes by these names
         if form_to.named and not own and not network.names and not machine.is_named:
@@ -149,7 +149,7 @@ def _machine(mapping: MappingLike, machine: MachineLike | None) -> Machine:
     machine = on_network_of(mapping, Machine() if machine is None else Machine.of(machine))
     if machine.names is not None or not isinstance(mapping, str | Path):
         return machine
-    commented = mapping_files.named_hosts(mapping)
+    commented = mapping_files.read_host_names(mapping)
     plain = replace(machine, hosts=None, nodelist=None).network
     if not commented or commented == node_names(plain):
         return machine
@@ -229,7 +229,7 @@ def convert(
     TraceError, TopologyError, MappingError, SettingError, ParameterError, OSError
         An input is invalid, or the target cannot be written.
     """
-    from hopmap.simulator.run_plan import computed
+    from hopmap.simulator.run_plan import absorb
 
     out = Path(out)
     workload = Workload.of(workload)
@@ -254,5 +254,5 @@ def convert(
         names = [f"node{node}" for node in range(network.nodes)]
         hosts = formats.export_mapping("simgrid", node_of, network, names)
         placed = Placed(network, zone, hosts)
-    command = writer.write(out, computed(program, parameters), parameters, placed)
+    command = writer.write(out, absorb(program, parameters), parameters, placed)
     return Converted(out, program.ranks, command)

@@ -125,18 +125,18 @@ class Background:
     seed: int = 0
 
 
-def quantity(value: float | str, unit: str, what: str) -> float:
+def quantity(value: float | str, unit: str, key: str) -> float:
     """Return a number in SI units, of one or of a text with a unit, like "2 ms"."""
     try:
         found = parse_quantity(value, unit) if isinstance(value, str) else float(value)
     except UnitError as error:
-        raise JobsError(f"{what} {value}: {error}") from None
+        raise JobsError(f"{key} {value}: {error}") from None
     if not 0 <= found < float("inf"):
-        raise JobsError(f"{what} {value}: expected 0 or more")
+        raise JobsError(f"{key} {value}: expected 0 or more")
     return found
 
 
-Asked = TypeVar("Asked", Job, Background)
+JobKind = TypeVar("JobKind", Job, Background)
 
 
 def job_of(text: str) -> Job:
@@ -179,16 +179,16 @@ def background_of(text: str) -> Background:
 def read_jobs(path: str | Path) -> tuple[list[Job], list[Background]]:
     """Read a TOML file of [[jobs]] and [[background]]; its paths are relative to its folder."""
     try:
-        given = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise JobsError(f"{path}: cannot be read as a file of jobs ({reason})") from None
-    for key in given:
+    for key in data:
         if key not in ("jobs", "background"):
             raise _unknown_key(key, ("jobs", "background"), str(path))
     folder = Path(path).parent
-    jobs = [_row(Job, row, where, folder) for row, where in _tables(given, "jobs", path)]
-    loads = [_row(Background, row, at, folder) for row, at in _tables(given, "background", path)]
+    jobs = [_row(Job, row, where, folder) for row, where in _tables(data, "jobs", path)]
+    loads = [_row(Background, row, at, folder) for row, at in _tables(data, "background", path)]
     if not jobs:
         raise JobsError(f"{path}: no [[jobs]]: expected at least one")
     return jobs, loads
@@ -209,7 +209,7 @@ def jobs_digest(path: str) -> str:
     return digest.hexdigest()
 
 
-def _options(text: str, known: Sequence[str], where: str) -> tuple[list[str], dict[str, Any]]:
+def _options(text: str, known: Sequence[str], location: str) -> tuple[list[str], dict[str, Any]]:
     """Split the options off what they stand behind."""
     words = [word.strip() for word in text.split(",")]
     options: dict[str, Any] = {}
@@ -218,10 +218,10 @@ def _options(text: str, known: Sequence[str], where: str) -> tuple[list[str], di
         if not equals or key not in known:
             break
         if key in options:
-            raise JobsError(f"{where}: {key} twice: expected it once")
+            raise JobsError(f"{location}: {key} twice: expected it once")
         if key in NUMBERS:
             if not value.isdigit():
-                raise JobsError(f"{where}: {key} {value!r}: expected a whole number")
+                raise JobsError(f"{location}: {key} {value!r}: expected a whole number")
             options[key] = int(value)
         else:
             options[key] = value
@@ -229,28 +229,28 @@ def _options(text: str, known: Sequence[str], where: str) -> tuple[list[str], di
     return words, options
 
 
-def _unknown_key(word: str, known: Sequence[str], where: str) -> JobsError:
+def _unknown_key(word: str, known: Sequence[str], location: str) -> JobsError:
     key = word.partition("=")[0]
     hint = did_you_mean(key, known)
-    return JobsError(f"{where}: unknown key {key!r}{hint}: expected {', '.join(known)}")
+    return JobsError(f"{location}: unknown key {key!r}{hint}: expected {', '.join(known)}")
 
 
-def _tables(given: Mapping[str, Any], key: str, path: str | Path) -> list[tuple[Any, str]]:
-    tables = given.get(key, [])
+def _tables(data: Mapping[str, Any], key: str, path: str | Path) -> list[tuple[Any, str]]:
+    tables = data.get(key, [])
     if not isinstance(tables, list):
         raise JobsError(f"{path}: {key}: expected tables [[{key}]]")
     return [(each, f"{path}: {key}[{place}]") for place, each in enumerate(tables)]
 
 
-def _row(kind: type[Asked], row: Any, where: str, folder: Path) -> Asked:
+def _row(kind: type[JobKind], row: Any, location: str, folder: Path) -> JobKind:
     """Make a job, or what others send, of a table."""
     if not isinstance(row, dict):
-        raise JobsError(f"{where}: expected a table")
+        raise JobsError(f"{location}: expected a table")
     known = [each.name for each in fields(kind) if each.name != "mapping"]
     known += ["mapping", "policy"] if kind is Job else []
     for key, value in row.items():
         if key not in known:
-            raise _unknown_key(key, known, where)
+            raise _unknown_key(key, known, location)
         if key in NUMBERS:
             right, expected = type(value) is int and value >= 0, "a whole number of at least 0"
         elif key in QUANTITIES:
@@ -258,19 +258,19 @@ def _row(kind: type[Asked], row: Any, where: str, folder: Path) -> Asked:
         else:
             right, expected = isinstance(value, str) and value != "", "a text"
         if not right:
-            raise JobsError(f"{where}.{key}: {value!r}: expected {expected}")
+            raise JobsError(f"{location}.{key}: {value!r}: expected {expected}")
     needed = ("trace",) if kind is Job else ("pattern", "rate")
     for key in needed:
         if key not in row:
-            raise JobsError(f"{where}: key {key!r} is missing")
+            raise JobsError(f"{location}: key {key!r} is missing")
     row = dict(row)
     if "policy" in row:
         if "mapping" in row:
-            raise JobsError(f"{where}: mapping and policy are mutually exclusive")
+            raise JobsError(f"{location}: mapping and policy are mutually exclusive")
         row["mapping"] = row.pop("policy")
         if row["mapping"] not in POLICIES:
             raise JobsError(
-                f"{where}.policy: {row['mapping']!r}{did_you_mean(row['mapping'], POLICIES)}: "
+                f"{location}.policy: {row['mapping']!r}{did_you_mean(row['mapping'], POLICIES)}: "
                 f"expected one of {', '.join(POLICIES)}"
             )
     for key in ("mapping", "hosts", "trace"):

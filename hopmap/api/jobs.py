@@ -15,7 +15,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Ints
 from hopmap.launchers.node_names import expand, read_hosts
-from hopmap.notebook import Shown
+from hopmap.notebook import HtmlReprMixin
 from hopmap.progress import Progress, silent
 from hopmap.simulator import DEFAULT_ENGINE, Parameters, Program, Result
 from hopmap.simulator import simulate as replay
@@ -25,13 +25,13 @@ from hopmap.simulator.jobs import (
     by_job,
     loads_by_job,
     merge_programs,
-    numbered_names,
+    number_names,
     shared_links,
 )
 from hopmap.simulator.programs.from_traffic import background as others_send
 from hopmap.simulator.run_plan import server_name
 from hopmap.topologies import Mapping, MappingError, Topology, TopologyError, did_you_mean
-from hopmap.topologies.allocation import POLICIES, allocated
+from hopmap.topologies.allocation import POLICIES, allocate
 from hopmap.topologies.readers.hosts import nodes_of
 from hopmap.units import show_seconds
 
@@ -49,7 +49,7 @@ TRIES = 4  # times that background traffic is made longer than the jobs took
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JobsRun(Shown):
+class JobsRun(HtmlReprMixin):
     """A run of several jobs; times in seconds.
 
     Attributes
@@ -160,7 +160,7 @@ def simulate_jobs(
     lowered = [each.program(parameters.algorithms) for each in workloads]
     # What collectives become is decided by now, and may be different things in different jobs.
     parameters = replace(parameters, algorithms={})
-    names = numbered_names([job.name or job.workload.name for job in jobs])
+    names = number_names([job.name or job.workload.name for job in jobs])
     starts, repeats = [job.begins for job in jobs], [job.repeat for job in jobs]
     # One by one first, so that what is wrong with one is said of it.
     ready = [
@@ -192,7 +192,7 @@ def simulate_jobs(
         program = merge_programs(
             [*programs, *sending],
             [*starts, *(0.0 for _ in sending)],
-            names=numbered_names([*names, *(each.name for each in sending)]),
+            names=number_names([*names, *(each.name for each in sending)]),
             background=[False] * len(programs) + [True] * len(sending),
         )
         outputs.check_size(program)
@@ -233,13 +233,13 @@ def allocate_jobs(
     jobs: Sequence[Job], names: Sequence[str], ranks: Sequence[int], network: Topology
 ) -> list[Mapping]:
     """Return the node of every rank of every job."""
-    found = {k: _given(job, ranks[k], network) for k, job in enumerate(jobs) if not job.policy}
+    found = {k: _placement(job, ranks[k], network) for k, job in enumerate(jobs) if not job.policy}
     for k, job in enumerate(jobs):
         if job.policy:
             rng = np.random.default_rng(job.seed)
             free = free_nodes([*found.values()], network)
             try:
-                found[k] = allocated(network, free, ranks[k], job.policy, rng)
+                found[k] = allocate(network, free, ranks[k], job.policy, rng)
             except MappingError as error:
                 raise MappingError(f"{names[k]}: {error}") from None
     nodes = [found[k] for k in range(len(jobs))]
@@ -247,11 +247,11 @@ def allocate_jobs(
     return nodes
 
 
-def _given(job: Job, ranks: int, network: Topology) -> Mapping:
+def _placement(job: Job, ranks: int, network: Topology) -> Mapping:
     if job.hosts or job.nodelist:
         if job.mapping is not None:
             raise MappingError(f"{job.mapping}: a mapping and hosts are mutually exclusive")
-        order = nodes_named(job, network)
+        order = read_nodes(job, network)
         slots = np.repeat(order, network.slots[order])
         if len(slots) < ranks:
             raise MappingError(
@@ -268,13 +268,13 @@ def _given(job: Job, ranks: int, network: Topology) -> Mapping:
     return nodes_of_ranks(job.mapping, network, ranks)
 
 
-def nodes_named(asked: Job | Background, network: Topology) -> Ints:
+def read_nodes(job: Job | Background, network: Topology) -> Ints:
     """Return the nodes of a list of hosts, in its order."""
-    if asked.hosts and asked.nodelist:
+    if job.hosts and job.nodelist:
         raise MappingError("hosts and nodelist are mutually exclusive")
-    hosts = read_hosts(asked.hosts) if asked.hosts else expand(asked.nodelist or "")
+    hosts = read_hosts(job.hosts) if job.hosts else expand(job.nodelist or "")
     try:
-        numbers = nodes_of(network, hosts, str(asked.hosts or f"node list {asked.nodelist}"))
+        numbers = nodes_of(network, hosts, str(job.hosts or f"node list {job.nodelist}"))
     except TopologyError as error:
         raise MappingError(str(error)) from None
     return np.array(numbers, dtype=np.int64)
@@ -313,7 +313,7 @@ def _senders(
     found: list[Mapping] = []
     for each in background:
         if each.hosts or each.nodelist:
-            sit = nodes_named(each, network)
+            sit = read_nodes(each, network)
         else:
             sit = np.flatnonzero(free_nodes([*nodes, *found], network)).astype(np.int64)
         if len(sit) < 2:
@@ -327,15 +327,15 @@ def _senders(
     return found
 
 
-def _traffic(asked: Background, ranks: int, seconds: float, parameters: Parameters) -> Program:
-    duration = asked.duration
+def _traffic(load: Background, ranks: int, seconds: float, parameters: Parameters) -> Program:
+    duration = load.duration
     return others_send(
-        asked.pattern,
+        load.pattern,
         ranks,
-        rate=quantity(asked.rate, "bytes/s", "rate"),
-        size=int(quantity(asked.size, "bytes", "size")),
+        rate=quantity(load.rate, "bytes/s", "rate"),
+        size=int(quantity(load.size, "bytes", "size")),
         seconds=seconds if duration is None else quantity(duration, "s", "duration"),
-        seed=asked.seed,
+        seed=load.seed,
         parameters=parameters,
     )
 
@@ -343,7 +343,7 @@ def _traffic(asked: Background, ranks: int, seconds: float, parameters: Paramete
 def place_jobs(jobs: Sequence[Job], machine: Machine) -> Others:
     """Place jobs on a machine, and return what they do there."""
     programs = [job.workload.program(machine.parameters.algorithms) for job in jobs]
-    names = numbered_names([job.name or job.workload.name for job in jobs])
+    names = number_names([job.name or job.workload.name for job in jobs])
     starts = [job.begins for job in jobs]
     whole = merge_programs(programs, starts, [job.repeat for job in jobs], names)
     nodes = allocate_jobs(jobs, names, [job.ranks for job in whole.jobs], machine.network)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from hopmap.launchers.mapping_files import MappingFile, network_of, read_mapping
-from hopmap.launchers.node_names import on_job
+from hopmap.launchers.node_names import restrict_to_hosts
 from hopmap.simulator import Parameters
 from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import (
@@ -115,7 +115,7 @@ class Machine:
             network = with_failures(network, self.failures)
         check_settings(self.settings, [network])
         network, parameters = configure(network, tuple(self.settings.items()))
-        return on_job(network, self.names, self.hosts, self.nodelist), parameters
+        return restrict_to_hosts(network, self.names, self.hosts, self.nodelist), parameters
 
     @property
     def network(self) -> Topology:
@@ -182,7 +182,7 @@ class Placed(NamedTuple):
         return check_mapping(self.node_of, self.machine.network, ranks, name=self.name)
 
 
-def placed(machine: MachineLike | MappingLike | None, mapping: MappingLike | None) -> Placed:
+def load_mapping(machine: MachineLike | MappingLike | None, mapping: MappingLike | None) -> Placed:
     """Read a mapping; the machine is that of the mapping where there is no other.
 
     A mapping alone may stand in the first place.

@@ -17,7 +17,7 @@ from hopmap.mappers import LOAD, OBJECTIVES, Function, parse_pipeline
 from hopmap.mappers import map_ranks as place
 from hopmap.mappers.objectives import objective_value
 from hopmap.mappers.pipeline import expect_applicable, time_mapping
-from hopmap.notebook import Shown
+from hopmap.notebook import HtmlReprMixin
 from hopmap.plugins import NotInstalledError
 from hopmap.progress import Progress
 from hopmap.topologies import Mapping, MappingError, Topology, check_mapping
@@ -32,7 +32,7 @@ from .simulated_objective import (
     Replayed,
     Simulated,
     bound_of,
-    simulated,
+    make_objective,
 )
 from .workload import Workload, WorkloadLike
 
@@ -52,7 +52,7 @@ MANY, VERTICES, LOOSE = "integrated", 2**14, 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Placement(Shown):
+class Placement(HtmlReprMixin):
     """Ranks on nodes; stands wherever an array ``node_of[rank]`` does.
 
     Attributes
@@ -233,7 +233,7 @@ def map_ranks(
 
         others = place_jobs(machine.co_running, machine)
         takes_any = len(stages) == 1 and stages[0].info.name == "auto"
-        objective = _beside(objective, takes_any and "objective" not in stages[0].parameters)
+        objective = _co_running(objective, takes_any and "objective" not in stages[0].parameters)
     goal = _goal(objective, workload, machine, others)
     traffic = workload.traffic(machine.algorithms)
     network = machine.free(traffic.ranks)
@@ -296,7 +296,7 @@ def _goal(
     if isinstance(objective, str) and objective in SIMULATED:
         objective = Replayed(objective)
     if isinstance(objective, Replayed):
-        return simulated(objective, workload, machine, others)
+        return make_objective(objective, workload, machine, others)
     if objective == BOUND:
         return bound_of(workload, machine)
     if isinstance(objective, str) and objective not in (known := (*OBJECTIVES, LOAD)):
@@ -304,7 +304,7 @@ def _goal(
     return objective
 
 
-def _beside(objective: Objective, free: bool) -> Objective:
+def _co_running(objective: Objective, free: bool) -> Objective:
     """Return the objective of a job with co-running jobs; warn of what it ignores of them.
 
     `free` is whether the mapper takes any and names none.

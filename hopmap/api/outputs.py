@@ -86,13 +86,13 @@ class Outputs:
         program, network, node_of = result.program, result.network, result.node_of
         assert program is not None and network is not None and node_of is not None
         if self.otf2 is not None:
-            from hopmap.simulator import retimed, trace_of_program
+            from hopmap.simulator import retime, trace_of_program
             from hopmap.traces import write_trace
 
             if recording is None:
                 run = trace_of_program(program, result)
             else:
-                run = retimed(recording, program, result)
+                run = retime(recording, program, result)
             write_trace(run, Path(self.otf2), node_of=node_of)
         if self.perfetto is not None:
             from hopmap.simulator.export.perfetto import write_perfetto

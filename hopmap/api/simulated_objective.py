@@ -129,7 +129,7 @@ def bound_of(workload: Workload, machine: Machine) -> MakespanBound:
     return MakespanBound(workload.program(parameters.algorithms), machine.network, parameters)
 
 
-def simulated(
+def make_objective(
     objective: Replayed, workload: Workload, machine: Machine, others: Others | None = None
 ) -> Simulated:
     """Return the function that simulates the mapping, with co-running jobs if there are any."""

@@ -14,7 +14,7 @@ from hopmap.progress import Progress
 from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
 
 from .input_kinds import MappingLike
-from .machine import MachineLike, placed
+from .machine import MachineLike, load_mapping
 from .outputs import Outputs
 from .provenance import with_assumed
 from .workload import Workload, WorkloadLike
@@ -55,7 +55,7 @@ def evaluate(
     from hopmap.simulator.metrics.failure_impact import failure_impact
 
     workload = Workload.of(workload)
-    place = placed(machine, mapping)  # before anything takes long
+    place = load_mapping(machine, mapping)  # before anything takes long
     network = place.machine.network
     traffic = workload.traffic(place.machine.algorithms)
     node_of = place.of_ranks(traffic.ranks)
@@ -115,7 +115,7 @@ def simulate(
     if outputs.otf2 is not None:
         workload = replace(workload, loops=False)
     check_engine(engine)
-    place = placed(machine, mapping)  # before anything takes long
+    place = load_mapping(machine, mapping)  # before anything takes long
     machine, parameters = place.machine, place.machine.parameters
     program = workload.program(parameters.algorithms)
     node_of = place.of_ranks(program.ranks)
@@ -161,7 +161,7 @@ def explain(
     from hopmap.simulator import explain as explain_program
 
     workload = Workload.of(workload)
-    place = placed(machine, mapping)
+    place = load_mapping(machine, mapping)
     program = workload.program(place.machine.parameters.algorithms)
     return explain_program(
         program,

@@ -49,7 +49,7 @@ class Sent(NamedTuple):
     notes: Mapping[str, int] = {}  # See `Program.notes`, where collectives are counted.
     expanded: bool = False  # Whether they are.
     # What is sent in messages and in collectives, where these outweigh messages.
-    outweighed: str = ""
+    collectives_dominate: str = ""
     one_sided: str = ""  # What one-sided operations move, whether it is counted or not.
 
 
@@ -150,11 +150,11 @@ class Workload:
 
     def trace(self) -> Trace | None:
         """Return what every rank does, loops written out; None of what has no `calls`."""
-        from hopmap.traces import Folded, unfolded
+        from hopmap.traces import Folded, unfold
 
         source = self._source_of_calls()
         calls = self.calls if source is None else source.trace()
-        return unfolded(calls) if isinstance(calls, Folded) else calls
+        return unfold(calls) if isinstance(calls, Folded) else calls
 
     def _source_of_calls(self) -> Source | None:
         """Return the source, in the time steps asked for, if it has calls."""
@@ -172,10 +172,10 @@ class Workload:
         named = {**(algorithms or {}), **Parameters(algorithms=own).algorithms}
         key = tuple(sorted(named.items()))
         if key not in self._programs:
-            self._programs[key] = self._lowered(dict(key))
+            self._programs[key] = self._lower(dict(key))
         return self._programs[key]
 
-    def _lowered(self, algorithms: dict[str, str]) -> Program:
+    def _lower(self, algorithms: dict[str, str]) -> Program:
         from hopmap.simulator import Program, lower, program_of_traffic
 
         if isinstance(self._read, Program):
@@ -224,10 +224,10 @@ class Workload:
         # one collective, which names its algorithm, sends nothing else
         named = isinstance(source, Source) and source.algorithms
         if not (self.collectives == "expand" or algorithms or named):
-            why = self.messages.outweighed
+            why = self.messages.collectives_dominate
             if self.collectives == "ignore" or not why:
                 return self.messages
-        return self.with_collectives(algorithms)._replace(outweighed=why)
+        return self.with_collectives(algorithms)._replace(collectives_dominate=why)
 
     def with_collectives(self, algorithms: Mapping[str, str] | None = None) -> Sent:
         """Return what is sent, messages of collectives included; see `sent`."""
@@ -280,7 +280,7 @@ class Workload:
             assert isinstance(source, Source)
             sent = Sent(source.traffic())
             in_collectives = self._in_collectives(sent.traffic)
-        return sent._replace(outweighed=self._outweighed(sent.traffic, in_collectives))
+        return sent._replace(collectives_dominate=self._dominance(sent.traffic, in_collectives))
 
     def _in_collectives(self, messages: Traffic) -> int | None:
         """Return the bytes that the collectives of a source send, if anybody says so."""
@@ -292,7 +292,7 @@ class Workload:
             return int(self.program().traffic().bytes.sum() - messages.bytes.sum())
         return None
 
-    def _outweighed(self, messages: Traffic, in_collectives: int | None) -> str:
+    def _dominance(self, messages: Traffic, in_collectives: int | None) -> str:
         """Say what is sent in messages where collectives send more, like NAS FT and IS.
 
         If the bytes of collectives are unknown, fewer messages than ranks are a sign of it.
@@ -358,11 +358,11 @@ class Workload:
             if self.rma == "include":
                 how = "counted, too (--rma ignore leaves them out)"
             warnings.warn(f"{self.name}: {sent.one_sided}: {how}", HopmapWarning, stacklevel=3)
-        if sent.outweighed:
+        if why := sent.collectives_dominate:
             how = "count collectives with --collectives expand"
             if sent.expanded:
                 how = "what collectives send is counted, too (--collectives ignore leaves it out)"
-            warnings.warn(f"{self.name}: {sent.outweighed}: {how}", HopmapWarning, stacklevel=3)
+            warnings.warn(f"{self.name}: {why}: {how}", HopmapWarning, stacklevel=3)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is in it, messages of collectives apart, under the keys of ``info --json``.

@@ -67,7 +67,7 @@ def advise(
     from hopmap.api.advice import MAPPERS
     from hopmap.api.advice import advise as advised
 
-    options = options.checked(trace)
+    options = options.check(trace)
     place = machine.machine(topology, balanced=options.balanced)
     with working("advising") as progress:
         found = advised(
@@ -85,22 +85,22 @@ def advise(
     options.answer(found.best.placement, found, lambda: _show(found, fixed))
 
 
-def _show(found: Advice, fixed: bool) -> None:
+def _show(advice: Advice, fixed: bool) -> None:
     """Print the two mappings side by side, and what else was tried.
 
     `fixed` says whether the run's routes are those that static figures are of.
     """
     from hopmap.simulator import DEFAULT_ENGINE
 
-    share = f"{100 * found.network_share:.1f} % of the run in default order depends on the network"
-    say(f"{share} ({rests_on(found.best.result.assumed)})")
+    share = f"{100 * advice.network_share:.1f} % of the run in default order depends on the network"
+    say(f"{share} ({rests_on(advice.best.result.assumed)})")
     say()
-    columns = [("default order", found.baseline)]
+    columns = [("default order", advice.baseline)]
     rows: list[tuple[object, ...]] = []
-    if found.best is not found.baseline:
-        columns.append((f"best: {found.best.placement.mapper}", found.best))
-        gain = "{:.2f} % ({:.2f} to {:.2f} %)".format(*(100 * each for each in found.gain))
-        rows.append(("shorter by", None, show_seconds(found.seconds_saved)))
+    if advice.best is not advice.baseline:
+        columns.append((f"best: {advice.best.placement.mapper}", advice.best))
+        gain = "{:.2f} % ({:.2f} to {:.2f} %)".format(*(100 * each for each in advice.gain))
+        rows.append(("shorter by", None, show_seconds(advice.seconds_saved)))
         rows.append(("  with noise, 95 %", None, gain))
     static = "" if fixed else " (deterministic routes)"
     sides = [each.placement.metrics().bytes for _, each in columns]
@@ -111,11 +111,11 @@ def _show(found: Advice, fixed: bool) -> None:
         (f"busiest link, bytes{static}", *(side.congestion.max for side in sides)),
     ]
     print_table(("", *(name for name, _ in columns)), rows)
-    for each in found.candidates:
+    for each in advice.candidates:
         say(f"also tried: {each.placement.mapper}, {show_seconds(each.result.makespan)}")
-    if found.engine != DEFAULT_ENGINE:
-        say(f"replayed by engine {found.engine}; --engine {DEFAULT_ENGINE} replays packets")
-    for line in map(str, found.best.result.omitted):
+    if advice.engine != DEFAULT_ENGINE:
+        say(f"replayed by engine {advice.engine}; --engine {DEFAULT_ENGINE} replays packets")
+    for line in map(str, advice.best.result.omitted):
         say(line)
 
 
@@ -166,7 +166,7 @@ def robust(
     from hopmap.api.robust.robust import CANDIDATES, Sampling
     from hopmap.api.robust.robust import robust as choose_robust
 
-    options = options.checked(trace)
+    options = options.check(trace)
     # commas between candidates, not those within the parentheses of a mapper's options
     words = [word for each in candidates or [] for word in re.split(r",(?![^(]*\))", each)]
     with working("choosing") as progress:
@@ -183,7 +183,7 @@ def robust(
     options.answer(found.best, found, lambda: _show_choice(found))
 
 
-def _show_choice(found: Choice) -> None:
+def _show_choice(choice: Choice) -> None:
     """Print the candidates, the one to take first, and what was replayed."""
     from hopmap.simulator.uncertainty import percent
 
@@ -192,23 +192,23 @@ def _show_choice(found: Choice) -> None:
         ("behind the best", "mean", "worst", "best under", "models"),
         [
             (
-                found.placements[place].mapper,
+                choice.placements[place].mapper,
                 percent(each.mean),
                 percent(each.worst),
                 f"{100 * each.best:.0f} %",
                 each.models,
             )
-            for place in found.order
-            for each in (found.standings[place],)
+            for place in choice.order
+            for each in (choice.standings[place],)
         ],
     )
-    everything = found.times.size
+    everything = choice.times.size
     say(
-        f"{found.replays:,} of {everything:,} replays; each model's best is the best of those that "
-        "were replayed under it"
+        f"{choice.replays:,} of {everything:,} replays; each model's best is the best of those "
+        "that were replayed under it"
     )
-    if found.rejected:
+    if choice.rejected:
         say(
-            f"{len(found.rejected)} of {len(found.models)} models left out, the first since "
-            f"{found.rejected[0]}"
+            f"{len(choice.rejected)} of {len(choice.models)} models left out, the first since "
+            f"{choice.rejected[0]}"
         )

@@ -97,14 +97,14 @@ class CommandGroup(TyperGroup):
     ) -> Any:
         """Run a command and exit."""
         extra["standalone_mode"] = False
-        given = list(sys.argv[1:] if args is None else args)
+        words = list(sys.argv[1:] if args is None else args)
         code: int | str | None = 0
         line = ""
         hold_notes()
         forget()
         try:
             with warnings_as_notes():
-                result = super().main(given, prog_name, **extra)
+                result = super().main(words, prog_name, **extra)
             code = result if isinstance(result, int) else 0
             if code == INTERRUPTED:  # which typer makes of Ctrl-C; who has said it exits by itself
                 line = "interrupted"
@@ -125,7 +125,7 @@ class CommandGroup(TyperGroup):
             hold_notes()
             line = readable(line)
             warn(line)
-            if "--json" in given:
+            if "--json" in words:
                 print_json({"error": line})
         sys.exit(code)
 

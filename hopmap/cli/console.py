@@ -120,12 +120,12 @@ def say_omissions(omitted: Iterable[Omission], notes: Mapping[str, int]) -> None
 def say_basis(result: Result) -> None:
     """Print below a run what it leaves out, and link speeds, one line for kinds of equal speed."""
     say_omissions(result.omitted, result.notes)
-    alike: dict[str, list[str]] = {}
+    by_speed: dict[str, list[str]] = {}
     for kind in result.network.kinds if result.network is not None else ():
         speeds = f"{show_bytes(kind.bandwidth)}/s, {show_seconds(kind.latency)}, {kind.provenance}"
-        alike.setdefault(speeds, []).append(kind.name)
-    for speeds, names in alike.items():
-        say(f"links {', '.join(names)}: {speeds}" if len(alike) > 1 else f"links: {speeds}")
+        by_speed.setdefault(speeds, []).append(kind.name)
+    for speeds, names in by_speed.items():
+        say(f"links {', '.join(names)}: {speeds}" if len(by_speed) > 1 else f"links: {speeds}")
 
 
 def say_written(*paths: object) -> None:
@@ -142,7 +142,7 @@ def bound_label(name: str, bound: Bound) -> str:
     return {"rank": "", "link": "link "}.get(name, f"{name} of ") + bound.place
 
 
-def share(part: float, whole: float) -> str | None:
+def percent(part: float, whole: float) -> str | None:
     """Write a part in percent; of nothing there is none."""
     return f"{100 * part / whole:.1f} %" if whole else None
 

@@ -12,11 +12,11 @@ from hopmap.units import show_bytes, show_seconds
 
 from .console import (
     bound_label,
+    percent,
     print_json,
     print_table,
     say,
     say_basis,
-    share,
     warn_of,
     working,
 )
@@ -105,7 +105,7 @@ def explain(
     say()
     print_table(
         ("", f"{found.result.ranks} ranks", "share"),
-        [(label, show_seconds(seconds), share(seconds, makespan)) for label, seconds in rows],
+        [(label, show_seconds(seconds), percent(seconds, makespan)) for label, seconds in rows],
         title=f"{workload.name}{f' by {mapping}' if mapping else ''} on {network.spec}",
     )
     for each in workload.source.jobs if isinstance(workload.source, Program) else ():
@@ -122,11 +122,11 @@ def _print_path(makespan: float, path: Composition) -> None:
     rows = [(SEGMENTS[name], seconds) for name, seconds in path.seconds.items() if seconds > 0]
     if path.control > 0:
         rows.append(("  of it, requests and grants", path.control))
-    ranks = ", ".join(f"{rank} ({share(part, makespan)})" for rank, part in path.ranks)
+    ranks = ", ".join(f"{rank} ({percent(part, makespan)})" for rank, part in path.ranks)
     say()
     print_table(
         ("critical path", "time", "share"),
-        [(name, show_seconds(seconds), share(seconds, makespan)) for name, seconds in rows],
+        [(name, show_seconds(seconds), percent(seconds, makespan)) for name, seconds in rows],
     )
     say(f"{path.messages:,} messages; ranks {ranks or 'none'}")
     if not path.kinds:
@@ -163,7 +163,7 @@ def _print_servers(label: str, makespan: float, servers: list[Bottleneck]) -> No
                 _pairs(server.pairs),
                 show_bytes(server.bytes),
                 show_seconds(server.seconds),
-                share(server.seconds, makespan),
+                percent(server.seconds, makespan),
                 show_seconds(server.queued),
             )
             for server in servers

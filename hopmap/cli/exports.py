@@ -82,7 +82,7 @@ def export(
 ) -> None:
     """Write a mapping as a launcher reads it, from any format."""
     from hopmap.api.exports import export_mapping
-    from hopmap.launchers.formats import launcher_named
+    from hopmap.launchers.formats import get_launcher
 
     check_out(out)
     out = None if str(out) == "-" else out
@@ -104,7 +104,7 @@ def export(
         print_json(done.to_dict())
         return
     if not done.files:
-        if done.command and not launcher_named(to).commented:
+        if done.command and not get_launcher(to).commented:
             note(f"use it: {done.command}")
         say(done.text.rstrip("\n"))
     _say_exported(done)
@@ -128,11 +128,11 @@ class AnswerOptions:
     balanced: Balanced = False
     as_json: AsJson = False
 
-    def checked(self, trace: str) -> AnswerOptions:
+    def check(self, trace: str) -> AnswerOptions:
         """Return the same with the name of the file, if any is to be written where it can be."""
-        from hopmap.launchers.formats import OWN, launcher_named
+        from hopmap.launchers.formats import OWN, get_launcher
 
-        form = None if self.to is None or self.to in OWN else launcher_named(self.to)
+        form = None if self.to is None or self.to in OWN else get_launcher(self.to)
         out = self.out
         if out is None and self.to is not None:
             name = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(trace).name)
@@ -141,14 +141,14 @@ class AnswerOptions:
         check_out(out)
         return replace(self, out=out)
 
-    def answer(self, best: Placement, found: Advice | Choice, show: Callable[[], None]) -> None:
+    def answer(self, best: Placement, result: Advice | Choice, show: Callable[[], None]) -> None:
         """Write the best mapping, and print the answer: the file alone where it goes to stdout.
 
         `show` prints what is said below the verdict.
         """
         from hopmap.api.exports import export_mapping
 
-        verdict = f"{best.name} on {best.topology.spec}: {found.verdict}"
+        verdict = f"{best.name} on {best.topology.spec}: {result.verdict}"
         aloud = str(self.out) == "-"
         done = None
         if self.out is not None:
@@ -159,7 +159,7 @@ class AnswerOptions:
             say(done.text.rstrip("\n"))
         elif self.as_json:
             written = {"command": done.command, "out": str(self.out)} if done else {}
-            print_json(found.to_dict() | written)
+            print_json(result.to_dict() | written)
         else:
             say(verdict)
             show()

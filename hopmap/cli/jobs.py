@@ -64,12 +64,12 @@ def one_run(
 
 
 def jobs_in(
-    machine: MachineOptions, topology: str | None, listed: ListedJobs
+    machine: MachineOptions, topology: str | None, options: ListedJobs
 ) -> tuple[Machine, list[Job], list[Background]]:
     """Return the machine, the jobs, and the traffic of others that stands in their file."""
     from hopmap.api.job import job_of, read_jobs
 
     if topology is None:
         raise typer.BadParameter("--topology: expected the machine of the jobs")
-    jobs, loads = ([], []) if listed.jobs is None else read_jobs(listed.jobs)
-    return machine.machine(topology), [*jobs, *map(job_of, listed.job or ())], loads
+    jobs, loads = ([], []) if options.jobs is None else read_jobs(options.jobs)
+    return machine.machine(topology), [*jobs, *map(job_of, options.job or ())], loads

@@ -157,7 +157,7 @@ def _calibrate_to_collectives(
     print_table(("parameter", "value", "from", "to (95 %)"), rows, title=title)
     say()
     _print_errors(errors, fit.by_algorithm())
-    if unexplained := fit.unexplained():
+    if unexplained := fit.list_unexplained():
         say()
         print_table(
             ("cannot explain", "bytes", "predicted / measured"),
@@ -280,33 +280,33 @@ def validate(
     say_written(*written)
 
 
-def _print_validation(found: Validation) -> None:
+def _print_validation(validation: Validation) -> None:
     """Print errors in all and by algorithm, what is not simulated, and how choices come out."""
     from hopmap.simulator.measured.errors import (
         CLASSES,
         agreement_of,
         by_algorithm,
         choice_of,
+        count_unknown,
         error_of,
         order_of,
-        unknown,
     )
 
-    measured, prediction = found.measured, found.prediction
+    measured, prediction = validation.measured, validation.prediction
     errors = {"all": error_of(prediction.time, measured.time)}
     for sizes, (least, most) in CLASSES.items():
         of = (measured.size >= least) & (measured.size < most)
         errors[sizes] = error_of(prediction.time[of], measured.time[of])
     title = ", ".join(measured.files)
     _print_errors(errors, by_algorithm(measured, prediction), title)
-    if left := unknown(measured, prediction):
+    if left := count_unknown(measured, prediction):
         say()
         print_table(
             ("not simulated", "why", "calls"),
             [(f"{c} {a}", why, count) for (c, a, why), count in left.items()],
             left=2,
         )
-    for note in found.notes:
+    for note in validation.notes:
         say(note)
     say()
     choice, order = choice_of(measured, prediction), order_of(measured, prediction)

@@ -301,7 +301,7 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def check_options(context: typer.Context, what: str, has: Sequence[str]) -> None:
+def check_options(context: typer.Context, subject: str, has: Sequence[str]) -> None:
     """Raise `typer.BadParameter` for an option that is set although it means nothing here.
 
     `has` are the parameters that this form of the command understands, by their names in Python.
@@ -313,7 +313,7 @@ def check_options(context: typer.Context, what: str, has: Sequence[str]) -> None
         is_set = source is not None and source.name == "COMMANDLINE" and flag.startswith("--")
         if is_set and name not in (*has, "out", "as_json"):
             known = ", ".join(flags[name] for name in has)
-            raise typer.BadParameter(f"{flag}: {what} has none: expected some of {known}")
+            raise typer.BadParameter(f"{flag}: {subject} has none: expected some of {known}")
 
 
 def check_picture(plot: Path | None) -> None:

@@ -95,10 +95,10 @@ def _with_library(
     words: Sequence[str], mpicc: str | None, folder: Path, profile: bool
 ) -> tuple[list[str], dict[str, str]]:
     from hopmap.traces.recorder.build import build
-    from hopmap.traces.recorder.launch import compiler_beside, with_library
+    from hopmap.traces.recorder.launch import find_compiler, with_library
 
     with working("building the recorder"):
-        built = build(mpicc or compiler_beside(words))
+        built = build(mpicc or find_compiler(words))
     settings = {"HOPMAP_RECORD_DIR": str(folder)}
     if profile:
         settings["HOPMAP_RECORD_PROFILE"] = "1"
@@ -142,8 +142,8 @@ def _finish(folder: Path, out: Path, as_json: bool, command: str = "", code: int
         keys = ("ranks", "events", "messages", "pairs", "bytes")
         rows: list[tuple[str, object]] = [(key, facts[key]) for key in keys if key in facts]
         for name, calls in facts["collectives"].items():
-            told = f"{calls[0]:,}, {calls[1]:,} B" if isinstance(calls, tuple) else calls
-            rows.append((f"{name} calls", told))
+            text = f"{calls[0]:,}, {calls[1]:,} B" if isinstance(calls, tuple) else calls
+            rows.append((f"{name} calls", text))
         print_table(("", out.name), rows + one_sided_rows(facts))
     for line in missed:
         warn(line)

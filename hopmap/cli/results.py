@@ -72,7 +72,7 @@ def query(
 
 def print_runs(runs: pd.DataFrame, relevance: float) -> None:
     """Print one line per mapper, for all its seeds, on each trace and topology; who leads there."""
-    from hopmap.scenarios.results.ranking import leading, once, standing
+    from hopmap.scenarios.results.ranking import describe_one_replay, name_leaders, standing
     from hopmap.scenarios.results.study import by_median, cases_of
 
     several = single = False
@@ -94,7 +94,7 @@ def print_runs(runs: pd.DataFrame, relevance: float) -> None:
                     float(best["bytes_dilation_avg"]),
                     int(best["bytes_congestion_max"]),
                     show_seconds(seeds["makespan"].min()) if replayed else None,
-                    *([_between(entry)] if repeated else []),
+                    *([_interval_text(entry)] if repeated else []),
                     show_seconds(float(seeds["mapping_seconds"].mean())),
                 )
             )
@@ -104,7 +104,7 @@ def print_runs(runs: pd.DataFrame, relevance: float) -> None:
         if case.replayed and 1 < len(case.entries) == len(case.leaders):
             same += 1
         elif words := standing(case):
-            say(leading(case) + words)
+            say(name_leaders(case) + words)
         say()
         single = single or (case.replayed and not repeated and len(case.entries) > 1)
         several = several or any(row[1] > 1 for row in rows)
@@ -113,14 +113,14 @@ def print_runs(runs: pd.DataFrame, relevance: float) -> None:
     if several:
         say("of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time")
     if single:
-        say(f"runtimes: {once(runs)}")
+        say(f"runtimes: {describe_one_replay(runs)}")
 
 
 def print_published(results: Path) -> None:
     """Print published totals of IeNPC, ours in the same way, and what the right routes make it."""
     from hopmap.scenarios.results.study import load_study
 
-    compared = load_named("hopmap.scenarios", "studies.published:compared")
+    compared = load_named("hopmap.scenarios", "studies.published:compare_published")
     study = load_study(results)
     for trace in study.traces():
         for case, found in compared(study, trace):
@@ -147,9 +147,9 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
-def _between(entry: Entry) -> str:
+def _interval_text(entry: Entry) -> str:
     """Write the interval of a mapper's best run."""
-    from hopmap.simulator.uncertainty import Interval, shown
+    from hopmap.simulator.uncertainty import Interval, format_interval
 
     ends = (entry.value(f"makespan_{end}") or 0.0 for end in ("median", "low", "high"))
-    return shown(Interval(*ends))[1]
+    return format_interval(Interval(*ends))[1]

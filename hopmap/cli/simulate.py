@@ -14,13 +14,13 @@ from hopmap.units import joules, show_bytes, show_seconds
 from .console import (
     bound_label,
     chosen_rows,
+    percent,
     print_json,
     print_table,
     rests_on,
     say,
     say_basis,
     say_written,
-    share,
     warn_of,
     working,
 )
@@ -194,7 +194,7 @@ def simulate(
         ("bytes", summary["bytes"]),
         *((f"  {name}", calls) for name, calls in chosen_rows(program.chosen)),
         ("busiest link", show_seconds(busiest := summary["links"]["max_busy"])),
-        ("  its share of the makespan", share(busiest, result.makespan) or "-"),
+        ("  its share of the makespan", percent(busiest, result.makespan) or "-"),
     ]
     if ENGINES[engine].packets:
         rows.append(("packet hops served", summary["events"]))
@@ -205,18 +205,18 @@ def simulate(
     repeats = repeats if result.ensemble is None else f", {result.ensemble}"
     took = f"makespan {show_seconds(result.makespan)}{repeats} ({rests_on(result.assumed)})"
     title = f"{workload.name} by {mapping} on {network.spec}, engine {engine}\n{took}"
-    title += _validated(machine.sets, network.spec)
+    title += _validation_text(machine.sets, network.spec)
     print_table(("", f"{result.ranks} ranks"), rows, title=title)
     say_basis(result)
     say_written(*files.paths)
 
 
-def _validated(settings: Sequence[str] | None, network: str) -> str:
+def _validation_text(settings: Sequence[str] | None, network: str) -> str:
     """Say how far off measured times the parameters were, and whether on this network."""
-    from hopmap.simulator.parameters.settings import validated_in
+    from hopmap.simulator.parameters.settings import read_validated
 
     lines = []
-    for file, topologies, error in validated_in(settings or ()):
+    for file, topologies, error in read_validated(settings or ()):
         here = "this network" if network in topologies else ", ".join(topologies)
         other = "" if network in topologies else ", not on this network"
         lines.append(f"\nvalidated on {here}: error {100 * error:.1f} % (median; {file}){other}")

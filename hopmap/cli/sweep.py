@@ -119,11 +119,11 @@ def run(
 
     Exit code 3: some runs have failed. Their errors are kept; --retry-failed tries them again.
     """
-    from hopmap.scenarios.results.plan_file import known_auto_expanded, read_plan
+    from hopmap.scenarios.results.plan_file import read_auto_expanded, read_plan
     from hopmap.scenarios.results.store import load_results
     from hopmap.scenarios.results.study import collectives_dominate, omissions_by_trace
     from hopmap.scenarios.sweep.plan import plan
-    from hopmap.scenarios.sweep.prepare import new_traffic, possible, save_inputs
+    from hopmap.scenarios.sweep.prepare import new_traffic, save_inputs, select_runs
     from hopmap.scenarios.sweep.run import missing, run_scenario
     from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
     from hopmap.scenarios.sweep.workers import Workers, shard_of, write_slurm_array
@@ -141,9 +141,9 @@ def run(
     loaded = load_scenario(path, changes)
     results = out or Path("results") / path.stem
     if dry_run or spread.slurm_array:
-        runs = plan(loaded, path.parent, known_auto_expanded(results))
+        runs = plan(loaded, path.parent, read_auto_expanded(results))
         traffic = new_traffic(runs, results)
-        runs, infeasible = possible(runs, results, traffic)
+        runs, infeasible = select_runs(runs, results, traffic)
         if not as_json:
             _warn_of_infeasible(infeasible)
         todo = missing(runs, results, retry=failed)
@@ -178,7 +178,7 @@ def run(
                 warn=None if as_json else _warn_of_infeasible,
             )
     except KeyboardInterrupt:
-        _tell_kept(results, as_json)
+        _report_kept(results, as_json)
         raise SystemExit(INTERRUPTED) from None
     page = write_report_of(results) if with_report else None
     table = load_results(results)
@@ -214,17 +214,17 @@ def run(
         raise typer.Exit(SOME_FAILED)
 
 
-def _tell_kept(results: Path, as_json: bool) -> None:
+def _report_kept(results: Path, as_json: bool) -> None:
     """Say what an interrupted sweep leaves, and how it goes on."""
     from hopmap.scenarios.results.plan_file import read_plan
-    from hopmap.scenarios.results.stored_runs import finished
+    from hopmap.scenarios.results.stored_runs import read_errors
     from hopmap.scenarios.results.tables import StoreError
 
     try:
         planned = set(read_plan(results).runs)
     except StoreError:  # not so far
         raise KeyboardInterrupt from None
-    kept = len(planned.intersection(finished(results)))
+    kept = len(planned.intersection(read_errors(results)))
     warn(
         f"interrupted: {kept} of {_runs(len(planned))} are kept in {results}: "
         "the same command does the others"
@@ -252,11 +252,11 @@ def _print_missing(
     as_json: bool,
     infeasible: Mapping[str, int],
 ) -> None:
-    from hopmap.scenarios.results.stored_runs import finished
+    from hopmap.scenarios.results.stored_runs import read_errors
 
-    errors = finished(results)
-    tried = {run.run_id for run in todo}
-    left = sum(errors.get(r.run_id) is not None for r in runs if r.run_id not in tried)
+    errors = read_errors(results)
+    started = {run.run_id for run in todo}
+    left = sum(errors.get(r.run_id) is not None for r in runs if r.run_id not in started)
     if as_json:
         listed = [{"run_id": r.run_id, "run": str(r)} for r in todo]
         print_json({"missing": listed, "failed": left, "infeasible": infeasible})

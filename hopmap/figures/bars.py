@@ -233,7 +233,7 @@ def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: s
         axes.plot([middle, middle], [y - 0.36, y + 0.36], color=INK, linewidth=1.8)
     right = max(np.log1p(most) * 1.04, np.log1p(0.01))
     axes.set_xlim(-0.03 * right, right)
-    set_ticks(axes.xaxis, lambda v: f"+{100 * np.expm1(v):,.3g} %", FixedLocator(_apart(right)))
+    set_ticks(axes.xaxis, lambda v: f"+{100 * np.expm1(v):,.3g} %", FixedLocator(_spaced(right)))
     axes.grid(axis="x")
     axes.set_xlabel(what, loc="right")
     handles = [
@@ -244,7 +244,7 @@ def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: s
     return figure
 
 
-def _apart(right: float) -> list[float]:
+def _spaced(right: float) -> list[float]:
     """Ticks that leave room for their labels."""
     places = [0.0]
     for tick in np.log1p(_TICKS[1:]):
@@ -264,7 +264,7 @@ def variation(
     known = [value for row in runtimes.values() for value in row if value is not None]
     scale, unit = time_unit(max(known, default=1.0))
     mappers = list(runtimes)
-    common, rests = shared(points)
+    common, rests = factor_out(points)
     letters = min(max(LETTERS // max(len(points), 1) - 1, 6), 16)
     marks = [label(rest, letters) for rest in rests]
     foot = 0.14 * max((tick.count("\n") for tick in marks), default=0)
@@ -284,7 +284,7 @@ def variation(
     return figure
 
 
-def shared(points: Sequence[str]) -> tuple[str, list[str]]:
+def factor_out(points: Sequence[str]) -> tuple[str, list[str]]:
     """Split labels, part by part, into the words that all begin with, and the rest of each."""
     parts = [point.split(", ") for point in points]
     if len(points) < 2 or len(set(map(len, parts))) > 1:
@@ -300,7 +300,7 @@ def shared(points: Sequence[str]) -> tuple[str, list[str]]:
         common.append(" ".join(words[0][:same]))
         for rest, w in zip(rests, words, strict=True):
             rest.append(" ".join(w[same:]))
-    return _listed(common), [_listed(rest) for rest in rests]
+    return _format_parts(common), [_format_parts(rest) for rest in rests]
 
 
 def _is_name(words: Sequence[str]) -> bool:
@@ -308,7 +308,7 @@ def _is_name(words: Sequence[str]) -> bool:
     return len(set(words)) == 1 and not words[0][:1].isdigit()
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _format_parts(parts: Sequence[str]) -> str:
     return ", ".join(part for part in parts if part)
 
 

@@ -86,7 +86,7 @@ def link_loads(
     norm = Normalize(0, limit or float(carried.max(initial=0)) or 1.0)
     most = STACKED if is_haec(topology) else LINE if len(topology.dims) == 1 else DRAWN
     if topology.nodes <= most if is_box(topology) else drawable(topology):
-        return _every_link(topology, carried, norm, title, unit, hot)
+        return _draw_links(topology, carried, norm, title, unit, hot)
     return _heat_maps(topology, carried, norm, title, unit)
 
 
@@ -132,7 +132,7 @@ def draw_vertices(axes: Axes, topology: Topology, places: Points, size: float) -
         axes.scatter(x, y, s=size, marker=marker, c="white", ec=GREY, lw=0.6, zorder=3)
 
 
-def _every_link(
+def _draw_links(
     topology: Topology,
     loads: Floats,
     norm: Normalize,

@@ -108,12 +108,12 @@ class LauncherFile:
         found = dict(self.lines).get(number, "")
         raise MappingError(f"{self.name}: line {number} is {found[:40]!r}: expected {expected}")
 
-    def node(self, where: str, host: str) -> int:
+    def node(self, location: str, host: str) -> int:
         """Return the node of a host that is named there."""
         if host not in self.nodes:
             first, *_, last = (*self.nodes, *self.nodes)
             raise MappingError(
-                f"{self.name}: {where}: host {host[:40]!r}: expected a name from {first} to "
+                f"{self.name}: {location}: host {host[:40]!r}: expected a name from {first} to "
                 f"{last} (other names: hopmap export {self.name} --hosts FILE --to csv)"
             )
         return self.nodes[host]
@@ -171,7 +171,7 @@ def export_mapping(
     Hosts are the names of all nodes in order of their numbers; node0, node1, ... when left out. The
     command in its comments has what the file will be called.
     """
-    form = launcher_named(launcher)
+    form = get_launcher(launcher)
     names = node_names(topology) if hosts is None else list(hosts)
     check_names(names, topology, launcher)
     if form.named and (odd := [name for name in names if not NAME.fullmatch(name)]):
@@ -188,9 +188,9 @@ def export_mapping(
     return "\n".join(lines) + "\n"
 
 
-def launcher_named(name: str) -> Launcher:
+def get_launcher(name: str) -> Launcher:
     """Return a launcher; load launchers of installed packages if hopmap has none of that name."""
-    if name not in TABLE and name not in _others():
+    if name not in TABLE and name not in _extensions():
         hint = did_you_mean(name, [*TABLE, *_OTHERS, *OWN])
         known = ", ".join((*TABLE, *_OTHERS))
         raise MappingError(f"launcher {name!r}{hint}: expected one of {known}, csv or maplib")
@@ -200,18 +200,18 @@ def launcher_named(name: str) -> Launcher:
 
 def launchers() -> list[Launcher]:
     """Return all launchers; launchers of installed packages come last."""
-    return [launcher_named(name) for name in (*TABLE, *_others())]
+    return [get_launcher(name) for name in (*TABLE, *_extensions())]
 
 
-def _others() -> dict[str, Launcher]:
+def _extensions() -> dict[str, Launcher]:
     load_entry_points(GROUP, _enter)
     return _OTHERS
 
 
-def _enter(name: str, offered: Any) -> None:
-    if not isinstance(offered, Launcher):
-        raise TypeError(f"{offered!r}: expected a Launcher")
-    _OTHERS[name] = offered
+def _enter(name: str, extension: Any) -> None:
+    if not isinstance(extension, Launcher):
+        raise TypeError(f"{extension!r}: expected a Launcher")
+    _OTHERS[name] = extension
 
 
 def usage(form: Launcher, node_of: Ints, file: str, hosts: Sequence[str]) -> str:
@@ -257,7 +257,7 @@ def recognise(lines: Sequence[str], name: str = "") -> str | None:
     Of Cray's rank order the lines do not tell: ``0,3`` may be anything.
     """
     named = comments(lines).get(FORMAT, "").partition(",")[0]
-    if named in TABLE or named in _others():
+    if named in TABLE or named in _extensions():
         return named
     first = next(filter(None, map(content, lines)), "")
     known = launchers()

@@ -31,9 +31,9 @@ from .formats import (
     NODES,
     Place,
     comments,
+    get_launcher,
     json_document,
     launcher_file,
-    launcher_named,
     names_comment,
     recognise,
 )
@@ -84,7 +84,7 @@ def mapping_text(node_of: ArrayLike, topology: Topology) -> str:
 
 def network_of(path: FileLike) -> Topology:
     """Return the topology that a mapping file names; it may be a file in another folder."""
-    named = _named(_lines(path), str(path))
+    named = _read_spec(_lines(path), str(path))
     if named is None:
         raise MappingError(
             f"{path}: does not name its topology: expected --topology, "
@@ -96,7 +96,7 @@ def network_of(path: FileLike) -> Topology:
         raise MappingError(f"{path} names {error}: -t (--topology) replaces it") from None
 
 
-def named_hosts(path: FileLike) -> list[str] | None:
+def read_host_names(path: FileLike) -> list[str] | None:
     """Return the names of nodes that a launcher's file says in its comments, None without them."""
     said = comments(_lines(path))
     return expand(said[NODES], f"{path}: {NODES}") if NODES in said else None
@@ -124,7 +124,7 @@ def read_mapping(
     if form is None and not maplib and not csv_rows:
         form = recognise(lines, Path(path).name)
     if form is not None:
-        places = launcher_named(form).read(launcher_file(name, lines, topology, hosts))
+        places = get_launcher(form).read(launcher_file(name, lines, topology, hosts))
     elif maplib:
         places = read_maplib(lines[2:], topology, name)
     else:
@@ -150,7 +150,7 @@ def read_mapping(
             )
         node_of[rank] = node
     checked = check_mapping(node_of, topology, ranks, name=name)
-    named = _named(lines, name)
+    named = _read_spec(lines, name)
     if named is not None and not same_nodes(named, topology):
         warnings.warn(
             f"{name}: mapping for {named}, used on {topology.spec}: "
@@ -161,7 +161,7 @@ def read_mapping(
     return checked
 
 
-def _named(lines: list[str], name: str) -> str | None:
+def _read_spec(lines: list[str], name: str) -> str | None:
     """Return the spec that the first line names, or a JSON document's "topology"."""
     first = lines[0] if lines else ""
     if first.startswith(MAPPING):

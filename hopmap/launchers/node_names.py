@@ -40,7 +40,7 @@ def node_names(topology: Topology) -> list[str]:
     return list(topology.names) or [f"node{n}" for n in range(topology.nodes)]
 
 
-def on_job(
+def restrict_to_hosts(
     topology: Topology,
     names: str | Path | None = None,
     hosts: str | Path | None = None,
@@ -55,30 +55,30 @@ def on_job(
     """
     if names is not None:
         is_file = isinstance(names, Path) or Path(names).exists()
-        topology = _called(topology, *_listed(names, None if is_file else str(names), "names"))
+        topology = _rename(topology, *_hosts(names, None if is_file else str(names), "names"))
     if hosts is None and nodelist is None:
         return topology
     if hosts is not None and nodelist is not None:
         raise MappingError("hosts and nodelist are mutually exclusive")
-    given, where = _listed(hosts, nodelist, "node list")
+    job_hosts, where = _hosts(hosts, nodelist, "node list")
     try:
-        return topology.only(numbers_of(topology, given, where))
+        return topology.only(numbers_of(topology, job_hosts, where))
     except TopologyError as error:
-        if not topology.names and len(given) == topology.nodes:
-            return _called(topology, given, where)
-        told = "" if topology.spec.startswith(READ) else "; --names tells what they are called"
-        raise MappingError(f"{error}{told}") from None
+        if not topology.names and len(job_hosts) == topology.nodes:
+            return _rename(topology, job_hosts, where)
+        hint = "" if topology.spec.startswith(READ) else "; --names tells what they are called"
+        raise MappingError(f"{error}{hint}") from None
 
 
-def _listed(file: str | Path | None, nodelist: str | None, what: str) -> tuple[list[str], str]:
+def _hosts(file: str | Path | None, nodelist: str | None, label: str) -> tuple[list[str], str]:
     """Return the hosts of a file, or of Slurm's list, and what to call it."""
     if nodelist is not None:
-        return expand(nodelist, what), f"{what} {nodelist[:60]}"
+        return expand(nodelist, label), f"{label} {nodelist[:60]}"
     return read_hosts(file or ""), str(file)
 
 
-def _called(topology: Topology, names: Sequence[str], where: str) -> Topology:
-    check_names(names, topology, where)
+def _rename(topology: Topology, names: Sequence[str], location: str) -> Topology:
+    check_names(names, topology, location)
     return replace(topology, names=tuple(names))
 
 
@@ -88,16 +88,18 @@ def host_of(name: str) -> str:
     return gpu[1] if gpu else name
 
 
-def check_names(names: Sequence[str], topology: Topology, where: str) -> None:
+def check_names(names: Sequence[str], topology: Topology, location: str) -> None:
     """Raise `MappingError` unless there is one name for every node, all different."""
     if len(names) != topology.nodes:
         raise MappingError(
-            f"{where}: {len(names)} host names: expected one for each of the {topology.nodes} "
+            f"{location}: {len(names)} host names: expected one for each of the {topology.nodes} "
             f"nodes of {topology.spec}, in the order of their numbers"
         )
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
-        raise MappingError(f"{where}: host {twice} is named twice: expected another for each node")
+        raise MappingError(
+            f"{location}: host {twice} is named twice: expected another for each node"
+        )
 
 
 def read_hosts(path: str | Path) -> list[str]:
@@ -108,7 +110,7 @@ def read_hosts(path: str | Path) -> list[str]:
         raise MappingError(str(error)) from None
 
 
-def expand(nodelist: str, where: str = "node list") -> list[str]:
+def expand(nodelist: str, location: str = "node list") -> list[str]:
     """Return the names in Slurm's list; the last brackets vary fastest.
 
     >>> expand("node[08-10,12],gpu7")
@@ -117,7 +119,7 @@ def expand(nodelist: str, where: str = "node list") -> list[str]:
     try:
         return host_files.expand(nodelist)
     except TopologyError as error:
-        raise MappingError(f"{where}: {error}") from None
+        raise MappingError(f"{location}: {error}") from None
 
 
 BOXES = ("mesh", "torus", "haec")
@@ -157,9 +159,9 @@ def _shape(spec: str) -> str:
     return f"{'box' if family in BOXES else family}:{name}"
 
 
-def _same_file(named: str, used: str) -> bool:
+def _same_file(named: str, spec: str) -> bool:
     """Compare two files; only their names where one was named in another folder."""
-    (one, part), (other, wanted) = file_and_name(named), file_and_name(used)
+    (one, part), (other, wanted) = file_and_name(named), file_and_name(spec)
     if part != wanted:
         return False
     return one.samefile(other) if one.exists() and other.exists() else one.name == other.name

@@ -72,7 +72,7 @@ def count_figures(study: Study) -> int:
     return 1 + 2 * len(study.traces()) + bars + related + 4 * min(len(pictured), PICTURED)
 
 
-def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
+def figures(full: Study, study: Study, traffic: dict[str, Traffic | None]) -> Iterator[Picture]:
     """Make all figures, trace after trace; for suites, which have many traces, figures per suite.
 
     `study` has the cases of the whole that are shown.
@@ -88,16 +88,16 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
         taken.add(name.casefold())
         return Picture(trace, section, name, caption, figure)
 
-    found = excess(whole)
+    found = excess(full)
     if any(sum(map(len, cases)) > 1 for cases in found.values()):
-        what = measure(whole)
+        what = measure(full)
         words = "simulated runtime" if what == "makespan" else what.replace("_", "-")
         caption = "How far the runs of each mapper are behind the best of their case"
         strips = excess_strips(found, title="Mappers compared", what=f"more {words} than the best")
         yield picture("", "compare", "mappers compared", caption, strips)
     alone = with_figures(study)
     if alone is not None and alone.figures is not None:
-        for section, words, caption, figure in alone.figures(whole, traffic):
+        for section, words, caption, figure in alone.figures(full, traffic):
             yield picture("", section, words, caption, figure)
         return
     for trace in study.traces():
@@ -115,7 +115,7 @@ def figures(whole: Study, study: Study, traffic: dict[str, Traffic | None]) -> I
             caption = f"Simulated runtime of {trace} on {case.where}"
             yield picture(trace, "runtime", f"{trace} {case.where} runtime", caption, figure)
         optional = (part.trace_figures(study, trace) for part in OPTIONAL.values())
-        for words, caption, figure in chain(*optional, _varied(study, trace)):
+        for words, caption, figure in chain(*optional, _draw_variation(study, trace)):
             yield picture(trace, "relations", f"{trace} {words}", caption, figure)
         caption = f"Mapping time for {trace}"
         yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, networks))
@@ -170,9 +170,9 @@ def _runtime(cases: list[Case]) -> Iterator[Figure]:
         )
 
 
-def _varied(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
+def _draw_variation(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
     """Draw the runtime as something varies."""
-    for cases in study.varied(trace):
+    for cases in study.variations(trace):
         if cases[0].replayed:
             mappers = {entry.mapper: None for case in cases for entry in case.entries}
             means = [{e.mapper: e.mean("makespan") for e in case.entries} for case in cases]

@@ -21,18 +21,18 @@ Rows = list[tuple[str, str]]
 
 def html_of(value: object) -> str:
     """Return a table, and below it the picture as SVG if there is one."""
-    rows, figure = _shown(value)
+    rows, figure = _display(value)
     cells = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows)
     picture = "" if figure is None else svg_text(figure).partition("<svg")[2]
     return f"<table>{cells}</table>" + (f"<svg{picture}" if picture else "")
 
 
 @singledispatch
-def _shown(value: object) -> tuple[Rows, Figure | None]:
+def _display(value: object) -> tuple[Rows, Figure | None]:
     return [(type(value).__name__, repr(value))], None
 
 
-@_shown.register(Placement)
+@_display.register(Placement)
 def _of_placement(value: Placement) -> tuple[Rows, Figure | None]:
     metrics = value.metrics()
     rows = [
@@ -44,7 +44,7 @@ def _of_placement(value: Placement) -> tuple[Rows, Figure | None]:
     return rows, mapping_view(value.topology, value.node_of, value.traffic, title=title)
 
 
-@_shown.register(Metrics)
+@_display.register(Metrics)
 def _of_metrics(value: Metrics) -> tuple[Rows, Figure | None]:
     rows = [
         (f"{value.ranks} ranks, {value.nodes} nodes", f"convention {value.convention}"),
@@ -58,7 +58,7 @@ def _of_metrics(value: Metrics) -> tuple[Rows, Figure | None]:
     return rows, link_loads(value.network, value.link_bytes, title=value.network.spec)
 
 
-@_shown.register(Result)
+@_display.register(Result)
 def _of_result(value: Result) -> tuple[Rows, Figure | None]:
     rows = [
         (value.topology, f"{value.ranks} ranks, engine {value.engine}"),
@@ -74,7 +74,7 @@ def _of_result(value: Result) -> tuple[Rows, Figure | None]:
     return rows, link_loads(value.network, value.link_bytes, title=value.topology)
 
 
-@_shown.register(Explanation)
+@_display.register(Explanation)
 def _of_explanation(value: Explanation) -> tuple[Rows, Figure | None]:
     rows, figure = _of_result(value.result)
     whole = value.result.makespan or 1.0

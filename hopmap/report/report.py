@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from hopmap.api.provenance import format_keys
 from hopmap.progress import Progress
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.ranking import once
+from hopmap.scenarios.results.ranking import describe_one_replay
 from hopmap.scenarios.results.stored_runs import loose_ids, loose_path, part_files
 from hopmap.scenarios.results.study import (
     DEFAULTS,
@@ -33,7 +33,7 @@ from hopmap.traces.safety.atomic_files import replacing_folder, write_text
 from hopmap.units import count, percent
 from hopmap.version import __version__
 
-from .summary import chosen_cases, export_commands, summary, write_cases
+from .summary import choose_cases, export_commands, summary, write_cases
 
 PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
 AREA = 40  # of these, around what a tooltip says
@@ -79,7 +79,7 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     from .figures import OF_STUDY, SECTIONS, count_figures, figures
 
     whole = load_study(folder)
-    study = replace(whole, cases=chosen_cases(whole))
+    study = replace(whole, cases=choose_cases(whole))
     traffic = {trace: _traffic(folder, trace) for trace in whole.traces()}
     total = count_figures(study)
     sections: Sections = {trace: {section: [] for section in SECTIONS} for trace in study.traces()}
@@ -122,7 +122,7 @@ def digest_of_report(folder: Path) -> str:
         digest.update(f"{run_id} {written}\0".encode())
     for file in (folder / name for name in INPUTS):
         digest.update(file.read_bytes() + b"\0" if file.is_file() else b"\0")
-    code = sources_of(HERE / "report.py", HERE / "figures.py", whole=True)
+    code = sources_of(HERE / "report.py", HERE / "figures.py", full=True)
     return digest_of([*code, *(HERE / name for name in TEMPLATES)], digest.hexdigest())
 
 
@@ -153,7 +153,7 @@ def breakable(text: str) -> Markup:
     return Markup(re.sub(r"([(_,|=+])", r"\1<wbr>", str(escape(text))))
 
 
-def rendered(template: Path, **content: Any) -> str:
+def render(template: Path, **content: Any) -> str:
     """Return the text of a page, `css` being that of all pages."""
     from jinja2 import Environment, StrictUndefined
 
@@ -167,7 +167,7 @@ def rendered(template: Path, **content: Any) -> str:
 
 
 def _render(
-    whole: Study,
+    full: Study,
     study: Study,
     traffic: dict[str, Traffic | None],
     sections: Sections,
@@ -175,26 +175,26 @@ def _render(
 ) -> str:
     from . import tables
 
-    return rendered(
+    return render(
         HERE / "page.html.j2",
         study=study,
         digest=digest,
         default=" or ".join(DEFAULTS),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
-        facts=_facts(whole),
-        cases=len(whole.cases),
-        repeated=whole.repeat,
-        replayed=any(case.replayed for case in whole.cases),
-        once=once(study.runs),
+        facts=_facts(full),
+        cases=len(full.cases),
+        repeated=full.repeat,
+        replayed=any(case.replayed for case in full.cases),
+        once=describe_one_replay(study.runs),
         relevance=percent(study.relevance),
-        summary=summary(whole),
+        summary=summary(full),
         pictured=sections[""],
         best=tables.best_table([study.cases_of(trace) for trace in study.traces()]),
-        exports=export_commands(whole),
+        exports=export_commands(full),
         infeasible=study.plan.infeasible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
-        omitted=omissions_by_trace(whole.runs),
-        outweighed=collectives_dominate(whole.runs, whole.rounds, whole.plan.expanded),
+        omitted=omissions_by_trace(full.runs),
+        outweighed=collectives_dominate(full.runs, full.rounds, full.plan.expanded),
         links=tables.link_rows(study),
         sections=[
             {
@@ -211,14 +211,14 @@ def _render(
             }
             for place, trace in enumerate(study.traces(), 1)
         ],
-        failed=tables.failed_rows(study),
-        **{name: part.content(whole, study) for name, part in tables.SECTIONS.items()},
+        failed=tables.list_failed_runs(study),
+        **{name: part.content(full, study) for name, part in tables.SECTIONS.items()},
     )
 
 
-def _validated(study: Study) -> str:
+def _validation_text(study: Study) -> str:
     """Say on which networks the parameters were held against measured times, on which not."""
-    if not (validated := study.given.get("validated")):
+    if not (validated := study.scenario.get("validated")):
         return "by no measurement"
     on = validated["topologies"]
     others = [name for name in study.topologies() if study.spec_of(name) not in on]
@@ -226,7 +226,7 @@ def _validated(study: Study) -> str:
     return error + (f"; not on {', '.join(others)}" if others else "")
 
 
-def _expanded(study: Study) -> str:
+def _expansion_text(study: Study) -> str:
     """Say of which traces mappers and metrics saw what collectives send."""
     with_them = [trace for trace in study.traces() if trace in study.plan.expanded]
     if not with_them:
@@ -269,15 +269,15 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         ("Mappers", ", ".join(mappers)),
         ("Seeds", shown),
         ("Replay engine", replay),
-        ("Traffic", _expanded(study)),
+        ("Traffic", _expansion_text(study)),
     ]
-    given: dict[str, dict[str, None]] = {}  # of what varies all values, and none that never was
+    varied: dict[str, dict[str, None]] = {}  # of what varies all values, and none that never was
     for settings in study.plan.variants.values() or [dict(study.settings)]:
         for key, value in sorted(settings.items()):
-            given.setdefault(key, {})[str(value)] = None
-    values_of = "; ".join(f"{key} = {', '.join(values)}" for key, values in sorted(given.items()))
+            varied.setdefault(key, {})[str(value)] = None
+    values_of = "; ".join(f"{key} = {', '.join(values)}" for key, values in sorted(varied.items()))
     facts.append(("Parameters", values_of))
     if engines:
-        default = [key for key in ASSUMED if key not in given]
-        facts += [("DEFAULT", format_keys(default)), ("Validated", _validated(study))]
+        default = [key for key in ASSUMED if key not in varied]
+        facts += [("DEFAULT", format_keys(default)), ("Validated", _validation_text(study))]
     return [*[(k, v) for k, v in facts if v], ("Made by", f"hopmap {__version__}")]

@@ -57,7 +57,7 @@ def summary(study: Study) -> dict[str, Any] | None:
     if len(study.cases) < 2 or not found:
         return None
     names = ("Mapper", "Cases", "Best in", "Mean excess", "Worst", "Between seeds", "Mapping time")
-    led = _led(study)
+    led = _count_leads(study)
     seconds = study.runs.groupby("mapper")["mapping_seconds"].mean()
     rows = []
     for mapper, cases in found.items():
@@ -80,7 +80,7 @@ def summary(study: Study) -> dict[str, Any] | None:
     return {"head": head_of(names), "rows": rows, "replayed": measure(study) == "makespan"}
 
 
-def _led(study: Study) -> Counter[str]:
+def _count_leads(study: Study) -> Counter[str]:
     """Count the cases in which each mapper leads; without replays, has the fewest hop-bytes."""
     column = measure(study)
     led: Counter[str] = Counter()
@@ -91,7 +91,7 @@ def _led(study: Study) -> Counter[str]:
     return led
 
 
-def chosen_cases(study: Study) -> Sequence[Case]:
+def choose_cases(study: Study) -> Sequence[Case]:
     """Return the cases that a page shows: all, or of many those in which mapping matters most.
 
     In turn: where the slowest mapper is furthest behind the fastest, where it is closest, and where
@@ -105,13 +105,13 @@ def chosen_cases(study: Study) -> Sequence[Case]:
         values = case.runs[column]
         return float(values.max() / max(values.min(), 1e-300))
 
-    def misled(case: Case) -> float:
+    def is_misled(case: Case) -> float:
         least = case.runs[column].min()
         return float(case.fewest_hop_bytes.best[column] / max(least, 1e-300))
 
     replayed = [case for case in study.cases if case.replayed] or list(study.cases)
     by_spread = sorted(replayed, key=spread, reverse=True)
-    orders = (by_spread, by_spread[::-1], sorted(replayed, key=misled, reverse=True))
+    orders = (by_spread, by_spread[::-1], sorted(replayed, key=is_misled, reverse=True))
     first = list(dict.fromkeys(chain.from_iterable(zip_longest(*orders))))[:CHOSEN]
     return [case for case in study.cases if case in first]
 
@@ -125,11 +125,11 @@ def export_commands(study: Study) -> list[str]:
     for trace in study.traces():
         cases = study.cases_of(trace)
         best = next((each.case for each in networks(cases)), cases[0])
-        told = {"--trace": [case.trace for case in study.cases]}
-        told |= {"-t": [case.topology for case in cases], "--variant": [c.variant for c in cases]}
+        flags = {"--trace": [case.trace for case in study.cases]}
+        flags |= {"-t": [case.topology for case in cases], "--variant": [c.variant for c in cases]}
         values = (best.trace, best.topology, best.variant)
         words = ["hopmap", "export", str(study.folder), "--best"]
-        for (option, among), value in zip(told.items(), values, strict=True):
+        for (option, among), value in zip(flags.items(), values, strict=True):
             words += [option, value] if len(set(among)) > 1 else []
         lines.append(shlex.join([*words, "--to", "slurm"]))
     return lines

@@ -15,8 +15,8 @@ import numpy as np
 
 from hopmap.plugins import Table
 from hopmap.scenarios.results.ranking import (
-    leading,
     matters,
+    name_leaders,
     network_share,
     networks,
     standing,
@@ -56,11 +56,11 @@ def head_of(names: Iterable[str]) -> list[tuple[str, str]]:
 
 def topology_of(study: Study, case: Case) -> Topology:
     """Build a case's topology with the link speeds that the scenario sets."""
-    return _configured(study.spec_of(case.topology), study.settings_of(case))
+    return _build_network(study.spec_of(case.topology), study.settings_of(case))
 
 
 @lru_cache(maxsize=8)
-def _configured(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
+def _build_network(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
     return configure(topology_from_spec(spec), settings)[0]
 
 
@@ -97,25 +97,25 @@ def _best_row(case: Case, replayed: bool) -> list[Cell]:
     """Return the cells of a case, with runtimes where any case was replayed."""
     best, default, share = case.leaders[0], case.default, network_share(case)
     nodes, makespan = best.value("nodes"), best.value("makespan")
-    mapper = Cell(leading(case), leading(case), standing(case).lstrip(" :"))
+    mapper = Cell(name_leaders(case), name_leaders(case), standing(case).lstrip(" :"))
     quantity = "hop_bytes" if best.value("hop_bytes") else "hop_messages"
     row = [
         Cell(case.trace, case.trace),
         Cell(case.topology, case.topology, case.variant),
         Cell(count(nodes), nodes),
-        mapper._replace(look="best" if case.sure and matters(case) else ""),
+        mapper._replace(look="best" if case.significant and matters(case) else ""),
         Cell(verdict(case), verdict(case)),
-        _against(case, best, quantity),
+        _compare(case, best, quantity),
     ]
     if replayed:
         before = default.value("makespan") if default else None
         row += [Cell(runtime(makespan), makespan), Cell(runtime(before), before)]
-        row += [_against(case, best, "makespan")]
+        row += [_compare(case, best, "makespan")]
         row += [Cell(MISSING) if share is None else Cell(percent(share), share)]
     return row
 
 
-def _against(case: Case, entry: Entry, column: str) -> Cell:
+def _compare(case: Case, entry: Entry, column: str) -> Cell:
     """Return what a mapper has more or less than the default order; the interval of noise below."""
     value, default = entry.value(column), case.default
     reference = default.value(column) if default else None
@@ -192,8 +192,8 @@ def main_table(cases: Iterable[Case]) -> dict[str, Any]:
         names += ["Simulated runtime", *compared]
     if energy := any(case.best.value("energy") is not None for case in cases):
         names.append("Energy")
-    asked = replayed, bool(compared), energy
-    rows = [_main_row(case, entry, *asked) for case in cases for entry in case.entries]
+    columns = replayed, bool(compared), energy
+    rows = [_main_row(case, entry, *columns) for case in cases for entry in case.entries]
     return {"head": head_of([*names, *REST]), "rows": rows}
 
 
@@ -207,7 +207,8 @@ def _main_row(case: Case, entry: Entry, replayed: bool, compared: bool, energy: 
 
     load = "bytes" if entry.value("bytes_ieplc_total") else "messages"
     leads = entry in case.leaders
-    alone = "best" if case.sure else "shortest"
+    alone = "best" if case.significant else "shortest"
+    look = "best" if leads and case.significant else ""
     notes = [alone if len(case.leaders) == 1 else "no practical difference"] * leads
     if (
         seeds > 1
@@ -215,14 +216,14 @@ def _main_row(case: Case, entry: Entry, replayed: bool, compared: bool, energy: 
     ):
         notes.append(f"{seeds} seeds")
     row = [
-        Cell(entry.mapper, entry.mapper, " · ".join(notes), "best" if leads and case.sure else ""),
+        Cell(entry.mapper, entry.mapper, " · ".join(notes), look),
         Cell(case.topology, case.topology, case.variant),
         cell("hop_bytes", data, spread=True),
-        *([_against(case, entry, "hop_bytes")] if compared else []),
+        *([_compare(case, entry, "hop_bytes")] if compared else []),
     ]
     if replayed:
         row += [_runtime(entry) or cell("makespan", runtime, spread=True)]
-        row += [_against(case, entry, "makespan")._replace(note="")] if compared else []
+        row += [_compare(case, entry, "makespan")._replace(note="")] if compared else []
     if energy:
         row.append(cell("energy", joules))
     seconds = entry.mean("mapping_seconds")
@@ -253,7 +254,7 @@ def whole(value: float | None) -> str:
     return count(None if value is None else round(value))
 
 
-def failed_rows(study: Study) -> list[list[str]]:
+def list_failed_runs(study: Study) -> list[list[str]]:
     """List the first failed runs: trace, topology, mapper, seed, the line of the error."""
     rows = []
     for _, run in study.failed.head(FAILED).iterrows():
@@ -271,7 +272,7 @@ def robustness(study: Study, trace: str) -> list[dict[str, Any]]:
     of least worst regret is shown. What was not replayed under all variants is left out.
     """
     tables = []
-    for cases in study.varied(trace):
+    for cases in study.variations(trace):
         best = _best_seeds(cases)
         if len(best) > 1:
             order = sorted(best.items(), key=lambda item: (item[1].worst, item[1].mean))

@@ -16,7 +16,7 @@ from hopmap.arrays import Ints
 from hopmap.errors import HopmapError
 from hopmap.mappers import map_ranks
 from hopmap.progress import Progress, silent
-from hopmap.report.report import image_uri, rendered
+from hopmap.report.report import image_uri, render
 from hopmap.simulator import Parameters, simulate
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
 from hopmap.simulator.measured.errors import (
@@ -25,10 +25,10 @@ from hopmap.simulator.measured.errors import (
     agreement_of,
     by_algorithm,
     choice_of,
+    count_unknown,
     error_of,
     facts,
     order_of,
-    unknown,
 )
 from hopmap.simulator.measured.files import Measured, read_measured
 from hopmap.simulator.measured.prediction import MOST, Prediction, nodes_of_ranks, predict
@@ -44,9 +44,9 @@ STENCIL, CREATE = "stencil:", "cart_create"
 IN_ORDER = "mpi"
 NOT_MODELLED = "makes a communicator: not modelled"
 
-GivenMeasured: TypeAlias = str | Path | Measured | Sequence[str | Path]
-GivenNetworks: TypeAlias = str | Topology | Sequence[str | Topology]
-GivenAllocations: TypeAlias = str | Path | Sequence[str | Path] | None
+MeasuredLike: TypeAlias = str | Path | Measured | Sequence[str | Path]
+NetworksLike: TypeAlias = str | Topology | Sequence[str | Topology]
+AllocationsLike: TypeAlias = str | Path | Sequence[str | Path] | None
 
 
 class ValidationError(HopmapError, ValueError):
@@ -112,7 +112,7 @@ class Validation:
         choice, order = choice_of(measured, prediction), order_of(measured, prediction)
         everything = error_of(prediction.time, measured.time)
         beyond = error_of(prediction.time[large], measured.time[large])
-        return rendered(
+        return render(
             Path(__file__).with_name("page.html.j2"),
             names=names,
             facts=[
@@ -138,17 +138,17 @@ class Validation:
             ],
             unknown=[
                 (f"{c} {a}", why, f"{rows:,}")
-                for (c, a, why), rows in unknown(measured, prediction).items()
+                for (c, a, why), rows in count_unknown(measured, prediction).items()
             ],
         )
 
 
 def validate(
-    measured: GivenMeasured,
-    topology: GivenNetworks,
+    measured: MeasuredLike,
+    topology: NetworksLike,
     *,
     settings: Settings | None = None,
-    alloc: GivenAllocations = None,
+    alloc: AllocationsLike = None,
     ranks: int = 0,
     limit: int = MOST,
     progress: Progress = silent,
@@ -172,14 +172,14 @@ def validate(
     limit : int
         Packets of a call that is simulated at most; larger ones are listed.
     """
-    table, notes = _placed(measured, alloc)
+    table, notes = _allocate(measured, alloc)
     machines = [Machine(each, settings or {}) for each in _networks(table, topology, alloc)]
     networks = tuple(machine.network for machine in machines)
     parameters = tuple(machine.parameters for machine in machines)
     prediction = predict(table, networks, parameters, ranks=ranks, limit=limit, progress=progress)
     prediction = _with_stencils(prediction, table, networks, parameters)
     if all(prediction.why):
-        (collective, algorithm, why), *_ = unknown(table, prediction)
+        (collective, algorithm, why), *_ = count_unknown(table, prediction)
         raise ValidationError(
             f"{', '.join(table.files)}: none of {len(table)} calls can be simulated "
             f"({collective} {algorithm}: {why}): expected algorithms that are known"
@@ -189,12 +189,12 @@ def validate(
 
 
 def calibrate_collectives(
-    measured: GivenMeasured,
-    topology: GivenNetworks,
+    measured: MeasuredLike,
+    topology: NetworksLike,
     *,
     keys: Sequence[str] = (),
     settings: Settings | None = None,
-    alloc: GivenAllocations = None,
+    alloc: AllocationsLike = None,
     ranks: int = 0,
     progress: Progress = silent,
 ) -> CollectiveFit:
@@ -208,14 +208,14 @@ def calibrate_collectives(
     settings : mapping of str to str or float, optional
         Other parameters that differ from their defaults; initial values of the fitted ones.
     """
-    table, _ = _placed(measured, alloc)
+    table, _ = _allocate(measured, alloc)
     networks = [Machine(spec).network for spec in _networks(table, topology, alloc)]
     return fit_collectives(
         table, networks, dict(settings or {}), keys, ranks=ranks, progress=progress
     )
 
 
-def _placed(measured: GivenMeasured, alloc: GivenAllocations) -> tuple[Measured, tuple[str, ...]]:
+def _allocate(measured: MeasuredLike, alloc: AllocationsLike) -> tuple[Measured, tuple[str, ...]]:
     """Take ranks a node from an allocation that has more than any call of its file, and say so."""
     table = measured
     if not isinstance(table, Measured):
@@ -239,7 +239,7 @@ def _placed(measured: GivenMeasured, alloc: GivenAllocations) -> tuple[Measured,
 
 
 def _networks(
-    table: Measured, topology: GivenNetworks, alloc: GivenAllocations
+    table: Measured, topology: NetworksLike, alloc: AllocationsLike
 ) -> list[str | Topology]:
     """Return the network of each file, with the hosts of its job."""
     specs = _of_each(topology, len(table.files), "topologies")
@@ -248,12 +248,12 @@ def _networks(
     return [spec if hosts is None else _job(spec, hosts) for spec, hosts in pairs]
 
 
-def _of_each(given: Any, count: int, what: str) -> list[Any]:
+def _of_each(values: Any, count: int, label: str) -> list[Any]:
     """Return one value for each of so many files."""
-    one = given is None or isinstance(given, str | Path | Topology)
-    many = [given] if one else list(given)
+    one = values is None or isinstance(values, str | Path | Topology)
+    many = [values] if one else list(values)
     if len(many) not in (1, count):
-        raise ValidationError(f"{len(many)} {what} for {count} files: expected one, or as many")
+        raise ValidationError(f"{len(many)} {label} for {count} files: expected one, or as many")
     return (many * count)[:count]
 
 

@@ -52,7 +52,7 @@ def _find_pulls(
 
 
 @subroutine
-def _apart(router: Router, nodes: Ints, lo: int, mid: int, hi: int) -> float:
+def _separation(router: Router, nodes: Ints, lo: int, mid: int, hi: int) -> float:
     """How much farther apart the halves are than what is within them."""
     within = mean_hops(router, nodes, lo, mid, lo, mid, OF_HALVES)
     within += mean_hops(router, nodes, mid, hi, mid, hi, OF_HALVES)
@@ -136,7 +136,7 @@ def halve_nodes(router: Router, keys: Ints, slots: Ints, by_distance: bool) -> t
                 mid = _cut_at(key, slots, ordered)
                 if mid == 0:
                     continue
-                apart = _apart(router, ordered, 0, mid, hi - lo)
+                apart = _separation(router, ordered, 0, mid, hi - lo)
                 if apart > best_apart + 1e-9:
                     best, best_mid, best_apart = ordered, mid, apart
                     other = 1 - other
@@ -227,7 +227,7 @@ def split_ranks(
             here[i] = items[start + i]
             local[here[i]] = i
             entries += indptr[here[i] + 1] - indptr[here[i]]
-        apart = max(_apart(router, nodes, lo, mid, hi), 0.1)
+        apart = max(_separation(router, nodes, lo, mid, hi), 0.1)
         sub_indptr = np.zeros(n + 1, dtype=np.int64)
         sub_peer = np.empty(entries, dtype=np.int64)
         sub_weight = np.empty(entries)

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import Graph, below, following, grouped, within
-from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.basic_kernels import Graph, draw, group_by_block, next_state, subgraph
+from hopmap.mappers.cost_kernels import charge
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
 from hopmap.topologies.routing import Router, distance
@@ -77,17 +77,17 @@ def move_blocks(
     state = assignment.random[0]
     saved = 0
     for _ in range(proposals):
-        state = following(state)
-        u = active[below(state, len(active))]
-        count = 1 + below(following(state), 2)
+        state = next_state(state)
+        u = active[draw(state, len(active))]
+        count = 1 + draw(next_state(state), 2)
         chosen[0] = block_of[slot_of[u]]
         fits = True
         for k in range(1, count + 1):
-            state = following(state)
-            p = peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]
+            state = next_state(state)
+            p = peer[indptr[u] + draw(state, indptr[u + 1] - indptr[u])]
             x = places[p]
-            state = following(state)
-            slot = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
+            state = next_state(state)
+            slot = near[near_indptr[x] + draw(state, near_indptr[x + 1] - near_indptr[x])]
             chosen[k] = block_of[slot]
             u = item_at[slot]
             if indptr[u + 1] == indptr[u] and k < count:
@@ -117,12 +117,12 @@ def move_blocks(
             a, b = places[u], node_of_slot[goes[u]]
             for i in range(indptr[u], indptr[u + 1]):
                 q = peer[i]
-                now = priced(kind, distance(router, a, places[q]))
+                now = charge(kind, distance(router, a, places[q]))
                 if goes[q] >= 0:
-                    then = priced(kind, distance(router, b, node_of_slot[goes[q]]))
+                    then = charge(kind, distance(router, b, node_of_slot[goes[q]]))
                     doubled += weight[i] * (then - now)
                 else:
-                    then = priced(kind, distance(router, b, places[q]))
+                    then = charge(kind, distance(router, b, places[q]))
                     doubled += 2 * weight[i] * (then - now)
         if doubled <= 0:
             for m in range(moved):
@@ -131,8 +131,8 @@ def move_blocks(
                 for i in range(indptr[u], indptr[u + 1]):
                     q = peer[i]
                     if goes[q] < 0:
-                        more = priced(kind, distance(router, b, places[q]))
-                        own[q] += weight[i] * (more - priced(kind, distance(router, a, places[q])))
+                        more = charge(kind, distance(router, b, places[q]))
+                        own[q] += weight[i] * (more - charge(kind, distance(router, a, places[q])))
             for m in range(moved):
                 u = moving[m]
                 slot_of[u] = goes[u]
@@ -142,7 +142,7 @@ def move_blocks(
                 u = moving[m]
                 own[u] = 0
                 for i in range(indptr[u], indptr[u + 1]):
-                    own[u] += weight[i] * priced(kind, distance(router, places[u], places[peer[i]]))
+                    own[u] += weight[i] * charge(kind, distance(router, places[u], places[peer[i]]))
             saved -= doubled // 2
         for m in range(moved):
             goes[moving[m]] = -1
@@ -170,12 +170,12 @@ def recreate(
     takes 2 to `most` blocks, few as often, by the time they take, as many, and may cut
     `temperature` more on the average. The graph has both directions of every pair.
     """
-    starts, members = grouped(block, len(parent))
+    starts, members = group_by_block(block, len(parent))
     local = np.full(len(block), -1, dtype=np.int64)
     saved = 0.0
     for _ in range(trials):
-        random[0] = following(random[0])
-        wanted = int(2.0 * (most / 2.0) ** (below(random[0], FINE) / FINE) + 0.5)
+        random[0] = next_state(random[0])
+        wanted = int(2.0 * (most / 2.0) ** (draw(random[0], FINE) / FINE) + 0.5)
         chosen = choose(graph, block, parent, starts, members, wanted, random)
         if len(chosen) < 2:
             continue
@@ -186,7 +186,7 @@ def recreate(
         for k in range(len(chosen)):
             for i in range(room[k], room[k + 1]):
                 here[i] = members[starts[chosen[k]] + i - room[k]]
-        inner = within(graph, here, local)
+        inner = subgraph(graph, here, local)
         sub_indptr, sub_peer, sub_weight = inner
         before = 0.0
         for u in range(len(here)):
@@ -199,8 +199,8 @@ def recreate(
             for i in range(sub_indptr[u], sub_indptr[u + 1]):
                 if part[sub_peer[i]] != part[u]:
                     after += sub_weight[i] / 2
-        random[0] = following(random[0])
-        slack = -temperature * log((1.0 + below(random[0], FINE)) / (1.0 + FINE))
+        random[0] = next_state(random[0])
+        slack = -temperature * log((1.0 + draw(random[0], FINE)) / (1.0 + FINE))
         if after > before + slack:
             continue
         saved += before - after
@@ -219,22 +219,22 @@ def choose(
     """Draw blocks with a common parent, each but the first talking to one drawn before."""
     indptr, peer = graph.indptr, graph.peer
     chosen = np.empty(wanted, dtype=np.int64)
-    random[0] = following(random[0])
-    chosen[0] = below(random[0], len(parent))
+    random[0] = next_state(random[0])
+    chosen[0] = draw(random[0], len(parent))
     count = 1
     for _ in range(DRAWS * wanted):
         if count == wanted:
             break
-        random[0] = following(random[0])
-        b = chosen[below(random[0], count)]
+        random[0] = next_state(random[0])
+        b = chosen[draw(random[0], count)]
         if starts[b + 1] == starts[b]:
             continue
-        random[0] = following(random[0])
-        u = members[starts[b] + below(random[0], starts[b + 1] - starts[b])]
+        random[0] = next_state(random[0])
+        u = members[starts[b] + draw(random[0], starts[b + 1] - starts[b])]
         if indptr[u + 1] == indptr[u]:
             continue
-        random[0] = following(random[0])
-        other = block[peer[indptr[u] + below(random[0], indptr[u + 1] - indptr[u])]]
+        random[0] = next_state(random[0])
+        other = block[peer[indptr[u] + draw(random[0], indptr[u + 1] - indptr[u])]]
         new = parent[other] == parent[b]
         for k in range(count):
             new = new and chosen[k] != other
@@ -270,7 +270,7 @@ def divide(graph: Graph, room: Ints, local: Ints, random: Words) -> Ints:
         here = np.empty(n, dtype=np.int64)
         for k in range(n):
             here[k] = vertices[room[lo] + k]
-        inner = within(graph, here, local)
+        inner = subgraph(graph, here, local)
         size, bias, label = np.ones(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int8)
         target = room[mid] - room[lo]
         side = bisect(inner, size, bias, label, target, TRIES, random)

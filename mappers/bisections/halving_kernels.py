@@ -13,7 +13,7 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints, Ints8, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import Graph, below, contract, following
+from hopmap.mappers.basic_kernels import Graph, contract, draw, next_state
 
 from .fm_kernels import cut_cost, grow, refine
 
@@ -38,8 +38,8 @@ def match(
         order[u], group[u] = u, -1
     state = random[0]
     for i in range(n - 1, 0, -1):
-        state = following(state)
-        j = below(state, i + 1)
+        state = next_state(state)
+        j = draw(state, i + 1)
         order[i], order[j] = order[j], order[i]
     random[0] = state
     groups = 0
@@ -103,8 +103,8 @@ def bisect(
             for u in range(n):
                 grown[u] = label[u] >> 1
         else:
-            random[0] = following(random[0])
-            seed = -1 if biased and attempt == 0 else below(random[0], n)
+            random[0] = next_state(random[0])
+            seed = -1 if biased and attempt == 0 else draw(random[0], n)
             grow(graph, size, bias, grown, target, seed)
         refine(graph, size, bias, grown, target, heaviest, exact)
         cost = cut_cost(graph, bias, grown)
@@ -132,10 +132,10 @@ def evolve(
     for k in range(tries):
         at = k
         if k >= fresh:
-            random[0] = following(random[0])
-            a = below(random[0], fresh)
-            random[0] = following(random[0])
-            b = below(random[0], fresh)
+            random[0] = next_state(random[0])
+            a = draw(random[0], fresh)
+            random[0] = next_state(random[0])
+            b = draw(random[0], fresh)
             if costs[b] < costs[a]:
                 a, b = b, a
             for u in range(n):

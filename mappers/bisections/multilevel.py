@@ -27,7 +27,7 @@ from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import MOST as MOST_COST
 from hopmap.mappers.objectives import ObjectiveName, farthest
 from hopmap.mappers.orders.node_orders import random_mapping
-from hopmap.mappers.stop import Moves, Watch, keeping
+from hopmap.mappers.stop import Moves, Watch, keep
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -74,11 +74,11 @@ def multilevel(
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
-    with keeping(lambda: search.mapping):
-        share = None if watch.left() is None else 0.4 * (watch.left() or 0.0)
+    with keep(lambda: search.mapping):
+        share = None if watch.remaining() is None else 0.4 * (watch.remaining() or 0.0)
         hot = place_by_levels(search, rng, None if moves is None else moves * 2 // 5, share)
         rest = None if moves is None else moves * 3 // 5
-        search.cool(hot, COLD * hot, moves=rest, seconds=watch.left())
+        search.cool(hot, COLD * hot, moves=rest, seconds=watch.remaining())
         search.assign(search.best)
         exchange_blocks(search, 200 * traffic.ranks if moves is None else moves // 10)
     return search.mapping
@@ -112,11 +112,11 @@ def place_by_levels(
             share = 2.0 ** (depth + 1 - len(levels))
             left = None if end is None else max(end - search.watch.now(), 0.0) * share
             budget = None if moves is None else int(moves * share / 2)
-            place = _annealed(
+            place = _anneal(
                 model, place, HOT if depth == 0 else WARM, budget, left, search.watch, rng
             )
         finer = levels[depth + 1].starts if depth + 1 < len(levels) else layers[-1]
-        place = _expanded(level, finer, place)
+        place = _expand(level, finer, place)
     if place is None:  # too small for levels
         search.assign(rng.permutation(slot_nodes))
         return HOT * search.scale()
@@ -145,7 +145,7 @@ def _coarsen(model: CostModel, layers: list[Ints], rng: np.random.Generator) -> 
         groups = len(starts) - 1
         if groups < COARSEST:
             break
-        group_of = _grouped(graph, size, groups, random)
+        group_of = _group(graph, size, groups, random)
         graph = contract(graph, group_of.astype(np.int32), groups)
         size = np.bincount(group_of, weights=size, minlength=groups).astype(np.int64)
         whole = graph._replace(weight=graph.weight.astype(np.int64))
@@ -153,7 +153,7 @@ def _coarsen(model: CostModel, layers: list[Ints], rng: np.random.Generator) -> 
     return levels[::-1]
 
 
-def _grouped(graph: Graph, size: Ints, groups: int, random: Words) -> Ints:
+def _group(graph: Graph, size: Ints, groups: int, random: Words) -> Ints:
     """Pair items by a heavy-edge matching until exactly so many groups are left."""
     from . import halving_kernels
 
@@ -179,7 +179,7 @@ def _grouped(graph: Graph, size: Ints, groups: int, random: Words) -> Ints:
     return group_of
 
 
-def _expanded(level: Level, finer: Ints, place: Ints) -> Ints:
+def _expand(level: Level, finer: Ints, place: Ints) -> Ints:
     """Group of nodes of every item of the next finer level: in its group's place, or near by."""
     inside = np.searchsorted(level.starts, finer[:-1], side="right") - 1  # parent of each place
     items = np.argsort(place[level.group_of], kind="stable")
@@ -197,7 +197,7 @@ def _expanded(level: Level, finer: Ints, place: Ints) -> Ints:
     return found
 
 
-def _annealed(
+def _anneal(
     model: CostModel,
     place: Ints,
     hot: float,

@@ -52,10 +52,10 @@ def recursive_bisection(
     - `tries`: bisections of which the best is taken, at every step.
     """
     model = cost_model(traffic, topology, objective)
-    return bisected(model, topology, rng, tries)[: traffic.ranks]
+    return bisect_nodes(model, topology, rng, tries)[: traffic.ranks]
 
 
-def bisected(
+def bisect_nodes(
     model: CostModel,
     topology: Topology,
     rng: np.random.Generator,
@@ -66,7 +66,7 @@ def bisected(
 
     Domains are split from the largest to the smallest, so that it can end early. Once it is `over`,
     every rank stays in its current domain, next to the ranks that it talks to most (see
-    `clustered`).
+    `cluster_ranks`).
     """
     from . import bisection_kernels
 
@@ -86,14 +86,14 @@ def bisected(
         first = end
     if first < len(domains):
         place = np.empty_like(items)
-        place[clustered(model, random)] = np.arange(len(items))
+        place[cluster_ranks(model, random)] = np.arange(len(items))
         items = items[np.lexsort((place[items], domains[domain_of[items], 0]))]
     places = np.empty_like(items)
     places[items] = np.repeat(nodes, topology.slots[nodes])
     return places
 
 
-def clustered(model: CostModel, random: Words) -> Ints:
+def cluster_ranks(model: CostModel, random: Words) -> Ints:
     """Ranks and dummies in an order in which those that talk to each other are near.
 
     They are matched in pairs, the pairs again, and so on; O(pairs), a few per cent of a bisection.
@@ -187,7 +187,7 @@ def exchange_blocks(search: AnnealingSearch, proposals: int) -> None:
                 search.model, search.assignment, order, starts, some
             )
             tries -= some
-            search.gained(saved)
+            search.note_gain(saved)
 
 
 def ruin_and_recreate(

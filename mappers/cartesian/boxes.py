@@ -21,7 +21,7 @@ from .grid import (
     crossing,
     node_sizes,
     on_grid,
-    placed,
+    place,
 )
 
 
@@ -34,16 +34,16 @@ def row_major_mapper(traffic: Traffic, topology: Topology) -> Mapping:
     that does otherwise. O(d) a rank.
     """
     grid = cartesian(traffic, "row_major")
-    return placed(grid, all_row_major(grid.dims), topology)
+    return place(grid, all_row_major(grid.dims), topology)
 
 
-def alike(name: str, traffic: Traffic, topology: Topology) -> None:
+def require_equal_nodes(name: str, traffic: Traffic, topology: Topology) -> None:
     """Raise `MappingError` unless a Cartesian grid is on nodes of one size."""
     cartesian(traffic, name)
     equal_size(node_sizes(topology, traffic.ranks), name)
 
 
-@mapper("gropp", source="Gropp 2018; Lehr 2019, chapter 4", needs=alike)
+@mapper("gropp", source="Gropp 2018; Lehr 2019, chapter 4", needs=require_equal_nodes)
 def gropp(traffic: Traffic, topology: Topology) -> Mapping:
     """Cartesian grid: a box of one shape for every node, by prime factors.
 
@@ -57,7 +57,7 @@ def gropp(traffic: Traffic, topology: Topology) -> Mapping:
     """
     grid = cartesian(traffic, "gropp", weighs=False)
     size = equal_size(node_sizes(topology, traffic.ranks), "gropp")
-    return placed(grid, gropp_all(grid.dims, size), topology)
+    return place(grid, gropp_all(grid.dims, size), topology)
 
 
 def equal_size(sizes: Sequence[int], mapper: str) -> int:
@@ -95,7 +95,7 @@ def gropp_all(dims: Sequence[int], size: int) -> Coordinates:
     """Coordinates of all ranks."""
     box = box_shape(dims, size)
     nodes = [whole // part for whole, part in zip(dims, box, strict=True)]
-    return factorised_all([nodes, box])
+    return factorise_all([nodes, box])
 
 
 @mapper("factorisation", source="Niethammer, Rabenseifner 2019", needs=on_grid)
@@ -121,7 +121,7 @@ def factorisation(traffic: Traffic, topology: Topology) -> Mapping:
     full = prod(inner) == len(sizes)
     levels = [*(inner[::-1] if full else [len(sizes)]), size]
     weights = crossing(grid.stencil, grid.sizes, len(grid.dims))
-    return placed(grid, factorised_all(level_factors(grid.dims, levels, weights)), topology)
+    return place(grid, factorise_all(level_factors(grid.dims, levels, weights)), topology)
 
 
 def level_factors(
@@ -162,7 +162,7 @@ def _products(number: int, dims: Sequence[int]) -> Iterator[list[int]]:
                 yield [factor, *others]
 
 
-def factorised_all(factors: Sequence[Sequence[int]]) -> Coordinates:
+def factorise_all(factors: Sequence[Sequence[int]]) -> Coordinates:
     """Coordinates of all ranks: their parts on all levels, each row-major."""
     coordinates = np.zeros((1, len(factors[0])), dtype=np.int64)
     for box in factors:

@@ -20,15 +20,15 @@ from itertools import islice, permutations, product
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.mappers.bisections.recursive_bisection import bisected
+from hopmap.mappers.bisections.recursive_bisection import bisect_nodes
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
+from hopmap.mappers.objectives import ObjectiveName, cost_model, get_objective
 from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
-from .grid import GridTraffic, known_grid, recognised
+from .grid import GridTraffic, find_grid, recognise_grid
 
 AT_ONCE = 1 << 20  # digits that are looked at together
 
@@ -48,7 +48,7 @@ def fold(
     """
     model = cost_model(traffic, topology, objective)
     folded = best_fold(traffic, topology, model, objective, tries)
-    return bisected(model, topology, rng)[: traffic.ranks] if folded is None else folded
+    return bisect_nodes(model, topology, rng)[: traffic.ranks] if folded is None else folded
 
 
 def best_fold(
@@ -86,10 +86,10 @@ def best_fold(
 def _grid(traffic: Traffic, objective: str) -> GridTraffic | None:
     """Where the ranks are in the grid: from its metadata, periodic ones as well, or recognised."""
     if {"dims", "stencil"} <= traffic.metadata.keys():
-        known = known_grid(traffic)
+        known = find_grid(traffic)
         return known and GridTraffic(known.dims, known.coords)
     pairs = traffic.without_self().undirected()
-    return recognised(pairs, objective_named(objective).weigh(pairs))
+    return recognise_grid(pairs, get_objective(objective).weigh(pairs))
 
 
 def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapping]:
@@ -106,7 +106,7 @@ def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapp
             digits = [_digits(grid.coords[:, i], chosen[i], orders[i]) for i in axes]
             for strings in [tuple(meets)] if nested else product(*map(permutations, meets)):
                 for reflected in (False,) if nested else (True, False):
-                    yield _strung(digits, chosen, strings, reflected, box, ranks)
+                    yield _string_up(digits, chosen, strings, reflected, box, ranks)
 
 
 def _fitting(
@@ -154,7 +154,7 @@ def _digits(coordinate: Ints, share: Sequence[int], order: Sequence[int]) -> dic
     return digits
 
 
-def _strung(
+def _string_up(
     digits: Sequence[dict[int, Ints]],
     shares: Sequence[Sequence[int]],
     strings: Sequence[Sequence[int]],

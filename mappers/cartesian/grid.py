@@ -87,7 +87,7 @@ def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
     meta = traffic.metadata
     if not {"dims", "stencil", "periodic"} <= meta.keys():
         pairs = traffic.without_self().undirected()
-        found = recognised(pairs, pairs.bytes) or recognised(pairs, pairs.messages)
+        found = recognise_grid(pairs, pairs.bytes) or recognise_grid(pairs, pairs.messages)
         if found is None:
             raise MappingError(
                 f"mapper {mapper}: the traffic is no Cartesian grid: expected metadata dims, "
@@ -123,7 +123,7 @@ def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
     return Grid(dims, stencil, sizes, periodic, np.arange(traffic.ranks))
 
 
-def known_grid(traffic: Traffic) -> Grid | None:
+def find_grid(traffic: Traffic) -> Grid | None:
     """Grid of the traffic; None where it is not one."""
     try:
         return cartesian(traffic, "")
@@ -147,7 +147,7 @@ def node_sizes(topology: Topology, ranks: int) -> list[int]:
     return [int(size) for size in sizes if size]
 
 
-def placed(grid: Grid, coordinates: ArrayLike, topology: Topology) -> Mapping:
+def place(grid: Grid, coordinates: ArrayLike, topology: Topology) -> Mapping:
     """Node of every rank, from the coordinates of the numbers in the order of the slots."""
     axes = tuple(np.asarray(coordinates, dtype=np.int64).T)
     node_at = np.empty(len(grid.cells), dtype=np.int64)
@@ -208,7 +208,7 @@ def grid_of(ranks: int, src: Ints, dst: Ints) -> GridTraffic | None:
     return GridTraffic(tuple(int(d) for d in dims[longest]), coords[:, longest])
 
 
-def recognised(traffic: Traffic, weight: Ints) -> GridTraffic | None:
+def recognise_grid(traffic: Traffic, weight: Ints) -> GridTraffic | None:
     """Grid that undirected traffic, or that of its heavier pairs, is; None if there is none.
 
     - `traffic`: as `Traffic.undirected` returns it, without self messages.

@@ -24,14 +24,14 @@ import numpy as np
 from hopmap.errors import HopmapWarning
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import with_free_slots
-from hopmap.mappers.stop import Moves, keeping
+from hopmap.mappers.stop import Moves, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 from .boxes import factorisation, gropp, row_major_mapper
 from .grid import Grid, cartesian, on_grid
 from .halvings import hyperplane, kd_tree, skewed_kd_tree
-from .off_node import Amount, Measure, leaving, peers_of, refine, value
+from .off_node import Amount, Measure, outgoing, peers_of, refine, value
 from .strips import squarest_strips, stencil_strips
 
 PUBLISHED: dict[str, Callable[..., Mapping]] = {
@@ -75,28 +75,28 @@ def grid_portfolio(
     items = max(int(topology.slots.sum()), traffic.ranks)
     peers = peers_of(traffic, amount, items)
     starts = [] if initial is None else [initial]
-    for node_of in published(grid, topology):
+    for node_of in run_grid_mappers(grid, topology):
         starts.append(node_of)
         if watch.over():
             break
     places = [with_free_slots(start, topology) for start in starts]
-    values = [value(leaving(peers, p, topology.nodes), first) for p in places]
+    values = [value(outgoing(peers, p, topology.nodes), first) for p in places]
     ranking = sorted(range(len(places)), key=values.__getitem__)
     distinct = [i for n, i in enumerate(ranking) if not n or values[i] != values[ranking[n - 1]]]
     best = Best(
         places[ranking[0]].copy(), np.array(values[ranking[0]][:: 1 if first == "sum" else -1])
     )
     moves = stop.or_usual(stop.moves, min(int(PER_ROOT * traffic.ranks**0.5), MOST))
-    with keeping(lambda: best.places[: traffic.ranks]):
+    with keep(lambda: best.places[: traffic.ranks]):
         refine(peers, topology, [places[i] for i in distinct], best, first, moves, watch, rng)
     return best.places[: traffic.ranks]
 
 
-def published(grid: Grid, topology: Topology) -> Iterator[Mapping]:
+def run_grid_mappers(grid: Grid, topology: Topology) -> Iterator[Mapping]:
     """Map by all mappers of grids, for all views of the grid; those that refuse it are left out."""
     d = len(grid.dims)
     views = list(product(permutations(range(d)), product((1, -1), repeat=d)))
-    symmetric = [mirrored(grid, axis) for axis in range(d)]
+    symmetric = [is_symmetric(grid, axis) for axis in range(d)]
     views = [
         (order, signs)
         for order, signs in views
@@ -112,7 +112,7 @@ def published(grid: Grid, topology: Topology) -> Iterator[Mapping]:
             )
         )
         for function in PUBLISHED.values():
-            made = _made_quietly(function, view, topology)
+            made = _map_quietly(function, view, topology)
             if made is None:
                 continue
             node_at = made.reshape(shape).transpose(np.argsort(order))
@@ -120,28 +120,28 @@ def published(grid: Grid, topology: Topology) -> Iterator[Mapping]:
             yield node_at.ravel()[grid.cells]
 
 
-def mirrored(grid: Grid, axis: int) -> bool:
+def is_symmetric(grid: Grid, axis: int) -> bool:
     """Whether the stencil is the same in a mirror across that axis."""
 
-    def weighted(sign: int) -> list[tuple[tuple[int, ...], int]]:
+    def weigh(sign: int) -> list[tuple[tuple[int, ...], int]]:
         flipped = [
             tuple(sign * x if a == axis else x for a, x in enumerate(v)) for v in grid.stencil
         ]
         return sorted(zip(flipped, grid.sizes, strict=True))
 
-    return weighted(1) == weighted(-1)
+    return weigh(1) == weigh(-1)
 
 
 def cartesian_orders(grid: Grid, topology: Topology) -> Iterator[tuple[str, Mapping]]:
     """Map a grid by all mappers that take it; they get nothing but its metadata."""
     bare = _without_pairs(grid)
     for name, function in PUBLISHED.items():
-        made = _made_quietly(function, bare, topology)
+        made = _map_quietly(function, bare, topology)
         if made is not None:
             yield name, made[grid.cells]
 
 
-def _made_quietly(
+def _map_quietly(
     function: Callable[..., Mapping], traffic: Traffic, topology: Topology
 ) -> Mapping | None:
     """Map without a word of what the mapper ignores; None where it refuses."""

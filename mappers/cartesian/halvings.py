@@ -27,7 +27,7 @@ from .grid import (
     crossing,
     node_sizes,
     on_grid,
-    placed,
+    place,
 )
 
 # The dimension in which a grid of these dims is split.
@@ -42,7 +42,7 @@ def kd_tree(traffic: Traffic, topology: Topology) -> Mapping:
     `benchmarks/cartesian/cartesian_bounds.py`.
     """
     grid = cartesian(traffic, "kd_tree", weighs=False)
-    return placed(grid, kd_tree_all(grid.dims), topology)
+    return place(grid, kd_tree_all(grid.dims), topology)
 
 
 def longest(dims: Sequence[int]) -> int:
@@ -54,19 +54,19 @@ def kd_tree_all(dims: Sequence[int], split: Splitter = longest) -> Coordinates:
     """Coordinates of all ranks."""
     done: dict[tuple[int, ...], Coordinates] = {}
 
-    def numbered(dims: tuple[int, ...]) -> Coordinates:
+    def number(dims: tuple[int, ...]) -> Coordinates:
         if dims not in done:
             if prod(dims) == 1:
                 return np.zeros((1, len(dims)), dtype=np.int64)
             k = split(dims)
             half = dims[k] // 2
-            left = numbered((*dims[:k], half, *dims[k + 1 :]))
-            right = numbered((*dims[:k], dims[k] - half, *dims[k + 1 :])).copy()
+            left = number((*dims[:k], half, *dims[k + 1 :]))
+            right = number((*dims[:k], dims[k] - half, *dims[k + 1 :])).copy()
             right[:, k] += half
             done[dims] = np.concatenate((left, right))
         return done[dims]
 
-    return numbered(tuple(dims))
+    return number(tuple(dims))
 
 
 @mapper("skewed_kd_tree", source="Lehr 2019, section 5.4", needs=on_grid)
@@ -79,7 +79,7 @@ def skewed_kd_tree(traffic: Traffic, topology: Topology, *, weight: Weight = "me
     vectors. Source: Lehr 2019, section 5.4, listing 5.2.
     """
     grid = cartesian(traffic, "skewed_kd_tree", weighs=weight == "bytes")
-    return placed(grid, skewed_kd_tree_all(grid.dims, grid.stencil, grid.weights(weight)), topology)
+    return place(grid, skewed_kd_tree_all(grid.dims, grid.stencil, grid.weights(weight)), topology)
 
 
 def skewed_kd_tree_all(
@@ -95,12 +95,12 @@ def skewed_longest(stencil: Vectors, dimensions: int, weights: Weights = None) -
     if weights is not None:
         factors = crossing(stencil, weights, dimensions)
 
-    def weighted(size: int, factor: int) -> float:
+    def weigh(size: int, factor: int) -> float:
         if size <= 1:
             return -1.0
         return size / factor if factor else float("inf")
 
-    return lambda dims: max(range(dimensions), key=lambda d: weighted(dims[d], factors[d]))
+    return lambda dims: max(range(dimensions), key=lambda d: weigh(dims[d], factors[d]))
 
 
 @mapper("hyperplane", source="Hunold, von Kirchbach, Lehr, Schulz, Traeff 2020", needs=on_grid)
@@ -124,7 +124,7 @@ def hyperplane(traffic: Traffic, topology: Topology, *, weight: Weight = "messag
     """
     grid = cartesian(traffic, "hyperplane", weighs=weight == "bytes")
     size = dividing_mean(node_sizes(topology, traffic.ranks))
-    return placed(
+    return place(
         grid, hyperplane_all(grid.dims, size, grid.stencil, grid.weights(weight)), topology
     )
 
@@ -151,7 +151,7 @@ def angles(stencil: Vectors, dimensions: int, weights: Weights = None) -> list[i
     return [int(found / total * 2**32 + 0.5) for found in sums]
 
 
-def preferred(dims: Sequence[int], angle: Sequence[int]) -> list[int]:
+def sort_dims(dims: Sequence[int], angle: Sequence[int]) -> list[int]:
     """Dimensions in the order in which they should be cut."""
     return sorted(range(len(dims)), key=lambda d: (angle[d], -dims[d]))
 
@@ -180,25 +180,25 @@ def hyperplane_all(
     whole, angle = tuple(dims), angles(stencil, len(dims), weights)
     done: dict[tuple[object, ...], Coordinates] = {}
 
-    def numbered(dims: tuple[int, ...], corner: tuple[int, ...]) -> Coordinates:
+    def number(dims: tuple[int, ...], corner: tuple[int, ...]) -> Coordinates:
         # Parts of one shape that lie in the same halves of the grid are cut the same way.
         sides = tuple(
             -1 if c + d <= w // 2 else min(c, w // 2)
             for c, d, w in zip(corner, dims, whole, strict=True)
         )
         if (dims, sides) not in done:
-            order = preferred(dims, angle)
+            order = sort_dims(dims, angle)
             if prod(dims) <= 2 * size:
                 found = np.empty((prod(dims), len(dims)), dtype=np.int64)
                 found[:, order] = all_row_major([dims[d] for d in order])
             else:
                 d, lower = split(dims, corner, whole, size, order)
                 above_corner = (*corner[:d], corner[d] + lower, *corner[d + 1 :])
-                below = numbered((*dims[:d], lower, *dims[d + 1 :]), corner)
-                above = numbered((*dims[:d], dims[d] - lower, *dims[d + 1 :]), above_corner).copy()
+                below = number((*dims[:d], lower, *dims[d + 1 :]), corner)
+                above = number((*dims[:d], dims[d] - lower, *dims[d + 1 :]), above_corner).copy()
                 above[:, d] += lower
                 found = np.concatenate((below, above))
             done[dims, sides] = found
         return done[dims, sides]
 
-    return numbered(whole, (0,) * len(whole))
+    return number(whole, (0,) * len(whole))

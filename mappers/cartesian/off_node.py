@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.mappers.exchanges.annealing import between
+from hopmap.mappers.exchanges.annealing import heat_at
 from hopmap.mappers.exchanges.assignment import in_slots
 from hopmap.mappers.stop import Watch, part_spent
 from hopmap.topologies import Mapping, Topology
@@ -71,7 +71,7 @@ def peers_of(traffic: Traffic, amount: Amount, items: int) -> Peers:
     return Peers(indptr, peer, sent, got)
 
 
-def leaving(peers: Peers, node_of: Mapping, nodes: int) -> Ints:
+def outgoing(peers: Peers, node_of: Mapping, nodes: int) -> Ints:
     """Add up what every node's ranks send to others, shape (nodes,); `node_of` of every item."""
     rank = np.repeat(np.arange(len(peers.indptr) - 1), np.diff(peers.indptr))
     here, there = node_of[rank], node_of[peers.peer]
@@ -110,9 +110,9 @@ def refine(
     for k in range(rounds):
         if best.measures[0] == 0 or watch.over():
             break
-        tell = partial(_tell, watch, k, rounds, best)
+        tell = partial(_report, watch, k, rounds, best)
         number = None if moves is None else moves // rounds
-        left = watch.left()
+        left = watch.remaining()
         share = None if left is None else left / (rounds - k)
         if few:
             exchange(
@@ -125,7 +125,7 @@ def refine(
         ruin_and_recreate(
             peers, topology.nodes, places, _part(number, now), _part(share, now), watch, tell, rng
         )
-        load = leaving(peers, places, topology.nodes)
+        load = outgoing(peers, places, topology.nodes)
         if value(load, first) < tuple(best.measures[:: 1 if first == "sum" else -1]):
             best.places[:] = places
             best.measures[:] = load.sum(), load.max()
@@ -198,7 +198,7 @@ def exchange(
         ahead = part_spent(made + count, number, watch.now() - begin, seconds)
         if number is None:
             ahead = max(ahead, part)
-        start, end = (scale * between(*temperatures, p) for p in (part, min(ahead, 1.0)))
+        start, end = (scale * heat_at(*temperatures, p) for p in (part, min(ahead, 1.0)))
         proposals(start, end, count)
         part, made = ahead, made + count
         tell()
@@ -212,7 +212,7 @@ def _part(whole: float | None, part: float) -> float | None:
     return None if whole is None else whole * part
 
 
-def _tell(watch: Watch, done: int, rounds: int, best: Best) -> None:
+def _report(watch: Watch, done: int, rounds: int, best: Best) -> None:
     watch.report(done, rounds, f"sum {best.measures[0]}, worst node {best.measures[1]}")
 
 
@@ -234,7 +234,7 @@ def assignment_of(
         item_at=item_at,
         first=np.concatenate(([0], np.cumsum(topology.slots))).astype(np.int64),
         apart=apart,
-        load=leaving(peers, places, nodes),
+        load=outgoing(peers, places, nodes),
         change=np.zeros(nodes, dtype=np.int64),
         touched=np.zeros(nodes, dtype=np.int64),
         marked=np.zeros(nodes, dtype=np.bool_),

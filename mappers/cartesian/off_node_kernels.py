@@ -16,7 +16,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, eighth_power, following
+from hopmap.mappers.basic_kernels import draw, eighth_power, next_state
 
 
 class Peers(NamedTuple):
@@ -100,16 +100,16 @@ def anneal(
     for step in range(proposals):
         if step % stretch == 0 and step > 0:
             temperature *= factor
-        state = following(state)
-        u = below(state, len(places))
+        state = next_state(state)
+        u = draw(state, len(places))
         if apart[u] == 0:
             continue
-        state = following(state)
-        a, b = places[u], places[peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]]
+        state = next_state(state)
+        a, b = places[u], places[peer[indptr[u] + draw(state, indptr[u + 1] - indptr[u])]]
         if a == b:
             continue
-        state = following(state)
-        v = item_at[first[b] + below(state, first[b + 1] - first[b])]
+        state = next_state(state)
+        v = item_at[first[b] + draw(state, first[b + 1] - first[b])]
         if apart[v] == 0 and indptr[v] < indptr[v + 1]:
             continue
         count = _changes(indptr, peer, sent, got, places, u, v, change, touched, marked)
@@ -124,7 +124,7 @@ def anneal(
         if worse > 0:
             uphill += worse
             climbs += 1
-        state = following(state)
+        state = next_state(state)
         threshold = 0.0
         if temperature > 0:
             threshold = -temperature * log((np.int64(state >> np.uint64(11)) + 1) * 2.0**-53)

@@ -46,7 +46,7 @@ from .grid import (
     crossing,
     node_sizes,
     on_grid,
-    placed,
+    place,
 )
 
 Carry = Literal["wider", "narrower"]
@@ -85,7 +85,7 @@ def squarest_strips(
     """
     grid = cartesian(traffic, "squarest_strips", weighs=False)
     size = max(node_sizes(topology, traffic.ranks))
-    return placed(grid, squarest_strips_all(grid.dims, size, carry, path), topology)
+    return place(grid, squarest_strips_all(grid.dims, size, carry, path), topology)
 
 
 def squarest_strips_all(
@@ -125,7 +125,7 @@ def stencil_strips(traffic: Traffic, topology: Topology, *, weight: Weight = "me
     grid = cartesian(traffic, "stencil_strips", weighs=weight == "bytes")
     sizes = node_sizes(topology, traffic.ranks)
     size = traffic.ranks // len(sizes)
-    return placed(
+    return place(
         grid, stencil_strips_all(grid.dims, size, grid.stencil, grid.weights(weight)), topology
     )
 

@@ -43,9 +43,9 @@ from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.mappers.exchanges.bokhari import Jumps, bokhari
 from hopmap.mappers.greedy.minmd import minmd
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
+from hopmap.mappers.objectives import ObjectiveName, cost_model, get_objective
 from hopmap.mappers.options import Count, CountOrZero
-from hopmap.mappers.stop import Stop, keeping
+from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, Topology
 from hopmap.topologies.box_kernels import BoxRouter
 from hopmap.traces import Traffic
@@ -78,7 +78,7 @@ def astar(
 
     ranks = traffic.ranks
     model = cost_model(traffic, topology, objective)
-    named = objective_named(objective)
+    named = get_objective(objective)
     watch = stop.watch()
     best = minmd(traffic, topology, rule="connected")
     if initial is not None and _cost(model, initial) < _cost(model, best):
@@ -97,9 +97,9 @@ def astar(
     width = 0 if ranks <= exact else beam
     steps = max(1, 2_000_000 // (topology.nodes * (topology.nodes + 10)))
     room = steps * topology.nodes
-    tree = _grown(None, 1 + room)
+    tree = _grow(None, 1 + room)
     finished = False
-    with keeping(lambda: task.node_of):
+    with keep(lambda: task.node_of):
         astar_kernels.start(task, tree)
         while not finished and not watch.over():
             made = int(task.counters[STATES])
@@ -107,14 +107,14 @@ def astar(
                 width = beam
                 task.expanded[:] = 0
             if made + room > len(tree.parent):
-                tree = _grown(tree, 2 * len(tree.parent) + room)
+                tree = _grow(tree, 2 * len(tree.parent) + room)
             finished = astar_kernels.expand(model, task, tree, width, steps)
             cost = int(task.counters[DONE])
             watch.report(made, None, f"states, {named.name} {named.value(cost)}")
     if not finished:
-        stop.ended("budget")
+        stop.finish("budget")
     elif task.counters[CUT] >= task.counters[DONE]:
-        stop.ended("optimal")
+        stop.finish("optimal")
     return task.node_of
 
 
@@ -131,7 +131,7 @@ def _task(model: CostModel, topology: Topology, best: Mapping) -> SearchTask:
     ranks = len(best)
     worst = 0 if model.kind == NEAR else topology.diameter()
     order = placing_order(model, ranks)
-    most = astar_kernels.closest(model, topology.slots, worst)
+    most = astar_kernels.count_close(model, topology.slots, worst)
     return SearchTask(
         order=order,
         slots=topology.slots,
@@ -173,7 +173,7 @@ def first_nodes(topology: Topology) -> Bools:
     return np.asarray((topology.coords <= lowest).all(axis=1))
 
 
-def _grown(tree: States | None, size: int) -> States:
+def _grow(tree: States | None, size: int) -> States:
     """Return the states with room for `size` of them."""
     from .astar_kernels import States
 

@@ -15,7 +15,7 @@ import numpy as np
 from hopmap.arrays import Bools, Ints, Ints32
 from hopmap.compilation import njit, subroutine
 from hopmap.mappers.basic_kernels import sort_by
-from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.cost_kernels import charge
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
 
@@ -53,7 +53,7 @@ class SearchTask(NamedTuple):
 
 
 @subroutine
-def _before(states: States, s: int, t: int) -> bool:
+def _precedes(states: States, s: int, t: int) -> bool:
     if states.bound[s] != states.bound[t]:
         return bool(states.bound[s] < states.bound[t])
     if states.depth[s] != states.depth[t]:
@@ -68,7 +68,7 @@ def _push(states: States, counters: Ints, state: int) -> None:
     counters[OPEN] += 1
     while i > 0:
         up = (i - 1) // 2
-        if not _before(states, state, heap[up]):
+        if not _precedes(states, state, heap[up]):
             break
         heap[i] = heap[up]
         i = up
@@ -87,9 +87,9 @@ def _pop(states: States, counters: Ints) -> int:
         child = 2 * i + 1
         if child >= size:
             break
-        if child + 1 < size and _before(states, heap[child + 1], heap[child]):
+        if child + 1 < size and _precedes(states, heap[child + 1], heap[child]):
             child += 1
-        if not _before(states, heap[child], last):
+        if not _precedes(states, heap[child], last):
             break
         heap[i] = heap[child]
         i = child
@@ -181,7 +181,7 @@ def _expand_one(
             there = node_of[peer[i]]
             if there >= 0:
                 for x in range(nodes):
-                    costs[row, x] += weight[i] * priced(kind, distance(router, there, x))
+                    costs[row, x] += weight[i] * charge(kind, distance(router, there, x))
         for x in range(nodes):
             if room[x] > 0:
                 if costs[row, x] < least[row]:
@@ -228,7 +228,7 @@ def _expand_one(
             closer = FAR
             for y in range(nodes):
                 if room[y] > 0 and not (full and y == x):
-                    price = weight[i] * priced(kind, distance(router, x, y))
+                    price = weight[i] * charge(kind, distance(router, x, y))
                     if row >= 0:
                         price += costs[row, y]
                     closer = min(closer, price)
@@ -247,13 +247,13 @@ def _expand_one(
 
 
 @njit
-def closest(model: CostModel, slots: Ints, worst: int) -> Ints:
+def count_close(model: CostModel, slots: Ints, worst: int) -> Ints:
     """Most slots that cost at most d for a rank on any node, its own apart, for d = least..worst.
 
     Entry d - least, with least the cost of two ranks on one node.
     """
     router, kind = model.router, model.kind
-    least = priced(kind, 0)
+    least = charge(kind, 0)
     most = np.zeros(worst - least + 1, dtype=np.int64)
     here = np.empty_like(most)
     for x in range(len(slots)):
@@ -261,7 +261,7 @@ def closest(model: CostModel, slots: Ints, worst: int) -> Ints:
             continue
         here[:] = 0
         for y in range(len(slots)):
-            here[priced(kind, distance(router, x, y)) - least] += slots[y]
+            here[charge(kind, distance(router, x, y)) - least] += slots[y]
         here[0] -= 1
         within = 0
         for d in range(len(most)):
@@ -273,7 +273,7 @@ def closest(model: CostModel, slots: Ints, worst: int) -> Ints:
 @njit
 def unplaced_bounds(model: CostModel, order: Ints, most: Ints) -> Ints:
     """Lower bound of all pairs among the ranks order[depth:], for every depth."""
-    least = priced(model.kind, 0)
+    least = charge(model.kind, 0)
     ranks = len(order)
     bounds = np.zeros(ranks + 1, dtype=np.int64)
     twice = np.zeros(ranks, dtype=np.int64)

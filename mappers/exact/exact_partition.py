@@ -26,7 +26,7 @@ import numpy as np
 from hopmap.arrays import Ints, Ints8
 from hopmap.mappers.cartesian.grid import cartesian
 from hopmap.mappers.cartesian.grid_portfolio import grid_portfolio
-from hopmap.mappers.cartesian.off_node import Amount, Measure, leaving, peers_of
+from hopmap.mappers.cartesian.off_node import Amount, Measure, outgoing, peers_of
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.stop import Moves
 from hopmap.topologies import Mapping, MappingError, Topology
@@ -92,18 +92,18 @@ def exact_partition(
     peers = peers_of(traffic, amount, traffic.ranks)
     row = row_of(peers, order, traffic.ranks // max(grid.dims), flat=len(grid.dims) == 2)
     while True:  # each time better, until nothing is
-        load = leaving(peers, start, topology.nodes)
+        load = outgoing(peers, start, topology.nodes)
         limits = Limits(int(load.sum()) - 1, None)
         if measure == "worst":
             most = int(load.max()) - 1
             limits = Limits(most * topology.nodes, most)
-        found = within(peers, order, topology.slots, row, limits) if limits.sum >= 0 else None
+        found = find_within(peers, order, topology.slots, row, limits) if limits.sum >= 0 else None
         if found is None:
             return start
         start = found
 
 
-def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> Mapping | None:
+def find_within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> Mapping | None:
     """Partition within the limits, of all these one of the least sum; None if there is none.
 
     Ranks are placed in `order`, and `slots` fit on each node; for `row` see `row_of`.
@@ -124,12 +124,12 @@ def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> 
         before = [edge for edge in near if edge[0] < t]
         ahead = Ahead(row, t + 1, slots, ranks)
         parts = [
-            _possible(_placed(some, t, node, slots, before), ahead, limits) for node in range(nodes)
+            _possible(_place(some, t, node, slots, before), ahead, limits) for node in range(nodes)
         ]
         some = Partials(*map(np.concatenate, zip(*parts, strict=True)))
         border = np.flatnonzero(last[: t + 1] > t)
         if len(some.node) <= MOST:
-            some = _distinct(_alike(some, border, slots), border, slots)
+            some = _distinct(_normalise(some, border, slots), border, slots)
         if len(some.node) > MOST // 4:
             raise _too_large(f"{len(some.node)} partial partitions of {t + 1} ranks")
     if not len(some.node):
@@ -139,14 +139,14 @@ def within(peers: Peers, order: Ints, slots: Ints, row: Row, limits: Limits) -> 
     return node_of
 
 
-def _placed(
+def _place(
     some: Partials, t: int, node: int, slots: Ints, before: list[tuple[int, int, int]]
 ) -> Partials:
     """Those partial partitions in which the next rank fits on the node, with it there."""
     fits = some.used[:, node] < slots[node]
-    alike = np.flatnonzero(slots[:node] == slots[node])
-    if len(alike):  # of empty nodes of one size only the first is taken
-        fits &= (some.used[:, node] > 0) | (some.used[:, alike[-1]] > 0)
+    same_size = np.flatnonzero(slots[:node] == slots[node])
+    if len(same_size):  # of empty nodes of one size only the first is taken
+        fits &= (some.used[:, node] > 0) | (some.used[:, same_size[-1]] > 0)
     parts, used, cost = (array[fits] for array in some)
     every = np.arange(len(parts))
     for peer, sent, got in before:
@@ -169,7 +169,7 @@ def _possible(some: Partials, ahead: Ahead, limits: Limits) -> Partials:
     return Partials(some.node[good], some.used[good], some.cost[good])
 
 
-def _alike(some: Partials, border: Ints, slots: Ints) -> Partials:
+def _normalise(some: Partials, border: Ints, slots: Ints) -> Partials:
     """Renumber nodes of one size as they appear on the border, then by ranks and cost."""
     rows, nodes = some.used.shape
     seen = np.full((rows, nodes), len(border), dtype=np.int64)
@@ -217,9 +217,9 @@ def _distinct(some: Partials, border: Ints, slots: Ints) -> Partials:
     return Partials(some.node[at], some.used[at], some.cost[at])
 
 
-def _too_large(what: str) -> MappingError:
+def _too_large(reason: str) -> MappingError:
     return MappingError(
-        f"mapper exact_partition: {what}: expected a small grid, like 6x6 on six nodes, or on "
+        f"mapper exact_partition: {reason}: expected a small grid, like 6x6 on six nodes, or on "
         "three if it is periodic both ways or 4x3x3"
     )
 
@@ -303,7 +303,7 @@ class Ahead:
             costs.append(along * sides + down * (max(c, columns) - through))
         return min(costs, default=NEVER)
 
-    def _reached(self, node: Ints8, used: Ints) -> Ints:
+    def _columns(self, node: Ints8, used: Ints) -> Ints:
         """Columns that have reached each node."""
         columns = np.zeros_like(used)
         every = np.arange(len(used))
@@ -316,12 +316,12 @@ class Ahead:
         last = np.zeros_like(used)
         if self.begun:
             last[np.arange(len(used)), node[:, self.placed - 1]] = 1
-        found: Ints = self._sum[self.slots - used, self._reached(node, used), last].sum(axis=1)
+        found: Ints = self._sum[self.slots - used, self._columns(node, used), last].sum(axis=1)
         there = self.row.along[0] * self.rows + self.row.down[0] * self.row.length
         more: Ints = np.maximum(found - there, 0)
         return more
 
     def each(self, node: Ints8, used: Ints) -> Ints:
         """Least that will leave each node, shape (rows, nodes)."""
-        found: Ints = self._each[self.slots - used, self._reached(node, used)]
+        found: Ints = self._each[self.slots - used, self._columns(node, used)]
         return found

@@ -24,12 +24,12 @@ from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_bound,
     cost_model,
-    objective_named,
+    get_objective,
     with_free_slots,
 )
 from hopmap.mappers.options import NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
-from hopmap.mappers.stop import Moves, Watch, keeping, part_spent
+from hopmap.mappers.stop import Moves, Watch, keep, part_spent
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
@@ -67,9 +67,9 @@ def annealing(
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
-    with keeping(lambda: search.mapping):
+    with keep(lambda: search.mapping):
         scale = search.scale()
-        search.cool(hot * scale, cold * scale, moves=moves, seconds=watch.left())
+        search.cool(hot * scale, cold * scale, moves=moves, seconds=watch.remaining())
     return search.mapping
 
 
@@ -108,10 +108,10 @@ class Cooling:
     def assign(self, places: Ints) -> int:
         """Assign all ranks again and return the cost; the best is kept if that is not better."""
         assign(self.model, self.assignment, places)
-        self.gained(self.cost - cost_of(self.assignment))
+        self.note_gain(self.cost - cost_of(self.assignment))
         return self.cost
 
-    def gained(self, saved: int) -> None:
+    def note_gain(self, saved: int) -> None:
         """Note that the present cost has fallen so much, or risen."""
         self.cost -= saved
         if self.cost < self.best_cost:
@@ -143,7 +143,7 @@ class Cooling:
             ahead = part_spent(made + proposals, moves, now() - begin, seconds)
             ahead = min(max(ahead, part), 1.0)
             saved = annealing_kernels.anneal(
-                self.model, self.assignment, between(hot, cold, part), between(hot, cold, ahead),
+                self.model, self.assignment, heat_at(hot, cold, part), heat_at(hot, cold, ahead),
                 proposals,
             )  # fmt: skip
             part, made, step = ahead, made + proposals, SLICE
@@ -151,7 +151,7 @@ class Cooling:
                 rate = made / max(now() - begin, 1e-6)
                 step = min(max(int(rate * seconds * LOOKS), SLICE >> 6), SLICE)
             self.moves += proposals
-            self.gained(saved)
+            self.note_gain(saved)
             self.report()
 
     def report(self) -> None:
@@ -175,7 +175,7 @@ class AnnealingSearch(Cooling):
         super().__init__(model, assignment, watch, cost_bound(model, topology))
         self.topology = topology
         self.ranks = traffic.ranks
-        self.named = objective_named(objective)
+        self.named = get_objective(objective)
 
     @property
     def mapping(self) -> Mapping:
@@ -188,7 +188,7 @@ class AnnealingSearch(Cooling):
         self.watch.report(self.moves, None, f"{self.named.name} {value}")
 
 
-def between(hot: float, cold: float, part: float) -> float:
+def heat_at(hot: float, cold: float, part: float) -> float:
     """Temperature after that part of a cooling run."""
     if hot <= 0 or cold <= 0:
         return hot * (1 - part)

@@ -15,8 +15,8 @@ import numpy as np
 
 from hopmap.arrays import Ints, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, following
-from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.basic_kernels import draw, next_state
+from hopmap.mappers.cost_kernels import charge
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance
 
@@ -63,18 +63,18 @@ def anneal(
     for step in range(proposals):
         if step % stretch == 0 and step > 0:
             temperature *= factor
-        state = following(state)
-        u = active[below(state, len(active))]
-        state = following(state)
-        p = peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]
+        state = next_state(state)
+        u = active[draw(state, len(active))]
+        state = next_state(state)
+        p = peer[indptr[u] + draw(state, indptr[u + 1] - indptr[u])]
         x = places[p]
-        state = following(state)
-        slot = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
+        state = next_state(state)
+        slot = near[near_indptr[x] + draw(state, near_indptr[x + 1] - near_indptr[x])]
         v = item_at[slot]
         a, b = places[u], places[v]
         if a == b:
             continue
-        state = following(state)
+        state = next_state(state)
         threshold = 0.0
         if temperature > 0:
             threshold = -temperature * log((np.int64(state >> np.uint64(11)) + 1) * 2.0**-53)
@@ -83,14 +83,14 @@ def anneal(
         for i in range(indptr[u], indptr[u + 1]):
             q = peer[i]
             if q == v:
-                apart = 2 * priced(kind, distance(router, b, a))
-                apart -= priced(kind, distance(router, a, a)) + priced(kind, distance(router, b, b))
+                apart = 2 * charge(kind, distance(router, b, a))
+                apart -= charge(kind, distance(router, a, a)) + charge(kind, distance(router, b, b))
                 worse += weight[i] * apart
-            worse += weight[i] * priced(kind, distance(router, b, places[q]))
+            worse += weight[i] * charge(kind, distance(router, b, places[q]))
         if worse > threshold:
             continue
         for i in range(indptr[v], indptr[v + 1]):
-            worse += weight[i] * priced(kind, distance(router, a, places[peer[i]]))
+            worse += weight[i] * charge(kind, distance(router, a, places[peer[i]]))
         if worse > threshold:
             continue
         _reprice(router, kind, indptr, peer, weight, places, own, u, a, b)
@@ -121,8 +121,8 @@ def _reprice(
     """Bring own costs up to date for a rank that is about to move."""
     for i in range(indptr[rank], indptr[rank + 1]):
         node = places[peer[i]]
-        more = priced(kind, distance(router, after, node))
-        more -= priced(kind, distance(router, before, node))
+        more = charge(kind, distance(router, after, node))
+        more -= charge(kind, distance(router, before, node))
         own[peer[i]] += weight[i] * more
         own[rank] += weight[i] * more
 
@@ -136,13 +136,13 @@ def uphill(model: CostModel, assignment: Assignment, proposals: int) -> float:
     state = assignment.random[0]
     total, count = 0, 0
     for _ in range(proposals):
-        state = following(state)
-        u = assignment.active[below(state, len(assignment.active))]
-        state = following(state)
-        x = places[peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]]
-        state = following(state)
+        state = next_state(state)
+        u = assignment.active[draw(state, len(assignment.active))]
+        state = next_state(state)
+        x = places[peer[indptr[u] + draw(state, indptr[u + 1] - indptr[u])]]
+        state = next_state(state)
         first = assignment.near_indptr[x]
-        slot = assignment.near[first + below(state, assignment.near_indptr[x + 1] - first)]
+        slot = assignment.near[first + draw(state, assignment.near_indptr[x + 1] - first)]
         v = assignment.item_at[slot]
         a, b = places[u], places[v]
         if a == b:
@@ -152,7 +152,7 @@ def uphill(model: CostModel, assignment: Assignment, proposals: int) -> float:
             for i in range(indptr[rank], indptr[rank + 1]):
                 q = peer[i]
                 at = places[rank] if q == other else places[q]
-                worse += weight[i] * priced(kind, distance(router, node, at))
+                worse += weight[i] * charge(kind, distance(router, node, at))
         if worse > 0:
             if worse > WIDEST - total:
                 break

@@ -36,12 +36,12 @@ from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_bound,
     cost_model,
-    objective_named,
+    get_objective,
     with_free_slots,
 )
 from hopmap.mappers.options import Count, CountOrZero
-from hopmap.mappers.orders.node_orders import along, coordinates, order_by, sweep
-from hopmap.mappers.stop import Stop, Watch, keeping
+from hopmap.mappers.orders.node_orders import coordinates, order_by, place_along, sweep
+from hopmap.mappers.stop import Stop, Watch, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -91,19 +91,19 @@ def bokhari(
 
     if initial is None and how.start == "columns":
         axes = coordinates(topology, "bokhari(start=columns)")
-        initial = along(order_by(axes, topology), traffic, topology)
+        initial = place_along(order_by(axes, topology), traffic, topology)
     elif initial is None:
         initial = sweep(traffic, topology)
     ranks = traffic.ranks
     model = cost_model(traffic, topology, objective)
-    named = objective_named(objective)
-    assignment = _started(model, with_free_slots(initial, topology), topology)
+    named = get_objective(objective)
+    assignment = _start(model, with_free_slots(initial, topology), topology)
     count = _jumps(how.jumps, ranks, topology)
     bound = cost_bound(model, topology)
     watch = stop.watch()
     best, best_cost = assignment.places.copy(), cost_of(assignment)
     forgiven = 0
-    with keeping(lambda: (best if best_cost <= cost_of(assignment) else assignment.places)[:ranks]):
+    with keep(lambda: (best if best_cost <= cost_of(assignment) else assignment.places)[:ranks]):
         for done in range(how.rounds):
             watch.report(done, how.rounds, f"{named.name} {named.value(best_cost)}")
             finished = _local_optimum(model, assignment, ranks, how.ties == "last", watch)
@@ -164,7 +164,7 @@ def _pairs(rng: np.random.Generator, jumps: int, ranks: int, slots: int) -> list
     return list(zip(u.tolist(), (v + (v >= u)).tolist(), strict=True))
 
 
-def _started(model: CostModel, places: Ints, topology: Topology) -> NodeAssignment:
+def _start(model: CostModel, places: Ints, topology: Topology) -> NodeAssignment:
     from .bokhari_kernels import NodeAssignment
 
     near_indptr, near = _near(model, topology)

@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Floats, Ints
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
+from hopmap.mappers.objectives import ObjectiveName, cost_model, get_objective, with_free_slots
 from hopmap.mappers.options import Count, CountOrZero
-from hopmap.mappers.stop import Stop, keeping
+from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -94,7 +94,7 @@ def genetic(
         )
     population, of_ranks = breeding.population, breeding.letters == "slots"
     model = cost_model(traffic, topology, objective)
-    named = objective_named(objective)
+    named = get_objective(objective)
     watch, generations = stop.watch(), breeding.generations
     node_of_slot = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
     strings = rng.permuted(np.tile(np.arange(len(node_of_slot)), (population, 1)), axis=1)
@@ -107,21 +107,21 @@ def genetic(
     def fittest() -> Mapping:
         return _mapping(strings[costs.argmin()], node_of_slot, of_ranks)[: traffic.ranks]
 
-    with keeping(fittest):
+    with keep(fittest):
         for done in range(generations):
             watch.report(done, generations, f"{named.name} {named.value(int(costs.min()))}")
             parents, children = Generation(strings, costs), Generation(strings.copy(), costs.copy())
             best = int(costs.argmin())
             children.strings[0], children.costs[0] = strings[best], costs[best]
-            filled, tried = int(breeding.elite), 0
+            filled, bred = int(breeding.elite), 0
             shares = _roulette(-costs if breeding.roulette == "plain" else _above_the_worst(costs))
-            while filled < population and tried < breeding.tries * population and not watch.over():
+            while filled < population and bred < breeding.tries * population and not watch.over():
                 random = rng.random((rows, 4 + 2 * breeding.mutations))
                 filled = breed(
                     model, node_of_slot, parents, shares, of_ranks, breeding.segment or 0, random,
                     children, filled,
                 )  # fmt: skip
-                tried += rows
+                bred += rows
             rest = np.argsort(costs, kind="stable")[: population - filled]
             children.strings[filled:], children.costs[filled:] = strings[rest], costs[rest]
             strings, costs = children

@@ -8,7 +8,7 @@ plateaus.
 
 A function may have an attribute `estimate`, a cheaper function that is much the same, or a lower
 bound. Then only exchanges are evaluated whose estimate is below the middle between the values of
-the function and of the estimate so far, or, of `TRIED` that are all above, the lowest: the closer
+the function and of the estimate so far, or, of `TRIES` that are all above, the lowest: the closer
 an estimate is to the function, the more it decides.
 
 O(degree) a step plus the function itself; memory is linear, except for the table of distances that
@@ -36,7 +36,7 @@ from hopmap.mappers.objectives import (
     with_free_slots,
 )
 from hopmap.mappers.orders.node_orders import sweep
-from hopmap.mappers.stop import Evaluations, Watch, keeping
+from hopmap.mappers.stop import Evaluations, Watch, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 EVALUATIONS = 1_000
 DRAWN = 4
-TRIED = 16
+TRIES = 16
 
 
 class Valued:
@@ -123,7 +123,7 @@ def descend(
     start = sweep(traffic, topology) if initial is None else initial
     function = function_of(objective, traffic, topology)
     valued = Valued(function, stop.or_usual(stop.evaluations, EVALUATIONS), stop.watch())
-    with keeping(lambda: best_of(valued, start)):
+    with keep(lambda: best_of(valued, start)):
         if not valued.over():
             climb(valued, traffic, topology, start, valued(start), rng)
     return best_of(valued, start)
@@ -147,7 +147,7 @@ def climb(
     level = estimate(places[: traffic.ranks].copy())
     while not valued.over():
         a, b, least = -1, -1, math.inf
-        for _ in range(TRIED):
+        for _ in range(TRIES):
             pair = _near_exchange(model, assignment, rng)
             if pair is None:
                 break

@@ -31,7 +31,7 @@ import numpy as np
 from hopmap.arrays import Ints
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named, with_free_slots
+from hopmap.mappers.objectives import ObjectiveName, cost_model, get_objective, with_free_slots
 from hopmap.mappers.options import Count, NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
 from hopmap.mappers.stop import Interrupted, Stop, Watch
@@ -74,7 +74,7 @@ def kl(
         initial = random_mapping(traffic, topology, rng=rng)
     ranks = traffic.ranks
     model = cost_model(traffic, topology, objective)
-    named = objective_named(objective)
+    named = get_objective(objective)
     places = with_free_slots(initial, topology)
     watch = stop.watch()
     cost = int(cost_kernels.total_cost(model, places))

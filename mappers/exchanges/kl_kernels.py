@@ -13,7 +13,7 @@ import numpy as np
 
 from hopmap.arrays import Ints, Ints32
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import priced, swap_gain
+from hopmap.mappers.cost_kernels import charge, swap_gain
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance
 
@@ -152,15 +152,15 @@ def _update(model: CostModel, candidates: Candidates, state: Pass, moved: int, b
         slot = state.slot_of[model.peer[i]]
         weight = model.weight[i]
         here = places[model.peer[i]]
-        near = priced(kind, distance(router, here, after))
-        near -= priced(kind, distance(router, here, before))
+        near = charge(kind, distance(router, here, after))
+        near -= charge(kind, distance(router, here, before))
         for k in range(candidates.indptr[slot], candidates.indptr[slot + 1]):
             c = of_slot[k]
             if gain[c] == LOCKED:
                 continue
             there = places[item_at[low[c] + high[c] - slot]]
-            far = priced(kind, distance(router, there, after))
-            far -= priced(kind, distance(router, there, before))
+            far = charge(kind, distance(router, there, after))
+            far -= charge(kind, distance(router, there, before))
             if near != far:
                 _set(state, c, gain[c] + weight * (near - far))
 

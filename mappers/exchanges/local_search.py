@@ -31,12 +31,12 @@ from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_model,
-    nearest,
-    objective_named,
+    get_objective,
+    least_distance,
     with_free_slots,
 )
 from hopmap.mappers.options import Count
-from hopmap.mappers.stop import Stop, keeping
+from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -69,10 +69,10 @@ def local_search(
 
     kind, reach = _neighbourhood(neighbourhood, s)
     model = cost_model(traffic, topology, objective)
-    search = started(model, initial, topology, rng, dense=gain == "dense")
-    named = objective_named(objective)
+    search = start_search(model, initial, topology, rng, dense=gain == "dense")
+    named = get_objective(objective)
     watch = stop.watch()
-    with keeping(lambda: search.places[: traffic.ranks]):
+    with keep(lambda: search.places[: traffic.ranks]):
         while not watch.over():
             items = np.flatnonzero(search.changed >= search.visited)
             if not len(items):
@@ -87,7 +87,7 @@ def local_search(
     return search.places[: traffic.ranks]
 
 
-def started(
+def start_search(
     model: CostModel,
     initial: Mapping,
     topology: Topology,
@@ -108,7 +108,7 @@ def started(
     return LocalSearch(
         places=places,
         own=cost_kernels.own_costs(model, places),
-        least=floors(model, nearest(topology)),
+        least=floors(model, least_distance(topology)),
         changed=np.zeros(slots, dtype=np.int64),
         visited=np.zeros(slots, dtype=np.int64),
         partners=np.empty(slots, dtype=np.int64),

@@ -13,7 +13,7 @@ import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.cost_kernels import exchange_places, priced
+from hopmap.mappers.cost_kernels import charge, exchange_places
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.topologies.routing import distance
 
@@ -83,15 +83,15 @@ def improve(
                 for i in range(indptr[u], indptr[u + 1]):
                     if peer[i] != v:
                         node = places[peer[i]]
-                        here = priced(kind, distance(router, a, node))
-                        gain += weight[i] * (here - priced(kind, distance(router, b, node)))
+                        here = charge(kind, distance(router, a, node))
+                        gain += weight[i] * (here - charge(kind, distance(router, b, node)))
                 if gain + own[v] - least[v] <= 0:
                     continue
                 for i in range(indptr[v], indptr[v + 1]):
                     if peer[i] != u:
                         node = places[peer[i]]
-                        here = priced(kind, distance(router, b, node))
-                        gain += weight[i] * (here - priced(kind, distance(router, a, node)))
+                        here = charge(kind, distance(router, b, node))
+                        gain += weight[i] * (here - charge(kind, distance(router, a, node)))
             if gain > 0:
                 exchange(model, search, u, v)
     return at
@@ -124,8 +124,8 @@ def dense_gain(model: CostModel, search: LocalSearch, u: int, v: int) -> int:
     for k in range(len(places)):
         if k != u and k != v:
             node = places[k]
-            from_a = priced(kind, distance(router, a, node))
-            gain += (row_u[k] - row_v[k]) * (from_a - priced(kind, distance(router, b, node)))
+            from_a = charge(kind, distance(router, a, node))
+            gain += (row_u[k] - row_v[k]) * (from_a - charge(kind, distance(router, b, node)))
     for i in range(indptr[u], indptr[u + 1]):
         row_u[peer[i]] = 0
     for i in range(indptr[v], indptr[v + 1]):

@@ -29,12 +29,12 @@ from hopmap.mappers.objectives import (
     ObjectiveName,
     cost_bound,
     cost_model,
-    objective_named,
+    get_objective,
     with_free_slots,
 )
 from hopmap.mappers.options import CountOrZero, NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
-from hopmap.mappers.stop import Stop, keeping
+from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
@@ -51,7 +51,7 @@ BRIEF = 0.2, 0.5  # times slots: fewest and most steps for which a place is tabu
 PATIENCE = 20  # searches
 
 
-def small(name: str, _: Traffic, topology: Topology) -> None:
+def require_small(name: str, _: Traffic, topology: Topology) -> None:
     """Raise `MappingError` where the network has too many slots."""
     slots = int(topology.slots.sum())
     if slots > MOST:
@@ -60,7 +60,7 @@ def small(name: str, _: Traffic, topology: Topology) -> None:
         )
 
 
-@mapper("tabu", source="Taillard 1991", needs=small)
+@mapper("tabu", source="Taillard 1991", needs=require_small)
 def tabu(
     traffic: Traffic,
     topology: Topology,
@@ -78,18 +78,18 @@ def tabu(
     """
     from . import tabu_kernels
 
-    small("tabu", traffic, topology)
+    require_small("tabu", traffic, topology)
     slots = int(topology.slots.sum())
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     watch = stop.watch()
     model = cost_model(traffic, topology, objective)
-    named = objective_named(objective)
+    named = get_objective(objective)
     bound = cost_bound(model, topology)
-    search = begun(model, with_free_slots(initial, topology), rng)
+    search = start_search(model, with_free_slots(initial, topology), rng)
     shortest, longest = int(0.9 * slots), int(1.1 * slots) + 1  # steps that a place is tabu for
     some = max(1, WORK // slots**2)
-    with keeping(lambda: best_places(search)[: traffic.ranks]):
+    with keep(lambda: best_places(search)[: traffic.ranks]):
         while search.steps[0] < steps and search.costs[1] > bound and not watch.over():
             done = int(search.steps[0])
             watch.report(done, steps, f"{named.name} {named.value(int(search.costs[1]))}")
@@ -99,7 +99,7 @@ def tabu(
     return best_places(search)[: traffic.ranks]
 
 
-def begun(model: CostModel, places: Ints, rng: np.random.Generator) -> TabuSearch:
+def start_search(model: CostModel, places: Ints, rng: np.random.Generator) -> TabuSearch:
     """State of a search that has made no step yet."""
     from . import tabu_kernels
     from .tabu_kernels import NEVER, TabuSearch
@@ -156,7 +156,7 @@ def iterated_tabu(
     if not len(search.assignment.active):
         return
     now, begin = search.watch.now, search.watch.now()
-    state = begun(search.model, search.best, rng)
+    state = start_search(search.model, search.best, rng)
     shortest, longest = (int(part * slots) + 1 for part in BRIEF)
     some, length = max(1, WORK // slots**2), LENGTH * slots
     left = None if moves is None else moves // slots
@@ -169,7 +169,7 @@ def iterated_tabu(
                 kept, least, failed = state.best.copy(), int(state.costs[1]), 0
             elif failed > PATIENCE:
                 kept, least, failed = rng.permutation(kept), NEVER, 0
-            state.spots[:] = shuffled(kept, rng)
+            state.spots[:] = shuffle(kept, rng)
             state.costs[1] = NEVER
             tabu_kernels.begin(state)
             continue
@@ -182,7 +182,7 @@ def iterated_tabu(
         search.report()
 
 
-def shuffled(places: Ints, rng: np.random.Generator) -> Ints:
+def shuffle(places: Ints, rng: np.random.Generator) -> Ints:
     """Places with some of the ranks, drawn at random, in another order among themselves."""
     some = rng.permutation(len(places))[: int(rng.uniform(*SHUFFLED) * len(places)) + 1]
     new = places.copy()

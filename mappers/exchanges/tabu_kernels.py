@@ -5,8 +5,8 @@ every gain in O(1), also for the two ranks that have moved: O(slots^2) a step.
 
 Gains, and until when exchanges are tabu, lie as ``table[k, x]`` for ranks x and x + k (modulo their
 number), k up to half of it: rows of one length, every pair once, read from end to end by vector
-instructions. Numbers are of 32 bits where they fit, which is twice as fast; see `tabu.begun`. What
-is added up is cast back at once, for numba computes in 64 bits.
+instructions. Numbers have 32 bits where they fit, which is twice as fast; see `tabu.start_search`.
+Sums are cast back at once, for numba computes in 64 bits.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Ints, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, following
-from hopmap.mappers.cost_kernels import priced
+from hopmap.mappers.basic_kernels import draw, next_state
+from hopmap.mappers.cost_kernels import charge
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import distance
 
@@ -64,7 +64,7 @@ def prices(model: CostModel, nodes: Ints) -> Ints:
     price = np.empty((n, n), dtype=np.int64)
     for x in range(n):
         for y in range(n):
-            price[x, y] = priced(kind, distance(router, nodes[x], nodes[y]))
+            price[x, y] = charge(kind, distance(router, nodes[x], nodes[y]))
     return price
 
 
@@ -138,14 +138,14 @@ def tabu_steps(
     for step in range(search.steps[0] + 1, search.steps[0] + steps + 1):
         u, v, gain = -1, -1, 0
         if step >= search.steps[1]:
-            u, v, gain, search.steps[1] = _forced(search, aspiration, step)
+            u, v, gain, search.steps[1] = _best_forced(search, aspiration, step)
         if u < 0:
-            u, v, gain = _allowed(gains, search.tabu, step, costs[0] - costs[1])
+            u, v, gain = _best_legal(gains, search.tabu, step, costs[0] - costs[1])
         if u < 0:
             continue
         for rank in (u, v):
-            state = following(state)
-            until[rank, spots[rank]] = step + shortest + below(state, longest - shortest + 1)
+            state = next_state(state)
+            until[rank, spots[rank]] = step + shortest + draw(state, longest - shortest + 1)
         costs[0] -= gain
         exchange(search, u, v, pull, farther)
         _renew(search, u)
@@ -164,7 +164,7 @@ def tabu_steps(
 
 
 @subroutine
-def _allowed(gains: NDArray[Any], tabu: Ints32, step: int, enough: int) -> tuple[int, int, int]:
+def _best_legal(gains: NDArray[Any], tabu: Ints32, step: int, enough: int) -> tuple[int, int, int]:
     """Find the best exchange that is not tabu, or that gains more than enough, or -1, -1."""
     number, now, n = gains.dtype.type, np.int32(step), gains.shape[1]
     beyond = 2 ** (8 * gains.itemsize - 2)  # any gain
@@ -184,7 +184,7 @@ def _allowed(gains: NDArray[Any], tabu: Ints32, step: int, enough: int) -> tuple
 
 
 @subroutine
-def _forced(search: TabuSearch, aspiration: int, step: int) -> tuple[int, int, int, int]:
+def _best_forced(search: TabuSearch, aspiration: int, step: int) -> tuple[int, int, int, int]:
     """Find the best exchange that is forced, or -1, -1; and when the next one may be."""
     spots, gains, until, tabu = search.spots, search.gains, search.until, search.tabu
     u, v, chosen, soonest, n = -1, -1, 0, NEVER, len(spots)

@@ -44,9 +44,9 @@ from hopmap.arrays import Ints, Words, equals_before
 from hopmap.errors import HopmapWarning
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import cost_model, objective_named, with_free_slots
+from hopmap.mappers.objectives import cost_model, get_objective, with_free_slots
 from hopmap.mappers.options import Count
-from hopmap.mappers.stop import Stop, keeping
+from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, MappingError, Topology, TopologyError
 from hopmap.traces import Traffic
 
@@ -89,39 +89,39 @@ def timer(
     """
     from hopmap.topologies import partial_cube
 
-    from .timer_kernels import swapped, values
+    from .timer_kernels import swap_labels, values
 
     try:
         cube = partial_cube(topology)
     except TopologyError as error:
         raise MappingError(f"mapper timer: {error}") from None
     node_of = with_free_slots(initial, topology) if free_slots else initial
-    labels, label_of = extended(cube, node_of)
+    labels, label_of = extend_labels(cube, node_of)
     model = cost_model(traffic, topology, objective, few=True)
     indptr, peer, weight = model.indptr[: len(node_of) + 1], model.peer, model.weight
 
-    def valued(owned: Ints) -> tuple[int, int]:
+    def evaluate(owned: Ints) -> tuple[int, int]:
         return values(indptr, peer, weight, labels.bits, labels.price, labels.inner, owned)
 
     watch = stop.watch()
     best = began = label_of
-    least, plus = valued(label_of)
+    least, plus = evaluate(label_of)
     coco = least
-    name = objective_named(objective).name
-    with keeping(lambda: labels.node[best][: traffic.ranks]):
+    name = get_objective(objective).name
+    with keep(lambda: labels.node[best][: traffic.ranks]):
         for done in range(hierarchies):
             watch.report(done, hierarchies, f"{name} {least // cube.scale}")
             if watch.over():
                 break
             digits = rng.permutation(len(labels.price))
-            tried = swapped(
+            swapped_labels = swap_labels(
                 indptr, peer, weight, labels.bits, labels.node, labels.price, label_of, digits
             )
-            now, value = valued(tried)
+            now, value = evaluate(swapped_labels)
             if value <= plus:
-                label_of, plus = tried, value
+                label_of, plus = swapped_labels, value
                 if now < least:
-                    best, least = tried, now
+                    best, least = swapped_labels, now
     _warn_of_cut(model, labels.node[began], labels.node[best], coco, least)
     return labels.node[best][: traffic.ranks]
 
@@ -139,7 +139,7 @@ def _warn_of_cut(model: CostModel, before: Ints, after: Ints, coco: int, least: 
         )
 
 
-def extended(cube: PartialCube, node_of: Ints) -> tuple[Labels, Ints]:
+def extend_labels(cube: PartialCube, node_of: Ints) -> tuple[Labels, Ints]:
     """Labels of the nodes in use, extended by numbers of ranks; and the label of each rank."""
     ranks = len(node_of)
     sizes = np.bincount(node_of, minlength=len(cube.labels))

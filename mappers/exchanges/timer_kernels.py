@@ -14,7 +14,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Ints, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import Graph, contract, grouped, within
+from hopmap.mappers.basic_kernels import Graph, contract, group_by_block, subgraph
 
 
 @subroutine
@@ -24,7 +24,7 @@ def digit(bits: Words, row: int, j: int) -> int:
 
 
 @subroutine
-def ordered(bits: Words, digits: Ints) -> Ints:
+def sort_labels(bits: Words, digits: Ints) -> Ints:
     """Labels in ascending order, the last of the digits being the most significant; radix sort."""
     order = np.arange(len(bits))
     other = np.empty_like(order)
@@ -79,7 +79,7 @@ def values(
 
 
 @njit
-def swapped(
+def swap_labels(
     indptr: Ints,
     peer: Ints,
     weight: Ints,
@@ -97,7 +97,7 @@ def swapped(
     of each vertex. `digits` is the hierarchy.
     """
     vertices = len(label_of)
-    order = ordered(bits, digits)
+    order = sort_labels(bits, digits)
     top = tops(bits, order, digits)
     wanted = np.empty_like(bits)
     vertex_with = np.empty_like(label_of)
@@ -105,7 +105,7 @@ def swapped(
         wanted[v] = bits[label_of[v]]
         vertex_with[label_of[v]] = v
     at = vertex_with[order]
-    indptr, peer, weight = within(Graph(indptr, peer, weight), at, np.full(vertices, -1))
+    indptr, peer, weight = subgraph(Graph(indptr, peer, weight), at, np.full(vertices, -1))
     first = np.arange(vertices + 1)  # first position of each vertex of the level
     merges = np.bincount(top, minlength=len(digits) + 2)
     for i in range(1, len(digits)):
@@ -160,13 +160,13 @@ def merge(
 
 
 @subroutine
-def printed(bits: Words, wanted: Words, digits: Ints) -> Ints:
+def label_as_printed(bits: Words, wanted: Words, digits: Ints) -> Ints:
     """Algorithm 2 as printed: the label of each vertex, which several may get.
 
     From the least significant digit on the one that is preferred if some label has it and the
     digits before, and else the other one. So a label that is wanted and exists is the one.
     """
-    order = ordered(bits, digits[::-1].copy())
+    order = sort_labels(bits, digits[::-1].copy())
     label_of = np.empty(len(wanted), dtype=np.int64)
     for v in range(len(wanted)):
         low, high = 0, len(order)  # those that have the digits so far
@@ -187,7 +187,7 @@ def printed(bits: Words, wanted: Words, digits: Ints) -> Ints:
 
 
 @subroutine
-def sent_back(old: Ints, new: Ints, first: Bools, room: Ints) -> Ints:
+def send_back(old: Ints, new: Ints, first: Bools, room: Ints) -> Ints:
     """Nodes of the vertices when from full nodes newcomers are back on their old ones.
 
     `old` are the nodes before, which are full, `new` those that were chosen, and `room` the
@@ -227,7 +227,7 @@ def sent_back(old: Ints, new: Ints, first: Bools, room: Ints) -> Ints:
 def assemble(bits: Words, node: Ints, wanted: Words, held: Ints, digits: Ints) -> Ints:
     """Give every vertex a label of its own: Algorithm 2, and no node gets more than it has labels.
 
-    Every vertex goes to the node of its `printed` label or stays on its own. There, who has got the
+    Every vertex goes to the node of its `label_as_printed` or stays on its own. Who has the
     label that it wants keeps it, then whose old label is left; the rest get what is left.
 
     The labels `bits`, shape (labels, words), are all different, on `node`, and as many as vertices.
@@ -235,12 +235,12 @@ def assemble(bits: Words, node: Ints, wanted: Words, held: Ints, digits: Ints) -
     `held` their old labels, and `digits` the hierarchy.
     """
     vertices = len(held)
-    goal = printed(bits, wanted, digits)
+    goal = label_as_printed(bits, wanted, digits)
     exact = np.empty(vertices, dtype=np.bool_)
     for v in range(vertices):
         exact[v] = (bits[goal[v]] == wanted[v]).all()
     room = np.bincount(node)
-    at = sent_back(node[held], node[goal], ~exact, room)
+    at = send_back(node[held], node[goal], ~exact, room)
     label_of = np.full(vertices, -1)
     taken = np.zeros(vertices, dtype=np.bool_)
     for v in range(vertices):
@@ -251,7 +251,7 @@ def assemble(bits: Words, node: Ints, wanted: Words, held: Ints, digits: Ints) -
         if label_of[v] < 0 and at[v] == node[held[v]] and not taken[held[v]]:
             label_of[v] = held[v]
             taken[held[v]] = True
-    following, by_node = grouped(node, len(room))
+    following, by_node = group_by_block(node, len(room))
     for v in range(vertices):
         if label_of[v] < 0:
             p = at[v]

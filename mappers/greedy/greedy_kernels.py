@@ -271,7 +271,7 @@ def place_pairs(
 
 
 @njit
-def listed_by_hash(keys: Ints) -> Ints:
+def order_by_hash(keys: Ints) -> Ints:
     """Positions of the keys as a dict would list them that got them in this order.
 
     Keys are distinct and >= 0, and their own hashes. A dict lists its table of 8, 16, ... places,
@@ -309,6 +309,6 @@ def list_partners(indptr: Ints, partner: Ints, order: Ints) -> None:
     """Fill `order`: the place of each partner in the list of its rank, row by row."""
     for row in range(len(indptr) - 1):
         begin, end = indptr[row], indptr[row + 1]
-        listed = listed_by_hash(partner[begin:end])
+        listed = order_by_hash(partner[begin:end])
         for i in range(len(listed)):
             order[begin + listed[i]] = i

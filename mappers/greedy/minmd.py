@@ -47,7 +47,7 @@ from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.traces import Traffic
 
-ALIKE = 1.5
+SAME_WEIGHT = 1.5
 MANY = 2**15  # ranks from which on quadratic time is worth a warning
 
 
@@ -80,7 +80,7 @@ def minmd(
                 "mapper minmd: order=maplib and rule=connected are mutually exclusive"
             )
         model = cost_model(traffic, topology, f"hop_{weight}", few=True)
-        model = model._replace(weight=alike(model.weight))
+        model = model._replace(weight=group_weights(model.weight))
         most_connected_kernels.place_connected(model, topology.slots, node_of)
         return node_of
     last_first = order == "maplib"
@@ -101,13 +101,13 @@ def minmd(
     return node_of
 
 
-def alike(weights: Ints) -> Ints:
+def group_weights(weights: Ints) -> Ints:
     """Replace weights by the mean of their class: weights close to the heaviest left."""
     distinct, where = np.unique(weights, return_inverse=True)
     means = distinct.copy()
     end = len(distinct)
     while end > 0:
-        begin = int(np.searchsorted(distinct, distinct[end - 1] / ALIKE))
+        begin = int(np.searchsorted(distinct, distinct[end - 1] / SAME_WEIGHT))
         means[begin:end] = round(float(distinct[begin:end].mean()))
         end = begin
     return means[where]
@@ -152,7 +152,7 @@ def pairs_as_popped(traffic: Traffic, weight: Ints) -> Ints:
     `weight`, shape (pairs,), is that of the directed pairs of `traffic`; a pair's two directions
     are added, as MapLib does. Pairs without weight and messages to oneself are no pairs.
     """
-    from .greedy_kernels import list_partners, listed_by_hash
+    from .greedy_kernels import list_partners, order_by_hash
 
     talks = weight > 0
     src, dst = traffic.src[talks].astype(np.int64), traffic.dst[talks].astype(np.int64)
@@ -165,7 +165,7 @@ def pairs_as_popped(traffic: Traffic, weight: Ints) -> Ints:
     distinct, since = np.unique(mentioned, return_index=True)
     ranks = distinct[np.argsort(since)]
     place = np.zeros(traffic.ranks, dtype=np.int64)  # of each rank in the list of ranks
-    place[ranks[listed_by_hash(ranks)]] = np.arange(len(ranks))
+    place[ranks[order_by_hash(ranks)]] = np.arange(len(ranks))
 
     # Every pair as its earlier listed rank and the other, and the other's place in that one's list.
     ends = np.stack((low[met], high[met]), axis=1)

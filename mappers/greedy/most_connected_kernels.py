@@ -54,12 +54,12 @@ def place(model: CostModel, slots: Ints, centre: int, rule: int, node_of: Ints) 
         if done == 0 and free[centre] > 0:
             node = centre
         elif rule == MUELLER_MERBACH or bound[rank] == 0:
-            node = _least(far, free)
+            node = _cheapest(far, free)
         elif rule == MIN:
             here = node_of[partner[rank]]
             for x in range(nodes):
                 cost[x] = distance(router, here, x)
-            node = _least(cost, free)
+            node = _cheapest(cost, free)
         else:
             cost[:] = 0
             for i in range(indptr[rank], indptr[rank + 1]):
@@ -67,7 +67,7 @@ def place(model: CostModel, slots: Ints, centre: int, rule: int, node_of: Ints) 
                     there = node_of[peer[i]]
                     for x in range(nodes):
                         cost[x] += weight[i] * distance(router, there, x)
-            node = _least(cost, free)
+            node = _cheapest(cost, free)
         node_of[rank] = node
         placed[rank] = True
         free[node] -= 1
@@ -82,7 +82,7 @@ def place(model: CostModel, slots: Ints, centre: int, rule: int, node_of: Ints) 
 
 
 @subroutine
-def _least(cost: Ints, free: Ints) -> int:
+def _cheapest(cost: Ints, free: Ints) -> int:
     """Return the first node with a free slot that costs least."""
     best = -1
     for x in range(len(cost)):
@@ -191,7 +191,7 @@ def place_critical(model: CostModel, slots: Ints, second: bool, node_of: Ints) -
             if not touched[r] or node_of[r] >= 0:
                 continue
             if where[r] < 0 or (where[r] == node and free[node] == 0):
-                total[r], least[r], where[r] = summed(model, far, waiting[r], node_of, r, free)
+                total[r], least[r], where[r] = sum_costs(model, far, waiting[r], node_of, r, free)
             else:
                 total[r] -= estimate(model, far, waiting[r], node_of, r, node)
 
@@ -210,7 +210,7 @@ def estimate(
 
 
 @subroutine
-def summed(
+def sum_costs(
     model: CostModel, far: Floats, waiting: int, node_of: Ints, rank: int, free: Ints
 ) -> tuple[float, float, int]:
     """Sum of a rank's estimates over the free slots, the least, and the first node that has it."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopmap.mappers.exchanges.annealing import between
+from hopmap.mappers.exchanges.annealing import heat_at
 from hopmap.mappers.exchanges.assignment import assignment_of
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import LOAD, LoadName, cost_model, with_free_slots
 from hopmap.mappers.options import Count, NonNegative
 from hopmap.mappers.orders.node_orders import random_mapping
-from hopmap.mappers.stop import Moves, Stop, keeping, part_spent
+from hopmap.mappers.stop import Moves, Stop, keep, part_spent
 from hopmap.topologies import Mapping, Topology
 from hopmap.topologies.table_kernels import RouteRouter
 from hopmap.traces import Traffic
@@ -36,7 +36,7 @@ PER_RANK = 1_000  # proposals
 BUSY = 0.8  # of the highest load: such links are among the busiest
 SAMPLE = 500  # proposals that a temperature scale is taken from
 SLICE = 1 << 11  # proposals between two looks at the clock, and at who crosses busy links
-NOBODY = np.zeros(0, dtype=np.int64)
+NO_RANKS = np.zeros(0, dtype=np.int64)
 LISTED = 256  # nodes up to which all routes are listed: kernels are compiled once for all networks
 
 
@@ -85,15 +85,15 @@ def congestion(
     proposals(ranks, 0.0, 0.0, 0)  # all is compiled before the watch starts
     watch = stop.watch()
     made, part = 0, 0.0
-    with keeping(lambda: best[: traffic.ranks]):
-        scale = 0.0 if watch.over() or moves == 0 else proposals(NOBODY, 0.0, 0.0, SAMPLE)
+    with keep(lambda: best[: traffic.ranks]):
+        scale = 0.0 if watch.over() or moves == 0 else proposals(NO_RANKS, 0.0, 0.0, SAMPLE)
         while part < 1 and top[0] > bound and not watch.over() and (moves is None or made < moves):
             number = SLICE if moves is None else min(SLICE, moves - made)
             ahead = part_spent(made + number, moves, watch.now() - watch.begin, stop.seconds)
             ahead = min(max(ahead, part), 1.0)
             busy = int(BUSY * loads.load.max())
             ranks = found[: crossing(loads, assignment.places, busy, found)]
-            start, end = (scale * between(hot, cold, p) for p in (part, ahead))
+            start, end = (scale * heat_at(hot, cold, p) for p in (part, ahead))
             proposals(ranks, start, end, number)
             part, made = ahead, made + number
             watch.report(made, moves, f"{LOAD} {top[0]}")
@@ -131,7 +131,7 @@ def relieve(
     bound = load_bound(traffic, topology)
     found = np.empty(len(assignment.places), dtype=np.int64)
     made = 0
-    with keeping(lambda: assignment.places[: traffic.ranks]):
+    with keep(lambda: assignment.places[: traffic.ranks]):
         while not watch.over():
             most, count = highest(loads.load)
             watch.report(made, None, f"{LOAD} {most}")

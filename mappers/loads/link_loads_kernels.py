@@ -13,7 +13,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Ints
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, eighth_power, following
+from hopmap.mappers.basic_kernels import draw, eighth_power, next_state
 from hopmap.mappers.exchanges.annealing_kernels import Assignment
 from hopmap.topologies.routing import Router, next_link
 
@@ -89,7 +89,7 @@ def settle(loads: LinkLoads, count: int, made: bool) -> None:
 
 
 @njit
-def crossing(loads: LinkLoads, places: Ints, least: int, found: Ints) -> int:
+def crossing(loads: LinkLoads, places: Ints, least: int, users: Ints) -> int:
     """Write the ranks that send or get a message over a link that carries at least so much.
 
     Returns their number; in order of their numbers. O(hops of all pairs).
@@ -112,7 +112,7 @@ def crossing(loads: LinkLoads, places: Ints, least: int, found: Ints) -> int:
     count = 0
     for rank in range(len(places)):
         if crosses[rank]:
-            found[count] = rank
+            users[count] = rank
             count += 1
     return count
 
@@ -150,15 +150,15 @@ def anneal_loads(
     for step in range(proposals):
         if step % stretch == 0 and step > 0:
             temperature *= factor
-        state = following(state)
+        state = next_state(state)
         if step % 2 == 1 and len(hot_ranks) > 0:
-            u = hot_ranks[below(state, len(hot_ranks))]
+            u = hot_ranks[draw(state, len(hot_ranks))]
         else:
-            u = active[below(state, len(active))]
-        state = following(state)
-        x = places[peer[indptr[u] + below(state, indptr[u + 1] - indptr[u])]]
-        state = following(state)
-        slot = near[near_indptr[x] + below(state, near_indptr[x + 1] - near_indptr[x])]
+            u = active[draw(state, len(active))]
+        state = next_state(state)
+        x = places[peer[indptr[u] + draw(state, indptr[u + 1] - indptr[u])]]
+        state = next_state(state)
+        slot = near[near_indptr[x] + draw(state, near_indptr[x + 1] - near_indptr[x])]
         v = item_at[slot]
         a, b = places[u], places[v]
         if a == b:
@@ -172,7 +172,7 @@ def anneal_loads(
         if worse > 0:
             uphill += worse
             climbs += 1
-        state = following(state)
+        state = next_state(state)
         threshold = 0.0
         if temperature > 0:
             threshold = -temperature * log((np.int64(state >> np.uint64(11)) + 1) * 2.0**-53)
@@ -221,19 +221,19 @@ def exchange(
     places, slot_of, item_at = assignment.places, assignment.slot_of, assignment.item_at
     near_indptr, near = assignment.near_indptr, assignment.near
     for u in ranks:
-        tried, turn, more = 0, 0, True
-        while more and tried < candidates:
+        trials, turn, more = 0, 0, True
+        while more and trials < candidates:
             more = False
             for i in range(indptr[u], indptr[u + 1]):
                 x = places[peer[i]]
-                if near_indptr[x] + turn >= near_indptr[x + 1] or tried >= candidates:
+                if near_indptr[x] + turn >= near_indptr[x + 1] or trials >= candidates:
                     continue
                 more = True
                 slot = near[near_indptr[x] + turn]
                 v = item_at[slot]
                 if places[u] == places[v]:
                     continue
-                tried += 1
+                trials += 1
                 count = reroute(loads, places, u, v)
                 above, total, worse = carriers, 0, False
                 for k in range(count):

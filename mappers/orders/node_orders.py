@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from hopmap.arrays import Ints
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import ObjectiveName, cost_model, objective_named
+from hopmap.mappers.objectives import ObjectiveName, cost_model, get_objective
 from hopmap.mappers.options import Count
-from hopmap.mappers.stop import Stop, keeping
+from hopmap.mappers.stop import Stop, keep
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
 BATCH = 50_000_000  # pairs and slots of random mappings looked at between two looks at the clock
 
 
-def along(order: Ints, traffic: Traffic, topology: Topology) -> Mapping:
+def place_along(order: Ints, traffic: Traffic, topology: Topology) -> Mapping:
     """Place rank after rank on the nodes in this order."""
     return np.repeat(order, topology.slots[order])[: traffic.ranks].astype(np.int64)
 
@@ -43,7 +43,7 @@ def identity(traffic: Traffic, topology: Topology) -> Mapping:
     in the list's order. O(ranks).
     """
     order = topology.order
-    return along(order if order.size else np.arange(topology.nodes), traffic, topology)
+    return place_along(order if order.size else np.arange(topology.nodes), traffic, topology)
 
 
 @mapper("sweep", source="HAEC thesis, section 3.3", presets={"thesis": {}})
@@ -53,7 +53,7 @@ def sweep(traffic: Traffic, topology: Topology) -> Mapping:
     Source: HAEC thesis, section 3.3 (Mokbel, Aref, Kamel: Performance of multi-dimensional
     space-filling curves, 2002). On any topology nodes in the order of their numbers. O(ranks).
     """
-    return along(np.arange(topology.nodes), traffic, topology)
+    return place_along(np.arange(topology.nodes), traffic, topology)
 
 
 @mapper("random", source="HAEC thesis, section 3.1")
@@ -84,14 +84,14 @@ def random_sampling(
     from hopmap.mappers import cost_kernels
 
     model = cost_model(traffic, topology, objective)
-    named = objective_named(objective)
+    named = get_objective(objective)
     watch = stop.watch()
     slots = np.repeat(np.arange(topology.nodes, dtype=np.int64), topology.slots)
     best, best_cost = rng.permutation(slots), 0
     best_cost = cost_kernels.total_cost(model, best)
     batch = max(1, min(1000, BATCH // 10 // (len(slots) + len(model.peer) + 1)))
     done = 1
-    with keeping(lambda: best[: traffic.ranks]):
+    with keep(lambda: best[: traffic.ranks]):
         while done < samples and not watch.over():
             rows = min(batch, samples - done)
             drawn = rng.permuted(np.broadcast_to(slots, (rows, len(slots))), axis=1)
@@ -120,14 +120,14 @@ def rcm(traffic: Traffic, topology: Topology) -> Mapping:
     ranks by a partitioner first. O(pairs + links) plus sorting, memory linear.
     """
     pairs = traffic.without_self()
-    nodes = banded(topology.link_from, topology.link_to, topology.vertices)
+    nodes = band_order(topology.link_from, topology.link_to, topology.vertices)
     node_of = np.empty(traffic.ranks, dtype=np.int64)
-    ranks = banded(pairs.src, pairs.dst, traffic.ranks)
-    node_of[ranks] = along(nodes[nodes < topology.nodes], traffic, topology)
+    ranks = band_order(pairs.src, pairs.dst, traffic.ranks)
+    node_of[ranks] = place_along(nodes[nodes < topology.nodes], traffic, topology)
     return node_of
 
 
-def banded(source: NDArray[np.integer], target: NDArray[np.integer], vertices: int) -> Ints:
+def band_order(source: NDArray[np.integer], target: NDArray[np.integer], vertices: int) -> Ints:
     """Vertices in reverse Cuthill-McKee order of the graph with these edges, taken both ways."""
     from scipy.sparse import csr_array  # slow to import, and few commands come here
     from scipy.sparse.csgraph import reverse_cuthill_mckee
@@ -184,7 +184,7 @@ def scan(traffic: Traffic, topology: Topology) -> Mapping:
         digit = np.where(behind % 2 == 0, axis, nodes - 1 - axis)
         digits.append(digit)
         behind = behind * nodes + digit
-    return along(order_by(digits, topology), traffic, topology)
+    return place_along(order_by(digits, topology), traffic, topology)
 
 
 @mapper("peano", source="HAEC thesis, section 3.3", presets={"thesis": {}}, needs=on_box)
@@ -196,7 +196,7 @@ def peano(traffic: Traffic, topology: Topology) -> Mapping:
     """
     axes = coordinates(topology, "peano")
     digits = [axis >> level & 1 for level in levels(axes) for axis in reversed(axes)]
-    return along(order_by(digits, topology), traffic, topology)
+    return place_along(order_by(digits, topology), traffic, topology)
 
 
 @mapper("gray", source="HAEC thesis, section 3.3", presets={"thesis": {}}, needs=on_box)
@@ -217,7 +217,7 @@ def gray(traffic: Traffic, topology: Topology) -> Mapping:
         for code in (*coded[1:], *coded[:1]):
             bit = bit ^ code >> level & 1
             digits.append(bit)
-    return along(order_by(digits, topology), traffic, topology)
+    return place_along(order_by(digits, topology), traffic, topology)
 
 
 @mapper("hilbert", source="HAEC thesis, section 3.3", presets={"thesis": {}}, needs=on_box)
@@ -233,7 +233,7 @@ def hilbert(traffic: Traffic, topology: Topology) -> Mapping:
     """
     axes = coordinates(topology, "hilbert")
     digits = octant_digits(axes) if len(axes) == 3 else skilling_digits(axes)
-    return along(order_by(digits, topology), traffic, topology)
+    return place_along(order_by(digits, topology), traffic, topology)
 
 
 def octant_digits(axes: Sequence[Ints]) -> list[Ints]:

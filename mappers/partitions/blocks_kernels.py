@@ -15,7 +15,7 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import below, following
+from hopmap.mappers.basic_kernels import draw, next_state
 
 if TYPE_CHECKING:
     from .vcycles import Vertices
@@ -125,8 +125,8 @@ def improve(
                     many += 1
                     break
         for i in range(many - 1, 0, -1):
-            state = following(state)
-            j = below(state, i + 1)
+            state = next_state(state)
+            j = draw(state, i + 1)
             seeds[i], seeds[j] = seeds[j], seeds[i]
         gained, relieved, changes = 0.0, 0, many
         changed[:many] = seeds[:many]

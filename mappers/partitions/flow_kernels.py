@@ -57,11 +57,11 @@ def max_flow(net: Network) -> float:
                     for k in range(depth):
                         sent = min(sent, free[path[k]])
                     total += sent
-                    source[s] = _less(source[s], sent)
-                    sink[u] = _less(sink[u], sent)
+                    source[s] = _subtract(source[s], sent)
+                    sink[u] = _subtract(sink[u], sent)
                     for k in range(depth - 1, -1, -1):
                         e = path[k]
-                        free[e] = _less(free[e], sent)
+                        free[e] = _subtract(free[e], sent)
                         free[back[e]] += sent
                         if free[e] == 0.0:
                             depth, u = k, head[back[e]]
@@ -127,7 +127,7 @@ def _distances(net: Network) -> tuple[Ints32, Ints32]:
 
 
 @subroutine
-def _less(capacity: float, sent: float) -> float:
+def _subtract(capacity: float, sent: float) -> float:
     """Return what is left, nothing if it is tiny."""
     left = capacity - sent
     return left if left > TINY else 0.0
@@ -195,7 +195,7 @@ def balanced_cut(
                     begin[count] = v
                     count += 1
             found = _reach(net, begin, count, s == 0, side[s], seen)
-            heavy[s] += _taken(net, size, depth, s, side[s], seen, found, edge[s])
+            heavy[s] += _take(net, size, depth, s, side[s], seen, found, edge[s])
         refused[:] = False
         settled = -1
         while True:
@@ -223,7 +223,7 @@ def balanced_cut(
                 side[s, seen[:found]] = False
                 refused[v] = True
             else:
-                heavy[s] += _taken(net, size, depth, s, side[s], seen, found, edge[s])
+                heavy[s] += _take(net, size, depth, s, side[s], seen, found, edge[s])
         if settled >= 0:
             return value, side[0] if settled == 0 else ~side[1]
         ends, other = (source, sink) if s == 0 else (sink, source)
@@ -248,19 +248,19 @@ def _heap() -> list[tuple[int, Any]]:
 
 
 @subroutine
-def _taken(
+def _take(
     net: Network,
     size: Ints,
     depth: Ints32,
     s: int,
     side: Bools,
     seen: Ints32,
-    found: int,
+    count: int,
     edge: list[tuple[int, Any]],
 ) -> int:
     """Size of who is new on a side; whom they touch is at its edge."""
     total = 0
-    for i in range(found):
+    for i in range(count):
         u = seen[i]
         total += size[u]
         for e in range(net.indptr[u], net.indptr[u + 1]):

@@ -101,10 +101,10 @@ def topdown(
     - `in_order`: whether the ranks as they are numbered are one more partition of each part.
     - `objective`: whose weights are cut.
     """
-    from hopmap.mappers.basic_kernels import within
+    from hopmap.mappers.basic_kernels import subgraph
 
     sizes = levels_for("topdown", traffic, topology)
-    cut = _cutting(traffic, rng, preset, tries, in_order)
+    cut = _partitioner(traffic, rng, preset, tries, in_order)
     graph = graph_for(traffic, topology, objective)
     number = np.full(traffic.ranks, -1, dtype=np.int64)
     filled = np.concatenate(([0], np.cumsum(topology.slots)))
@@ -116,7 +116,7 @@ def topdown(
         for ranks, first in parts:
             starts = first + span * np.arange(sizes[level] + 1)
             capacity = np.diff(filled[starts])
-            block = cut(within(graph, ranks, number), capacity)
+            block = cut(subgraph(graph, ranks, number), capacity)
             members_of = split(block, sizes[level])
             for start, members in zip(starts[:-1].tolist(), members_of, strict=True):
                 if len(members):
@@ -145,7 +145,7 @@ def bottomup(
     from hopmap.mappers.basic_kernels import contract
 
     sizes = levels_for("bottomup", traffic, topology)
-    cut = _cutting(traffic, rng, preset, tries, in_order)
+    cut = _partitioner(traffic, rng, preset, tries, in_order)
     graph = graph_for(traffic, topology, objective)
     slots = int(topology.slots[0])
     if (topology.slots != slots).any():
@@ -164,7 +164,7 @@ def bottomup(
     return slot // slots
 
 
-def _cutting(
+def _partitioner(
     traffic: Traffic, rng: np.random.Generator, preset: Preset | None, tries: int, in_order: bool
 ) -> Callable[[Graph, Ints], Ints]:
     """Return `partition` with these settings; the default preset depends on the ranks."""
@@ -180,7 +180,7 @@ def graph_for(traffic: Traffic, topology: Topology, objective: str) -> Graph:
     return Graph(model.indptr[: traffic.ranks + 1], model.peer, model.weight)
 
 
-def alike(name: str, traffic: Traffic, topology: Topology) -> tuple[int, ...]:
+def require_equal_tree(name: str, traffic: Traffic, topology: Topology) -> tuple[int, ...]:
     """Return the sizes of nested subsystems of equal nodes, or raise `MappingError`."""
     sizes = levels_for(name, traffic, topology)
     if (topology.slots != topology.slots[0]).any():
@@ -191,7 +191,7 @@ def alike(name: str, traffic: Traffic, topology: Topology) -> tuple[int, ...]:
     return sizes
 
 
-@mapper("treematch", source="Jeannot, Mercier, Tessier 2014", needs=alike)
+@mapper("treematch", source="Jeannot, Mercier, Tessier 2014", needs=require_equal_tree)
 def treematch(
     traffic: Traffic,
     topology: Topology,
@@ -207,7 +207,7 @@ def treematch(
     """
     from hopmap.mappers.basic_kernels import contract
 
-    sizes = alike("treematch", traffic, topology)
+    sizes = require_equal_tree("treematch", traffic, topology)
     slots = int(topology.slots[0])
     arities = (factors(size) if divide else [size] for size in (slots, *sizes))
     levels = [arity for of_level in arities for arity in of_level]
@@ -215,12 +215,12 @@ def treematch(
     units = traffic.ranks
     stages = []
     for arity in levels:
-        groups = grouped(padded(graph, arity), arity, rng)
+        groups = group_vertices(pad_graph(graph, arity), arity, rng)
         block, place = np.empty((2, groups.size), dtype=np.int64)
         block[groups] = np.arange(len(groups))[:, None]
         place[groups] = np.arange(arity)
         stages.append((arity, block[:units], place[:units]))
-        graph = contract(padded(graph, arity), block, len(groups))
+        graph = contract(pad_graph(graph, arity), block, len(groups))
         units = len(groups)
     slot = np.zeros(1, dtype=np.int64)
     for arity, block, place in reversed(stages):
@@ -238,13 +238,13 @@ def factors(arity: int) -> list[int]:
     return [arity, *reversed(outside)]
 
 
-def padded(graph: Graph, arity: int) -> Graph:
+def pad_graph(graph: Graph, arity: int) -> Graph:
     """Add silent vertices up to a multiple of the arity."""
     short = -(len(graph.indptr) - 1) % arity
     return graph._replace(indptr=np.append(graph.indptr, np.repeat(graph.indptr[-1], short)))
 
 
-def grouped(graph: Graph, arity: int, rng: np.random.Generator) -> Ints:
+def group_vertices(graph: Graph, arity: int, rng: np.random.Generator) -> Ints:
     """Vertices of every group, shape (groups, arity), in the order the groups are placed."""
     from . import partition_kernels
 
@@ -254,21 +254,21 @@ def grouped(graph: Graph, arity: int, rng: np.random.Generator) -> Ints:
         return np.arange(vertices).reshape(count, arity)
     sets = comb(vertices, arity)
     if sets <= LISTED:
-        return _listed(graph, arity, sets)
+        return _enumerate_groups(graph, arity, sets)
     if arity == 2:
         source = np.repeat(np.arange(vertices), np.diff(graph.indptr))
         once = source < graph.peer
         pairs = np.stack((source[once], graph.peer[once]), axis=1)
         heaviest = np.lexsort((-pairs[:, 1], -pairs[:, 0], -graph.weight[once]))
-        return partition_kernels.matched(pairs[heaviest], vertices)
+        return partition_kernels.pair_up(pairs[heaviest], vertices)
     if arity <= 5:
         return partition_kernels.fast(graph, arity, max(10, int(50 - log2(sets)) - count // 10))
     first = np.stack([rng.choice(vertices, count, replace=False) for _ in range(TRIALS)])
-    block = partition_kernels.grown(graph, arity, first)
+    block = partition_kernels.grow(graph, arity, first)
     return np.argsort(block, kind="stable").reshape(count, arity)
 
 
-def _listed(graph: Graph, arity: int, sets: int) -> Ints:
+def _enumerate_groups(graph: Graph, arity: int, sets: int) -> Ints:
     """Independent groups among all there are, the best of the four orders."""
     from . import partition_kernels
 
@@ -277,16 +277,16 @@ def _listed(graph: Graph, arity: int, sets: int) -> Ints:
     chosen = np.empty(len(graph.indptr) // arity, dtype=np.int64)
     order = np.arange(sets)
     least = partition_kernels.pick(groups, cost, order, 1, np.inf, chosen) / 1.001
-    order = _sorted(cost, order)
+    order = _sort(cost, order)
     least = partition_kernels.pick(groups, cost, order, 10, least, chosen)
-    order = _sorted(-cost, order)
+    order = _sort(-cost, order)
     least = partition_kernels.pick_late(groups, cost, order, 10, least, chosen)
-    order = _sorted(-partition_kernels.conflicts(groups, cost, len(graph.indptr) - 1), order)
+    order = _sort(-partition_kernels.conflicts(groups, cost, len(graph.indptr) - 1), order)
     partition_kernels.pick(groups, cost, order, 10, least, chosen)
     return groups[np.sort(chosen)]
 
 
-def _sorted(key: Floats, order: Ints) -> Ints:
+def _sort(key: Floats, order: Ints) -> Ints:
     """Sort by the key, ascending; of equals the one that came later first."""
     back = order[::-1]
     return back[np.argsort(key[back], kind="stable")]

@@ -87,7 +87,7 @@ def partition(
     - `tries`: partitions to make, of which the one with the least cut is kept.
     - `in_order`: try consecutive vertices as well, and keep them where their cut is no larger.
     """
-    from hopmap.mappers.basic_kernels import within
+    from hopmap.mappers.basic_kernels import subgraph
 
     vertices = len(graph.indptr) - 1
     largest = np.argsort(-capacity, kind="stable")
@@ -108,7 +108,7 @@ def partition(
     block = np.empty(vertices, dtype=np.int64)
     number = np.full(vertices, -1, dtype=np.int64)
     for blocks, part in zip(members, split(group, groups), strict=True):
-        inside = within(graph, part, number)
+        inside = subgraph(graph, part, number)
         block[part] = blocks[
             partition(inside, room[blocks], rng, preset=preset, tries=tries, in_order=in_order)
         ]
@@ -204,7 +204,7 @@ def multisection_model(
     - `preset`: how hard KaHIP tries.
     - `epsilon`: how far above the mean a part may be, at every level; 0 is not at all.
     """
-    from hopmap.mappers.basic_kernels import within
+    from hopmap.mappers.basic_kernels import subgraph
 
     ranks = prod(sizes)
     whole = _graph(graph, ranks)
@@ -219,7 +219,7 @@ def multisection_model(
             part[inside]
             for part, sums in zip(parts, room, strict=True)
             for inside in split(
-                _cut(within(whole, part, number), sums, rng, preset, epsilon), sizes[level]
+                _cut(subgraph(whole, part, number), sums, rng, preset, epsilon), sizes[level]
             )
         ]
     block = np.empty(graph.ranks, dtype=np.int64)

@@ -80,7 +80,7 @@ def fit(graph: Graph, block: Ints, capacity: Ints) -> None:
 
 
 @njit
-def matched(pairs: Ints, vertices: int) -> Ints:
+def pair_up(pairs: Ints, vertices: int) -> Ints:
     """Pairs as they come, where both ends are left; then silent ones, the last two first."""
     groups = np.empty((vertices // 2, 2), dtype=np.int64)
     taken = np.zeros(vertices, dtype=np.bool_)
@@ -121,7 +121,7 @@ def cost_of(graph: Graph, volume: Ints, group: Ints, inside: Bools) -> int:
 
 
 @subroutine
-def following(at: Ints, total: int) -> bool:
+def next_set(at: Ints, total: int) -> bool:
     """Step to the next set of indices below the total, in lexicographic order; False at the end."""
     k = len(at)
     j = k - 1
@@ -162,7 +162,7 @@ def fast(graph: Graph, arity: int, limit: int) -> Ints:
             if least < 0 or cost < least:
                 least = cost
                 groups[g] = left[at]
-            if not following(at, count):
+            if not next_set(at, count):
                 break
         for v in groups[g]:
             taken[v] = True
@@ -170,7 +170,7 @@ def fast(graph: Graph, arity: int, limit: int) -> Ints:
 
 
 @njit
-def grown(graph: Graph, arity: int, first: Ints) -> Ints:
+def grow(graph: Graph, arity: int, first: Ints) -> Ints:
     """Block of each vertex: the partition of least cut of those grown from the rows of `first`.
 
     In the order of their numbers vertices join the block of the one that they talk to most and

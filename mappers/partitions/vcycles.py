@@ -22,7 +22,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints, Ints8, Ints32, Words
 from hopmap.compilation import njit, subroutine
-from hopmap.mappers.basic_kernels import Graph, below, contract, following, grouped
+from hopmap.mappers.basic_kernels import Graph, contract, draw, group_by_block, next_state
 from hopmap.mappers.bisections.fm_kernels import cut_cost, grow, refine
 from hopmap.mappers.bisections.halving_kernels import COARSE, match
 from hopmap.mappers.bisections.recursive_bisection import halves
@@ -134,7 +134,7 @@ def vcycle(
         levels.append(Vertices(*pieces, size))
         groups.append(group)
         block = _of_groups(group, count, block)
-    far, room = between(machine, front), _room(machine, front, len(graph.size))
+    far, room = mean_cost(machine, front), _room(machine, front, len(graph.size))
     few, splits = blocks <= FEW, begin != end
     rounds = QUICK if splits and not few else ROUNDS
 
@@ -195,7 +195,7 @@ def _split(
     return number[domain_of]
 
 
-def between(machine: Machine, front: Ints) -> Floats:
+def mean_cost(machine: Machine, front: Ints) -> Floats:
     """Mean cost of a pair between two domains."""
     low, high = machine.domains[front, 0], machine.domains[front, 2]
     rows = machine.sums[high] - machine.sums[low]
@@ -228,7 +228,7 @@ def first_level(graph: Vertices, machine: Machine, starts: int, random: Words) -
 
 def _first_cost(graph: Vertices, machine: Machine, split: Ints32) -> float:
     """Cost of the first level, all else apart."""
-    return block_cost(*graph[:3], split, between(machine, machine.fronts[1]))
+    return block_cost(*graph[:3], split, mean_cost(machine, machine.fronts[1]))
 
 
 def descend(graph: Vertices, machine: Machine, block: Ints32, random: Words) -> Ints32:
@@ -270,7 +270,7 @@ def split_domains(
     indptr, peer, weight, size = graph
     local = np.full(len(size), -1, dtype=np.int64)
     members = [np.empty(0, dtype=np.int64) for _ in domains]
-    starts, order = grouped(domain_of, len(domains))
+    starts, order = group_by_block(domain_of, len(domains))
     for d in range(len(domains)):
         members[d] = order[starts[d] : starts[d + 1]]
     for d in range(len(domains)):
@@ -342,7 +342,7 @@ def _cycle(
     size: Ints,
     bias: Floats,
     side: Ints8,
-    given: bool,
+    has_blocks: bool,
     target: int,
     slack: int,
     random: Words,
@@ -372,10 +372,10 @@ def _cycle(
             for v in range(len(sz)):
                 fine[v] = label[group[v]]
             label = fine
-        elif not given and len(sz) > 0:
+        elif not has_blocks and len(sz) > 0:
             label = np.ones(len(sz), dtype=np.int8)
-            random[0] = following(random[0])
-            grow(here, sz, bi, label, target, below(random[0], len(sz)))
+            random[0] = next_state(random[0])
+            grow(here, sz, bi, label, target, draw(random[0], len(sz)))
         most = int(sz.max()) if len(sz) > 0 else 0
         refine(here, sz, bi, label, target, max(slack, most), False)
     return label

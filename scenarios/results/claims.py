@@ -26,7 +26,7 @@ WAIT = 0.1
 
 
 @contextmanager
-def claimed(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
+def claim(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
     """Claim some work for as long as the block lasts; yield whether it is ours.
 
     The processes share the folder, which has to be there. Threads of one process do not exclude
@@ -66,14 +66,14 @@ def _lock(file: int, place: int, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> bo
 def _lock_file(folder: Path) -> int:
     path = folder.resolve() / ".lock"
     with suppress(FileNotFoundError):
-        file = _opened(path)
+        file = _open(path)
         if os.path.samestat(os.fstat(file), path.stat()):
             return file
-    _opened.cache_clear()  # the folder was removed and made again
-    return _opened(path)
+    _open.cache_clear()  # the folder was removed and made again
+    return _open(path)
 
 
 @cache
-def _opened(path: Path) -> int:
+def _open(path: Path) -> int:
     """Open a file for good: closing any of its descriptors would drop all locks of a process."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 
 from hopmap.traces.safety.atomic_files import replacing
 
-from .claims import claimed, has_locks
+from .claims import claim, has_locks
 from .plan_file import Plan, read_plan
-from .store import renamed
+from .store import rename_rows
 from .stored_runs import (
     GoneError,
     Stored,
@@ -51,7 +51,7 @@ def gather(folder: Path) -> None:
 
     Runs that the plan no longer has go to the tables in ``earlier/``.
     """
-    with claimed(folder, "gather", wait=True):
+    with claim(folder, "gather", wait=True):
         while True:
             with suppress(GoneError, FileNotFoundError):
                 _gather(folder)
@@ -117,57 +117,57 @@ def _write(
         if rows is None:
             continue
         if table == "runs" and plan is not None:
-            rows = renamed(rows, plan)
+            rows = rename_rows(rows, plan)
         (target / table).mkdir(parents=True, exist_ok=True)
         with replacing(target / table / name) as partial:
             pq.write_table(rows, partial, compression="zstd")
 
 
-def _remove_parts(folder: Path, parts: Container[str], plan: Plan, kept: set[str]) -> None:
+def _remove_parts(folder: Path, parts: Container[str], plan: Plan, kept_ids: set[str]) -> None:
     """Remove parts of former calls, all of whose runs are kept elsewhere or are not wanted."""
     planned = set(plan.runs)
     for path in part_files(folder, "runs"):
         if path.name in parts:
             continue
         errors = errors_in(path)
-        if all(run in kept or (run not in planned and errors[run]) for run in errors):
+        if all(run in kept_ids or (run not in planned and errors[run]) for run in errors):
             _remove([path, *(folder / table / path.name for table in WRITTEN)])
-    abandoned = _abandoned(folder)
+    abandoned = _find_abandoned(folder)
     for table in WRITTEN:  # whose runs never came
         alone = [p for p in part_files(folder, table) if not (folder / "runs" / p.name).exists()]
         _remove(filter(abandoned, alone))
 
 
-def _remove_loose(folder: Path, stored: dict[str, Stored], kept: set[str]) -> None:
-    for run_id in kept.intersection(loose_ids(folder)):
+def _remove_loose(folder: Path, stored: dict[str, Stored], kept_ids: set[str]) -> None:
+    for run_id in kept_ids.intersection(loose_ids(folder)):
         error = stored[run_id].error
         row = loose_path(folder, "runs", run_id)
         if error is None:
             _remove([row, *(loose_path(folder, table, run_id) for table in WRITTEN)])
             continue
-        with claimed(folder, run_id) as mine:  # else it is tried again right now
+        with claim(folder, run_id) as mine:  # else it is tried again right now
             now = read_loose(folder, "runs", run_id)
             if mine and now is not None and now["error"][0].as_py() == error:
                 _remove([row])
 
 
-def _remove_earlier(folder: Path, kept: set[str]) -> None:
+def _remove_earlier(folder: Path, kept_ids: set[str]) -> None:
     """Remove what was set aside and is wanted again."""
     for path in part_files(folder / "earlier", "runs"):
-        if kept.issuperset(errors_in(path)):
+        if kept_ids.issuperset(errors_in(path)):
             _remove([path, *(path.parent.parent / table / path.name for table in WRITTEN)])
 
 
 def _remove_dead(folder: Path) -> None:
     """Remove what killed processes were writing."""
-    abandoned = _abandoned(folder)
+    abandoned = _find_abandoned(folder)
     for place in (folder, folder / "earlier"):
         for table in WRITTEN:
             _remove(filter(abandoned, (place / table).glob(".partial-*")))
     _remove(filter(_is_dead, (folder / "loose").glob(".partial-*")))
 
 
-def _abandoned(folder: Path) -> Callable[[Path], bool]:
+def _find_abandoned(folder: Path) -> Callable[[Path], bool]:
     """Return which files have no live writer: all of them, as we hold the claim to gather."""
     return (lambda _: True) if has_locks(folder) else _is_dead
 

@@ -47,7 +47,7 @@ def read_plan(folder: Path) -> Plan:
         raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None
 
 
-def known_auto_expanded(folder: Path) -> dict[str, bool]:
+def read_auto_expanded(folder: Path) -> dict[str, bool]:
     """Return what the plan of a folder says of traces' collectives; nothing if it has none yet."""
     try:
         return read_plan(folder).auto_expanded

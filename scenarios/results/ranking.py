@@ -24,15 +24,15 @@ from .tables import StoreError
 ONE_REPLAY = "one replay each, without noise: differences below 1 % may be chance"
 
 
-def once(runs: pd.DataFrame) -> str:
+def describe_one_replay(runs: pd.DataFrame) -> str:
     """Say what one replay shows, and what shows more, which runs with other jobs do not have."""
     alone = bool(runs["slowdown"].isna().all())
     return ONE_REPLAY + "; replay.repeat = 20 shows which are not" * alone
 
 
-def leading(case: Case) -> str:
+def name_leaders(case: Case) -> str:
     """Name the mappers that lead."""
-    return listed([entry.mapper.strip() for entry in case.leaders])
+    return format_list([entry.mapper.strip() for entry in case.leaders])
 
 
 def standing(case: Case) -> str:
@@ -53,7 +53,7 @@ def standing(case: Case) -> str:
     return f"{text}; {far}behind {'it' if one else 'them'}: {behind[0].mapper.strip()}"
 
 
-def listed(names: Sequence[str]) -> str:
+def format_list(names: Sequence[str]) -> str:
     """Write "A, B and C"."""
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
@@ -113,10 +113,10 @@ def networks(cases: Sequence[Case]) -> list[Network]:
         return []
     order = sorted(replayed, key=lambda case: case.best.value("makespan") or 0.0)
     first = order[0]
-    return [Network(first, "", False), *(_behind(first, case) for case in order[1:])]
+    return [Network(first, "", False), *(_format_gap(first, case) for case in order[1:])]
 
 
-def _behind(first: Case, case: Case) -> Network:
+def _format_gap(first: Case, case: Case) -> Network:
     here, least = case.best.value("makespan"), first.best.value("makespan")
     if case.times is None or first.times is None or case.times.shape[1] != first.times.shape[1]:
         tied = (here or 0.0) <= (least or 0.0) * (1 + case.relevance)
@@ -157,10 +157,10 @@ def best_run(
             done = done[done[column] == wanted]
     cases = done[list(CASE)].drop_duplicates()
     if cases.empty:
-        known = "; ".join(_named(runs[list(CASE)].drop_duplicates()))
+        known = "; ".join(_format_cases(runs[list(CASE)].drop_duplicates()))
         raise StoreError(f"{folder}: no such run has finished: expected one of {known or 'none'}")
     if len(cases) > 1:
-        named = "; ".join(_named(cases[:4])) + "; ..." * (len(cases) > 4)
+        named = "; ".join(_format_cases(cases[:4])) + "; ..." * (len(cases) > 4)
         options = " ".join(option for column, option in CASE.items() if cases[column].nunique() > 1)
         raise StoreError(
             f"{folder}: {len(cases)} cases ({named}): expected one: select it by {options}"
@@ -170,13 +170,13 @@ def best_run(
     best = done.sort_values(by, kind="stable").iloc[0]
     called = str(best["topology"])
     network = topology_from_spec(read_plan(Path(folder)).networks.get(called, called))
-    (case,) = _named(cases)
+    (case,) = _format_cases(cases)
     shown = f"{best[by]:,.4g}" if by == "hop_bytes" else show_seconds(best[by])
     about = f"{case}: {best['mapper']}, seed {best['seed']}, {by.replace('_', ' ')} {shown}"
     return BestRun(np.asarray(best["node_of"], dtype=np.int64), network, about)
 
 
-def _named(cases: pd.DataFrame) -> list[str]:
+def _format_cases(cases: pd.DataFrame) -> list[str]:
     """Name cases: trace, network and, if any, variant."""
     return [
         f"{trace} on {', '.join(filter(None, (topology, variant)))}"

@@ -62,8 +62,8 @@ def save_links(
     `replayed` bytes of all that was replayed, collectives too and perhaps some time steps only;
     `busy` in seconds. Links that carry nothing have no row: a few ranks on a large machine use few.
     """
-    given = (messages, bytes, replayed, busy)
-    carried = [None if each is None else np.asarray(each) for each in given]
+    link_columns = (messages, bytes, replayed, busy)
+    carried = [None if each is None else np.asarray(each) for each in link_columns]
     used = np.flatnonzero(np.any([each > 0 for each in carried if each is not None], axis=0))
     kinds = pa.array([kind.name for kind in topology.kinds], pa.string())
     columns = [
@@ -123,11 +123,11 @@ def load_results(folder: str | Path) -> pd.DataFrame:
             stored = index(folder)
             done = [run_id for run_id in plan.runs if run_id in stored]
             rows = read_runs(folder, "runs", done, stored) or TABLES["runs"].empty_table()
-            frame: pd.DataFrame = renamed(rows, plan).to_pandas()
+            frame: pd.DataFrame = rename_rows(rows, plan).to_pandas()
             return frame
 
 
-def renamed(rows: pa.Table, plan: Plan) -> pa.Table:
+def rename_rows(rows: pa.Table, plan: Plan) -> pa.Table:
     """Return rows with the labels and topologies that their runs have in the plan."""
     names = plan.names()
     called = [names[run_id] for run_id in rows["run_id"].to_pylist()]

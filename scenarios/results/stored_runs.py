@@ -149,7 +149,7 @@ def index(folder: Path) -> dict[str, Stored]:
     return found
 
 
-def finished(folder: Path) -> dict[str, str | None]:
+def read_errors(folder: Path) -> dict[str, str | None]:
     """Return the error, or None, of every run that the folder holds, by run_id."""
     return {run_id: stored.error for run_id, stored in sorted(index(folder).items())}
 

@@ -99,7 +99,7 @@ class Case:
         return [self.entries[k] for k in order if k in tied or behind[k] < self.relevance]
 
     @property
-    def sure(self) -> bool:
+    def significant(self) -> bool:
         """Whether the best is known to be better than all others."""
         return not self.replayed or (self.times is not None and len(self.leaders) == 1)
 
@@ -131,7 +131,7 @@ class Study:
     name: str
     description: str
     scenario_text: str
-    given: Mapping[str, Any]  # what that says
+    scenario: Mapping[str, Any]  # what that says
     settings: tuple[tuple[str, Any], ...]
     plan: Plan
     runs: pd.DataFrame
@@ -162,7 +162,7 @@ class Study:
         """Return the cases of a trace."""
         return [case for case in self.cases if case.trace == trace]
 
-    def varied(self, trace: str) -> list[list[Case]]:
+    def variations(self, trace: str) -> list[list[Case]]:
         """Return the cases of a trace by topology, where something varies on it."""
         cases = self.cases_of(trace)
         groups = [[case for case in cases if case.topology == spec] for spec in self.topologies()]
@@ -170,7 +170,7 @@ class Study:
 
     def ends_of(self, trace: str) -> list[Case]:
         """Return the cases of a trace, where something varies the first and last of them only."""
-        between = [id(case) for group in self.varied(trace) for case in group[1:-1]]
+        between = [id(case) for group in self.variations(trace) for case in group[1:-1]]
         return [case for case in self.cases_of(trace) if id(case) not in between]
 
     def settings_of(self, case: Case) -> tuple[tuple[str, Any], ...]:
@@ -184,9 +184,9 @@ def number(value: object) -> float | None:
     return None if value is None or pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]
 
 
-def _beside(given: dict[str, Any], runs: pd.DataFrame) -> str:
+def _co_running(scenario: dict[str, Any], runs: pd.DataFrame) -> str:
     """Say which other jobs ran at the same time in all runs, and what they cost these runs."""
-    if not (file := given.get("co_running_jobs")):
+    if not (file := scenario.get("co_running_jobs")):
         return ""
     slower = runs["slowdown"].dropna()
     span = f"{slower.min():.3g} to {slower.max():.3g}"
@@ -204,24 +204,24 @@ def load_study(folder: Path) -> Study:
     if (folder / "scenario.toml").is_file():
         text = (folder / "scenario.toml").read_text(encoding="utf-8", errors="replace")
     try:
-        given = tomllib.loads(text)
+        scenario = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        given = {}
+        scenario = {}
     well = by_median(runs[runs["error"].isna()])
-    replay = given.get("replay", {})
+    replay = scenario.get("replay", {})
     steps, rounds = replay.get("steps"), replay.get("rounds")
     times = well["makespans"].dropna()
     return Study(
         folder=folder,
-        name=str(given.get("name") or folder.resolve().name),
-        description="\n".join(filter(None, (plan.description, _beside(given, well)))),
+        name=str(scenario.get("name") or folder.resolve().name),
+        description="\n".join(filter(None, (plan.description, _co_running(scenario, well)))),
         scenario_text=text,
-        given=given,
-        settings=tuple(sorted(flat(given.get("parameters", {})))),
+        scenario=scenario,
+        settings=tuple(sorted(flat(scenario.get("parameters", {})))),
         plan=plan,
         runs=well,
         failed=runs[runs["error"].notna()],
-        cases=cases_of(well, given.get("relevance", RELEVANCE)),
+        cases=cases_of(well, scenario.get("relevance", RELEVANCE)),
         steps=steps if isinstance(steps, int) else None,
         rounds=rounds if isinstance(rounds, int) else None,
         repeat=len(times.iloc[0]) if len(times) else None,
@@ -248,8 +248,8 @@ def cases_of(runs: pd.DataFrame, relevance: float = RELEVANCE) -> list[Case]:
             entries.append(Entry(str(mapper), group.iloc[chosen[-1]], group.iloc[seeds]))
         best = entries[_best(figures[chosen])]
         called = {entry.mapper.strip(): entry for entry in entries}
-        given = [name for name in called if name.startswith(TODAY) and "|" not in name]
-        default = next((called[name] for name in (*given, *DEFAULTS) if name in called), None)
+        defaults = [name for name in called if name.startswith(TODAY) and "|" not in name]
+        default = next((called[name] for name in (*defaults, *DEFAULTS) if name in called), None)
         names = str(trace), str(topology), str(variant)
         cases.append(Case(*names, group, entries, best, default, relevance))
     return cases
@@ -286,8 +286,8 @@ def collectives_dominate(
 
 def omissions_by_trace(runs: pd.DataFrame) -> dict[str, list[Omission]]:
     """Return what the replays of each trace left out or took for something else."""
-    told = runs.dropna(subset="omitted").drop_duplicates("trace")
+    rows = runs.dropna(subset="omitted").drop_duplicates("trace")
     return {
         str(trace): [Omission(**entry) for entry in json.loads(text)]
-        for trace, text in zip(told["trace"], told["omitted"], strict=True)
+        for trace, text in zip(rows["trace"], rows["omitted"], strict=True)
     }

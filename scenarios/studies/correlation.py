@@ -56,7 +56,7 @@ class Tau(NamedTuple):
         return self.known and self.chance < CHANCE
 
 
-def signed(value: float) -> str:
+def format_tau(value: float) -> str:
     """Write a tau: "+0.42"."""
     return MISSING if value != value else f"{value:+.2f}".replace("-", "−")
 
@@ -72,7 +72,7 @@ def kendall_tau(x: ArrayLike, y: ArrayLike) -> Tau:
     >>> round(kendall_tau([1, 2, 3, 4], [10, 20, 40, 30]).value, 3)
     0.667
     """
-    a, b = _rounded(x), _rounded(y)
+    a, b = _round(x), _round(y)
     known = np.isfinite(a) & np.isfinite(b)
     a, b = a[known], b[known]
     if len(a) < 2 or (a == a[0]).all() or (b == b[0]).all():
@@ -135,7 +135,7 @@ def relations(cases: Sequence[Case]) -> list[Relation]:
     return [found for case in cases if (found := relation(case)) is not None]
 
 
-def order_kept(first: Case, last: Case) -> Tau:
+def agreement(first: Case, last: Case) -> Tau:
     """Compare the runtimes of the same mappings in two cases."""
     columns = ["node_of", "makespan"]
     tables = []
@@ -147,7 +147,7 @@ def order_kept(first: Case, last: Case) -> Tau:
     return kendall_tau(both[0], both[1])
 
 
-def _rounded(values: ArrayLike) -> Floats:
+def _round(values: ArrayLike) -> Floats:
     """Round to DIGITS significant digits, so that what differs by rounding alone ties."""
     array = np.asarray(values, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -77,7 +77,7 @@ class Row(NamedTuple):
         return tuple(a is not None and b is not None and int(a) == int(b) for a, b in pairs)
 
 
-def compared(study: Study, trace: str) -> list[tuple[Case, list[Row]]]:
+def compare_published(study: Study, trace: str) -> list[tuple[Case, list[Row]]]:
     """Compare published numbers of a trace with ours: topologies that have some, and their rows."""
     if not (study.folder / FILE).is_file():
         return []
@@ -130,11 +130,11 @@ def _entry_of(case: Case, name: str) -> Entry | None:
     return None
 
 
-def published_tables(study: Study) -> list[dict[str, Any]]:
+def list_published_tables(study: Study) -> list[dict[str, Any]]:
     """Set published IeNPC next to ours in both conventions: a table a trace, same cells marked."""
     tables = []
     for trace in study.traces():
-        groups = compared(study, trace)
+        groups = compare_published(study, trace)
         rows = [row for _, some in groups for row in some]
         if not rows:
             continue
@@ -172,4 +172,4 @@ def _cells(row: Row) -> list[Cell]:
     return [*cells, Cell(row.reason)]
 
 
-PUBLISHED = Section(lambda _, shown: published_tables(shown))
+PUBLISHED = Section(lambda _, shown: list_published_tables(shown))

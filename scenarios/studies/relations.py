@@ -14,7 +14,7 @@ from hopmap.scenarios.results.study import AS_FAST, Case, Study
 from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.units import MISSING, change, count, percent
 
-from .correlation import METRICS, Relation, Tau, order_kept, relations, signed
+from .correlation import METRICS, Relation, Tau, agreement, format_tau, relations
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,19 +51,19 @@ def gap(relation: Relation) -> Gap:
     )
 
 
-def overall(found: Sequence[Relation]) -> list[str]:
+def overall(relations: Sequence[Relation]) -> list[str]:
     """Answer for all cases: are fewer hop-bytes a shorter run, is choosing by them, and energy."""
-    sentences = (_runtime, _choosing, _energy)
-    return [sentence for about in sentences for sentence in about(found)]
+    sentences = (_runtime, _choice_text, _energy)
+    return [sentence for about in sentences for sentence in about(relations)]
 
 
-def _runtime(found: Sequence[Relation]) -> Iterator[str]:
-    taus = [r.taus["hop_bytes", "makespan"] for r in found]
+def _runtime(relations: Sequence[Relation]) -> Iterator[str]:
+    taus = [r.taus["hop_bytes", "makespan"] for r in relations]
     known = [tau for tau in taus if tau.known]
     if not known:
         return
     with_, against = (sum(tau.clear and sign * tau.value > 0 for tau in known) for sign in (1, -1))
-    apart = max(gap(r).spread for r in found)
+    apart = max(gap(r).spread for r in relations)
     answer = (
         f"It makes no difference here, where runs differ by {percent(apart)} at most"
         if apart < RELEVANCE
@@ -82,13 +82,13 @@ def _runtime(found: Sequence[Relation]) -> Iterator[str]:
     )
 
 
-def _choosing(found: Sequence[Relation]) -> Iterator[str]:
-    right = sum(gap(r).most <= AS_FAST for r in found)
+def _choice_text(relations: Sequence[Relation]) -> Iterator[str]:
+    right = sum(gap(r).most <= AS_FAST for r in relations)
     yield (
         f"Choosing the mapping with the fewest hop-bytes gave the shortest run (to 0.1\u00a0%) in "
-        f"{right} of {_cases(len(found))}."
+        f"{right} of {_cases(len(relations))}."
     )
-    if noisy := [r.case for r in found if r.case.times is not None]:
+    if noisy := [r.case for r in relations if r.case.times is not None]:
         among = sum(any(case.fewest_hop_bytes is entry for entry in case.leaders) for case in noisy)
         yield (
             "With noise, the mapping with the fewest hop-bytes is among those that no other is "
@@ -96,10 +96,10 @@ def _choosing(found: Sequence[Relation]) -> Iterator[str]:
         )
 
 
-def _energy(found: Sequence[Relation]) -> Iterator[str]:
+def _energy(relations: Sequence[Relation]) -> Iterator[str]:
     shares = [
         float((r.runs["energy_transfer"] / r.runs["energy"]).median())
-        for r in found
+        for r in relations
         if ("hop_bytes", "energy") in r.taus
         and r.runs["energy_transfer"].notna().all()
         and (r.runs["energy"] > 0).all()
@@ -116,7 +116,7 @@ def _energy(found: Sequence[Relation]) -> Iterator[str]:
 def of_variation(cases: Sequence[Case]) -> str:
     """Say what a trace's runtimes on a topology do as something varies, from first to last."""
     first, last = cases[0], cases[-1]
-    kept = order_kept(first, last)
+    kept = agreement(first, last)
     names = [case.variant for case in (first, last)]
     (best, before), (best_then, after) = (_fastest(case) for case in (first, last))
     run = "run" if first.times is None else "median run"
@@ -125,7 +125,7 @@ def of_variation(cases: Sequence[Case]) -> str:
         f", by {best} throughout" if best == best_then else f", by {best_then} instead of {best}"
     )
     if kept.known:
-        text += f"; the order of the mappings by runtime is kept with τ {signed(kept.value)}"
+        text += f"; the order of the mappings by runtime is kept with τ {format_tau(kept.value)}"
     return f"{text}."
 
 
@@ -169,7 +169,7 @@ def case_findings(study: Study, trace: str) -> list[tuple[str, str]]:
     """Return where and what was found as something varies over the cases of a trace."""
     return [
         (cases[0].topology, of_variation(cases))
-        for cases in study.varied(trace)
+        for cases in study.variations(trace)
         if cases[0].replayed and cases[-1].replayed
     ]
 
@@ -197,23 +197,23 @@ def _row(relation: Relation, shown: list[str], energy: bool) -> list[Cell]:
 
 
 def _medians(
-    variant: str, found: Sequence[Relation], shown: Sequence[str], energy: bool
+    variant: str, relations: Sequence[Relation], shown: Sequence[str], energy: bool
 ) -> list[Cell]:
     """Return the medians over some cases, and the range below each."""
-    gaps = [gap(each) for each in found]
+    gaps = [gap(each) for each in relations]
     row = [
-        Cell(f"median of {len(found)}", "", variant),
+        Cell(f"median of {len(relations)}", "", variant),
         Cell(""),
         Cell(""),
         Cell(""),
         _middle([costs.spread for costs in gaps]),
         _middle([costs.most for costs in gaps]),
-        *(median_tau([each.taus[metric, "makespan"] for each in found]) for metric in shown),
-        median_tau([each.better for each in found]),
+        *(median_tau([each.taus[metric, "makespan"] for each in relations]) for metric in shown),
+        median_tau([each.better for each in relations]),
     ]
     if energy:
-        with_hops = [each.taus.get(("hop_bytes", "energy")) for each in found]
-        row += [median_tau(with_hops), median_tau([each.outcomes for each in found])]
+        with_hops = [each.taus.get(("hop_bytes", "energy")) for each in relations]
+        row += [median_tau(with_hops), median_tau([each.outcomes for each in relations])]
     return row
 
 
@@ -229,15 +229,15 @@ def median_tau(taus: Sequence[Tau | None]) -> Cell:
         return Cell(MISSING)
     values = [tau.value for tau in known]
     clear = sum(tau.clear and tau.value > 0 for tau in known)
-    ends = f"{signed(min(values))} to {signed(max(values))}"
+    ends = f"{format_tau(min(values))} to {format_tau(max(values))}"
     note = f"{ends}, clear in {clear} of {len(known)}"
-    return Cell(signed(median(values)), median(values), note)
+    return Cell(format_tau(median(values)), median(values), note)
 
 
 def _tau(tau: Tau) -> Cell:
     if not tau.known:
         return Cell(MISSING)
-    return Cell(signed(tau.value), tau.value, look="clear" if tau.clear else "chance")
+    return Cell(format_tau(tau.value), tau.value, look="clear" if tau.clear else "chance")
 
 
 def relation_figures(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:

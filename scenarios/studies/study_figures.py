@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from hopmap.figures.bars import height_of_legend, legend_of_mappers, shared
+from hopmap.figures.bars import factor_out, height_of_legend, legend_of_mappers
 from hopmap.figures.style import (
     BLUE,
     INK,
@@ -29,7 +29,7 @@ from hopmap.figures.style import (
 )
 from hopmap.units import MISSING, compact, show_bytes, show_seconds, time_unit
 
-from .correlation import METRICS, OUTCOMES, Relation, Tau, signed
+from .correlation import METRICS, OUTCOMES, Relation, Tau, format_tau
 
 _ROW = 0.22  # inches a row of cells
 
@@ -59,7 +59,7 @@ def tau_map(relations: Sequence[Relation], *, title: str) -> Figure:
     ]
     if known := [row for row in pairs if any(tau.known for tau in row[1] if tau)]:
         blocks["of each other"] = known
-    common, variants = shared([r.case.variant for r in relations])
+    common, variants = factor_out([r.case.variant for r in relations])
     heads = [
         "\n".join(label(line, 21, 1) for line in (r.case.topology, variant) if line)
         for r, variant in zip(relations, variants, strict=True)
@@ -96,7 +96,7 @@ def _draw_block(axes: Axes, title: str, rows: _Rows) -> None:
             axes.text(
                 column + 0.5,
                 row + 0.5,
-                MISSING if tau is None else signed(tau.value),
+                MISSING if tau is None else format_tau(tau.value),
                 ha="center",
                 va="center_baseline",
                 size=SMALL,
@@ -126,7 +126,7 @@ def scatter(relation: Relation, *, title: str) -> Figure:
         for mapper in drawn:
             own = runs[runs["mapper"] == mapper]
             axes.plot(own[column], own["makespan"] / scale, **mark(mappers.index(mapper)))
-        plain_title(axes, f"τ {signed(relation.taus[column, 'makespan'].value)}", SMALL, 2)
+        plain_title(axes, f"τ {format_tau(relation.taus[column, 'makespan'].value)}", SMALL, 2)
         axes.set_xlabel(name)
         axes.grid(visible=True)
         axes.margins(0.08)

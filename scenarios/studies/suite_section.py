@@ -48,7 +48,7 @@ class Finding(NamedTuple):
 
 def suites_of(study: Study) -> list[str]:
     """Return the suites that the scenario names."""
-    return [str(text) for text in study.given.get("suites", [])]
+    return [str(text) for text in study.scenario.get("suites", [])]
 
 
 def finding(case: Case, study: Study) -> Finding | None:
@@ -109,25 +109,25 @@ def suite_section(study: Study) -> dict[str, Any] | None:
     return {"head": head_of([*names, "Random, median", "Fastest"]), "rows": rows}
 
 
-def _row(text: str, size: int, variant: str, found: Sequence[Finding]) -> list[Cell]:
-    fastest = Counter(mapper for each in found for mapper in each.fastest).most_common(3)
-    right = sum(each.excess <= RELEVANCE for each in found)
-    drawn = [each.random for each in found if each.random is not None]
+def _row(text: str, size: int, variant: str, cases: Sequence[Finding]) -> list[Cell]:
+    fastest = Counter(mapper for each in cases for mapper in each.fastest).most_common(3)
+    right = sum(each.excess <= RELEVANCE for each in cases)
+    drawn = [each.random for each in cases if each.random is not None]
     return [
         Cell(text.partition(",")[0].replace("_", " ")),
         Cell(data(size), size),
         Cell(variant or MISSING),
-        Cell(count(len(found)), len(found)),
-        *(median_tau([each.taus.get(metric) for each in found]) for metric in (WORST, SUM, PATH)),
-        Cell(f"{right} of {len(found)}", right / len(found)),
-        _more(max(each.excess for each in found)),
-        _more(max(each.spread for each in found)),
-        _more(median(drawn)) if drawn else Cell(MISSING),
+        Cell(count(len(cases)), len(cases)),
+        *(median_tau([each.taus.get(metric) for each in cases]) for metric in (WORST, SUM, PATH)),
+        Cell(f"{right} of {len(cases)}", right / len(cases)),
+        _percent(max(each.excess for each in cases)),
+        _percent(max(each.spread for each in cases)),
+        _percent(median(drawn)) if drawn else Cell(MISSING),
         Cell(", ".join(f"{mapper} {times}" for mapper, times in fastest)),
     ]
 
 
-def _more(value: float) -> Cell:
+def _percent(value: float) -> Cell:
     return Cell(f"{'−' if value < 0 else '+'}{percent(abs(value))}", value)
 
 

@@ -6,7 +6,7 @@ a node; where ranks do not divide evenly, the first nodes get one more. Stencils
 in three dimensions 7pt) where nothing else is said.
 
 What the text leaves open is chosen here: how far stencils, skews and dimensions go, how a grid of d
-dimensions comes near a number of ranks (`near`, `skewed`), and the steps of `stencil_skew`, whose
+dimensions comes near a number of ranks (`near`, `oblong`), and the steps of `stencil_skew`, whose
 figure shows the last one only. Grids with fewer ranks than nodes (4x4 on 30) are left out. The last
 dimension varies fastest, as MPI has it, so that the thesis' 10 x 30 is 30x10: its blocks say so.
 Its second dimension therefore is the first here; along that stencils grow, which gives the order of
@@ -178,7 +178,7 @@ def suite_cases(text: str) -> list[SuiteCase]:
         SuiteCase(
             cell.panel,
             size if suite.cells is message_size else cell.x,
-            f"stencil:{_by(cell.dims)},{_written(cell.vectors)},bytes={size}",
+            f"stencil:{_by(cell.dims)},{_format_vectors(cell.vectors)},bytes={size}",
             topology_from_spec(nodes_of(prod(cell.dims), cell.nodes)).spec,
             size,
             cell.pictured,
@@ -207,7 +207,7 @@ def near(ranks: int, dimensions: int) -> tuple[int, ...]:
     return min(grids, key=lambda dims: abs(prod(dims) - ranks))
 
 
-def skewed(ranks: int, dimensions: int, ratio: float) -> tuple[int, ...]:
+def oblong(ranks: int, dimensions: int, ratio: float) -> tuple[int, ...]:
     """Return the grid of sides a * ratio, a, ..., a, rounded, with about so many ranks."""
     side = round((ranks / ratio) ** (1 / dimensions))
     return (round(side * ratio), *(side,) * (dimensions - 1))
@@ -217,7 +217,7 @@ def _skews(ranks: int, dimensions: int) -> dict[tuple[int, ...], float]:
     """Return the grids of ratios 1.0, 1.1, ..., 4.0, each with the ratio nearest to its own."""
     found: dict[tuple[int, ...], float] = {}
     for tenths in range(10, 41):
-        dims = skewed(ranks, dimensions, tenths / 10)
+        dims = oblong(ranks, dimensions, tenths / 10)
         off = abs(tenths / 10 - dims[0] / dims[-1])
         if dims not in found or off < abs(found[dims] - dims[0] / dims[-1]):
             found[dims] = tenths / 10
@@ -239,5 +239,5 @@ def _by(dims: Sequence[int]) -> str:
     return "x".join(map(str, dims))
 
 
-def _written(vectors: Sequence[Sequence[int]]) -> str:
+def _format_vectors(vectors: Sequence[Sequence[int]]) -> str:
     return "/".join(":".join(map(str, vector)) for vector in vectors) or "star"

@@ -44,7 +44,7 @@ def network_digest(topology: str) -> str:
     return f"{digest}:{name}" if name else digest
 
 
-def planned_traffic(
+def load_planned_traffic(
     source: Source, digest: str, algorithms: Mapping[str, str] | None = None
 ) -> Traffic:
     """Read the traffic of the source that had this digest.
@@ -57,7 +57,7 @@ def planned_traffic(
             return _messages(source, digest).traffic
         return Workload(source).with_collectives(algorithms).traffic
 
-    return unchanged(source.name, read, source.digest, digest)
+    return require_unchanged(source.name, read, source.digest, digest)
 
 
 @lru_cache(maxsize=32)
@@ -73,35 +73,35 @@ def counts_collectives(source: Source, digest: str, collectives: str) -> bool:
     `collectives` is "auto", which reads what is sent, "ignore" or "expand".
     """
     if collectives == "auto" and source.has_collectives:
-        return bool(_messages(source, digest).outweighed)
+        return bool(_messages(source, digest).collectives_dominate)
     return collectives == "expand" and source.has_collectives
 
 
 @lru_cache(maxsize=1)
-def planned_program(
+def load_planned_program(
     source: Source,
     digest: str,
     steps: int | None,
     rounds: int | None,
     algorithms: tuple[tuple[str, str], ...],
 ) -> Program:
-    """Return what is replayed of the source that had this digest; see `planned_traffic`."""
+    """Return what is replayed of the source that had this digest; see `load_planned_traffic`."""
 
     def read() -> Program:
         return Workload(source, steps, rounds).program(dict(algorithms))
 
-    return unchanged(source.name, read, source.digest, digest)
+    return require_unchanged(source.name, read, source.digest, digest)
 
 
 @lru_cache(maxsize=2)
-def planned_network(topology: str, digest: str) -> Topology:
-    """Build the topology whose file, if any, had this digest; see `planned_traffic`."""
-    return unchanged(
+def load_planned_network(topology: str, digest: str) -> Topology:
+    """Build the topology whose file, if any, had this digest; see `load_planned_traffic`."""
+    return require_unchanged(
         topology, lambda: topology_from_spec(topology), lambda: network_digest(topology), digest
     )
 
 
-def unchanged(name: str, read: Callable[[], T], now: Callable[[], str], digest: str) -> T:
+def require_unchanged(name: str, read: Callable[[], T], now: Callable[[], str], digest: str) -> T:
     """Return what is read of an input that had this digest."""
     value = read()
     if now() != digest:

@@ -20,13 +20,13 @@ from hopmap.scenarios.results.tables import METRICS
 from hopmap.simulator import Metrics, MetricsError, Program, Result, Steady, evaluate, simulate
 from hopmap.simulator.explain.sensitivity import free_makespan, without_network
 from hopmap.simulator.operations import Record
-from hopmap.simulator.parameters.settings import Settings, configure, normalised
+from hopmap.simulator.parameters.settings import Settings, configure, normalise
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 from hopmap.traces.summary import Omission
 
 from . import ScenarioError
-from .inputs import planned_network, planned_program, unchanged
+from .inputs import load_planned_network, load_planned_program, require_unchanged
 from .plan import Run
 
 _IDEAL: dict[tuple[Any, ...], float] = {}
@@ -44,13 +44,13 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
         "mapper": run.mapper_called or run.mapper,
         "seed": run.seed,
         "engine": run.engine,
-        "parameters": json.dumps(normalised(run.settings)),
+        "parameters": json.dumps(normalise(run.settings)),
     }
     traffic = _traffic(results, run.trace.name, run.traffic_of)
-    topology, _ = configure(planned_network(run.topology, run.network), run.settings)
+    topology, _ = configure(load_planned_network(run.topology, run.network), run.settings)
     usable = usable_network(run)
     row |= {"ranks": traffic.ranks, "nodes": topology.nodes}
-    node_of, row["mapping_seconds"] = _placed(run, traffic, usable)
+    node_of, row["mapping_seconds"] = _place(run, traffic, usable)
     row["node_of"] = node_of.astype(np.int32)
     metrics = evaluate(traffic, topology, node_of)
     row |= _columns(metrics)
@@ -69,7 +69,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
         replay = _replay.__wrapped__ if run.messages else _replay  # 32 of them would be large
         result = replay(_same_for_all(run), node_of.tobytes())
         if run.others:
-            alone, result = result.makespan, _among(_same_for_all(run), node_of.tobytes())
+            alone, result = result.makespan, _replay_among(_same_for_all(run), node_of.tobytes())
             row["slowdown"] = result.makespan / alone if alone else None
         row |= {
             "replay_seconds": result.wall_seconds,
@@ -80,7 +80,7 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
             "communicate": float(np.mean(result.communicate)),
             "wait": float(np.mean(result.wait)),
             "events": result.events,
-            "omitted": _omitted(result),
+            "omitted": _format_omissions(result),
             "replayed_hop_bytes": int(result.link_bytes.sum()),
             "replayed_congestion_max": int(result.link_bytes.max(initial=0)),
         }
@@ -106,17 +106,17 @@ def usable_network(run: Run) -> Topology:
 
 @lru_cache(maxsize=8)
 def _usable(topology: str, network: str, settings: Settings, others: str, digest: str) -> Topology:
-    machine = Machine(planned_network(topology, network), dict(settings))
+    machine = Machine(load_planned_network(topology, network), dict(settings))
     if not others:
         return machine.network
 
     def read() -> Topology:
         return exclude_used_nodes(place_jobs(read_jobs(others)[0], machine), machine.network)
 
-    return unchanged(others, read, lambda: jobs_digest(others), digest)
+    return require_unchanged(others, read, lambda: jobs_digest(others), digest)
 
 
-def _placed(run: Run, traffic: Traffic, topology: Topology) -> tuple[Mapping, float]:
+def _place(run: Run, traffic: Traffic, topology: Topology) -> tuple[Mapping, float]:
     """Place the ranks as the file says that the run names, if it does, then by its pipeline."""
     usable = topology.evenly(traffic.ranks) if run.spread else topology
     file, pipeline = split_mapper(run.mapper)
@@ -129,19 +129,19 @@ def _placed(run: Run, traffic: Traffic, topology: Topology) -> tuple[Mapping, fl
 
 
 @lru_cache(maxsize=32)
-def _among(run: Run, nodes: bytes) -> Result:
+def _replay_among(run: Run, nodes: bytes) -> Result:
     """Replay a mapping while the other jobs run."""
-    machine = Machine(planned_network(run.topology, run.network), dict(run.settings))
+    machine = Machine(load_planned_network(run.topology, run.network), dict(run.settings))
     node_of = np.frombuffer(nodes, dtype=np.int64)
     assert run.engine is not None
     return simulate_with_jobs(_program(run), node_of, machine, run.others, run.engine)
 
 
-def _omitted(result: Result) -> str | None:
+def _format_omissions(result: Result) -> str | None:
     """Return what the replay left out or took for something else, None for nothing."""
     notes = (Omission(what, count) for what, count in result.notes.items())
-    told = [entry.to_dict() for entry in (*result.omitted, *notes)]
-    return json.dumps(told) if told else None
+    omissions = [entry.to_dict() for entry in (*result.omitted, *notes)]
+    return json.dumps(omissions) if omissions else None
 
 
 def _columns(metrics: Metrics) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _traffic(results: Path, name: str, made_of: str) -> Traffic:
 
 def _program(run: Run) -> Program:
     algorithms = tuple(run.algorithms.items())
-    return planned_program(run.trace, run.digest, run.steps, run.rounds, algorithms)
+    return load_planned_program(run.trace, run.digest, run.steps, run.rounds, algorithms)
 
 
 def _same_for_all(run: Run) -> Run:
@@ -186,7 +186,7 @@ def _same_for_all(run: Run) -> Run:
 
 def _ideal_makespan(run: Run) -> float:
     """Replay the default order on a network that takes no time, once for networks of such nodes."""
-    topology, parameters = configure(planned_network(run.topology, run.network), run.settings)
+    topology, parameters = configure(load_planned_network(run.topology, run.network), run.settings)
     program = _program(run)
     node_of = np.repeat(np.arange(topology.nodes), topology.slots)[: program.ranks]
     assert run.engine is not None
@@ -200,7 +200,7 @@ def _ideal_makespan(run: Run) -> float:
 @lru_cache(maxsize=32)
 def _replay(run: Run, nodes: bytes) -> Result:
     """Replay a mapping once, even where several mappers or seeds find the same one."""
-    topology, parameters = configure(planned_network(run.topology, run.network), run.settings)
+    topology, parameters = configure(load_planned_network(run.topology, run.network), run.settings)
     program = _program(run)
     node_of = np.frombuffer(nodes, dtype=np.int64)
     assert run.engine is not None

@@ -27,7 +27,7 @@ from hopmap.api.named_files import (
 from hopmap.mappers import parse_pipeline
 from hopmap.plugins import source_file
 from hopmap.simulator.parameters.keys import names_algorithm
-from hopmap.simulator.parameters.settings import Settings, normalised
+from hopmap.simulator.parameters.settings import Settings, normalise
 from hopmap.source_files import PACKAGE, digest_of, sources_of
 from hopmap.topologies.spec import FILE, all_families
 from hopmap.traces.sources import Source
@@ -84,7 +84,7 @@ class Run:
             "seed": self.seed,
             "engine": self.engine,
             "steps": self.steps,
-            "parameters": normalised(self.settings),
+            "parameters": normalise(self.settings),
         }
         names = (
             *("messages", "rounds", "expanded", "repeat", "exact", "spread", "published"),
@@ -96,8 +96,8 @@ class Run:
     @property
     def algorithms(self) -> dict[str, str]:
         """Algorithms of collectives that are set, by operation."""
-        given = {key: str(v) for key, v in self.settings if names_algorithm(key)}
-        return {key.removeprefix("collective."): value for key, value in given.items()}
+        chosen = {key: str(v) for key, v in self.settings if names_algorithm(key)}
+        return {key.removeprefix("collective."): value for key, value in chosen.items()}
 
     @property
     def traffic_of(self) -> str:
@@ -154,14 +154,14 @@ def code_of(pipeline: str, family: str, reading: tuple[str, ...]) -> str:
     ]
     functions += [all_families()[family].build] if family in all_families() else []
     files = sorted({*reading, *(file for each in functions if (file := source_file(each)))})
-    return digest_of(sources_of(HERE / "measure.py", *map(Path, files), whole=True))
+    return digest_of(sources_of(HERE / "measure.py", *map(Path, files), full=True))
 
 
 @cache
 def reading_code(reading: tuple[str, ...] = ()) -> str:
     """Return the digest of the modules that read traces, those that a source names among them."""
     own = (PACKAGE / "traces").rglob("*.py")
-    return digest_of(sources_of(HERE / "inputs.py", *own, *map(Path, reading), whole=True))
+    return digest_of(sources_of(HERE / "inputs.py", *own, *map(Path, reading), full=True))
 
 
 def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterator[Run]:
@@ -190,7 +190,7 @@ def _runs(scenario: Scenario, folder: Path, known: Mapping[str, bool]) -> Iterat
                 "network": hashed,
                 "called": change_paths(network.spec, relative_to(folder)),
             }
-            replayed = _replayed(scenario.replay, sources[trace])
+            replayed = _replay_options(scenario.replay, sources[trace])
             for (label, settings), of_mapper in product(scenario.variants(network), names):
                 mapper = of_mapper["mapper"]
                 if any(rule.matches(trace, network, mapper) for rule in scenario.exclude):
@@ -217,7 +217,7 @@ def _of_mapper(mapper: str, folder: Path) -> dict[str, Any]:
     return {"mapper": mapper, "mapper_called": called, "mapping": mapping_digest(mapper)}
 
 
-def _replayed(replay: Replay, source: Source) -> dict[str, Any]:
+def _replay_options(replay: Replay, source: Source) -> dict[str, Any]:
     """Return how a source is replayed: traffic alone in rounds, if at all."""
     engine = replay.engine or None
     if source.needs_rounds and replay.rounds is None:

@@ -27,7 +27,7 @@ from hopmap.api.named_files import initial_mapping, split_mapper
 from hopmap.mappers.pipeline import expect_applicable, parse_pipeline
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.plan_file import Plan, save_plan
-from hopmap.scenarios.results.stored_runs import finished
+from hopmap.scenarios.results.stored_runs import read_errors
 from hopmap.simulator import DEFAULT_ENGINE
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.settings import configure
@@ -37,14 +37,14 @@ from hopmap.traces import Traffic
 from hopmap.traces.safety.atomic_files import replacing, write_text
 from hopmap.version import __version__
 
-from .inputs import planned_network, planned_traffic
+from .inputs import load_planned_network, load_planned_traffic
 from .measure import usable_network
 from .plan import Run, auto_expanded
 from .scenario import Scenario
-from .scenario_files import changed, read_toml
+from .scenario_files import override, read_toml
 
 
-def possible(
+def select_runs(
     runs: Sequence[Run], results: Path, new: Mapping[str, Traffic]
 ) -> tuple[list[Run], dict[str, int]]:
     """Return the runs that can be done, and how many cannot, by the reason.
@@ -53,7 +53,7 @@ def possible(
     `new` has the traffic of traces of which the results hold none. Raises `MappingError` with the
     first reason where nothing is left.
     """
-    errors = finished(results)
+    errors = read_errors(results)
 
     @lru_cache(maxsize=1)
     def traffic_of(name: str, made_of: str) -> Traffic:
@@ -62,7 +62,7 @@ def possible(
     @lru_cache
     def unknown_to_engine(run: Run) -> str:
         try:
-            _, parameters = configure(planned_network(run.topology, run.network), run.settings)
+            _, parameters = configure(load_planned_network(run.topology, run.network), run.settings)
             expect_known(parameters, run.engine or DEFAULT_ENGINE)
         except ParameterError as error:
             return str(error)
@@ -92,11 +92,11 @@ def possible(
     for run in runs:
         reason = ""
         if errors.get(run.run_id, "") is not None:
-            alike = replace(run, seed=0, variant="", called="", mapper_called="")
+            case = replace(run, seed=0, variant="", called="", mapper_called="")
             if run.engine:
-                reason = unknown_to_engine(replace(alike, mapper="", mapping=""))
+                reason = unknown_to_engine(replace(case, mapper="", mapping=""))
             settings = run.settings if run.others or run.expanded else ()
-            reason = reason or does_not_fit(replace(alike, engine=None, settings=settings))
+            reason = reason or does_not_fit(replace(case, engine=None, settings=settings))
         if reason:
             infeasible[reason] += 1
         else:
@@ -121,7 +121,7 @@ def save_inputs(
     """Write what the runs need and were made from: traffic, scenario, published numbers, plan.
 
     `traffic` is what `new_traffic` has read. Reports say how many runs are infeasible, by the
-    reason; see `possible`.
+    reason; see `select_runs`.
     """
     (results / "traffic").mkdir(parents=True, exist_ok=True)
     made_of = {run.trace.name: run.traffic_of for run in runs}
@@ -136,7 +136,7 @@ def save_inputs(
     with replacing(results / "scenario.toml") as file:
         if changes:
             head = "".join(f"# --set {change}\n" for change in changes)
-            file.write_text(head + tomli_w.dumps(changed(read_toml(path), changes, path)), "utf-8")
+            file.write_text(head + tomli_w.dumps(override(read_toml(path), changes, path)), "utf-8")
         else:
             shutil.copyfile(path, file)
     _write_lock(results / "scenario.lock.toml", scenario, runs)
@@ -162,7 +162,7 @@ def save_inputs(
 def new_traffic(runs: list[Run], results: Path) -> dict[str, Traffic]:
     """Read the traffic of every trace that the results do not hold as it is now."""
     return {
-        name: planned_traffic(run.trace, run.digest, run.algorithms if run.expanded else None)
+        name: load_planned_traffic(run.trace, run.digest, run.algorithms if run.expanded else None)
         for name, run in {run.trace.name: run for run in runs}.items()
         if not store.has_traffic(results, name, run.traffic_of)
     }
@@ -178,13 +178,13 @@ def _write_lock(path: Path, scenario: Scenario, runs: Sequence[Run]) -> None:
         "packages": packages(),
         "scenario": scenario.model_dump(mode="json", exclude_none=True),
         "traces": {
-            name: _said(
+            name: _drop_none(
                 kind=run.trace.kind, path=getattr(run.trace, "path", None), digest=run.digest
             )
             for name, run in traces.items()
         },
         "networks": dict(sorted(networks.items())),
-        "runs": {run.run_id: _said(**run.normal()) for run in runs},
+        "runs": {run.run_id: _drop_none(**run.normal()) for run in runs},
     }
     write_text(path, HEAD + tomli_w.dumps(document))
 
@@ -200,7 +200,7 @@ def packages() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _said(**values: Any) -> dict[str, Any]:
+def _drop_none(**values: Any) -> dict[str, Any]:
     """Leave out what is None, for which TOML has no word."""
-    said = {key: value for key, value in values.items() if value is not None}
-    return {key: str(v) if isinstance(v, Path) else v for key, v in said.items()}
+    present = {key: value for key, value in values.items() if value is not None}
+    return {key: str(v) if isinstance(v, Path) else v for key, v in present.items()}

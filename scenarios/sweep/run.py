@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hopmap.errors import debugging, one_line
 from hopmap.progress import Progress
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.claims import claimed
+from hopmap.scenarios.results.claims import claim
 from hopmap.scenarios.results.gather import gather
-from hopmap.scenarios.results.plan_file import known_auto_expanded
-from hopmap.scenarios.results.stored_runs import error_of, finished
+from hopmap.scenarios.results.plan_file import read_auto_expanded
+from hopmap.scenarios.results.stored_runs import error_of, read_errors
 
 from . import ScenarioError
 from .measure import measure
 from .plan import Run, plan, reading_code
-from .prepare import new_traffic, possible, save_inputs
+from .prepare import new_traffic, save_inputs, select_runs
 from .scenario import Scenario
-from .workers import HERE, WorkerError, Workers, share
+from .workers import HERE, WorkerError, Workers, distribute
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ class Done(NamedTuple):
 
 def missing(runs: Sequence[Run], results: Path, *, retry: bool = False) -> list[Run]:
     """Return the runs that have not finished; with `retry` those that have failed as well."""
-    errors = finished(results)
+    errors = read_errors(results)
     return [
         run
         for run in runs
@@ -98,9 +98,9 @@ def run_scenario(
     `warn` before the first with the number of runs that cannot be, by the reason.
     """
     results = results.absolute()  # for workers elsewhere
-    runs = plan(scenario, path.parent, known_auto_expanded(results))
+    runs = plan(scenario, path.parent, read_auto_expanded(results))
     traffic = new_traffic(runs, results)
-    runs, infeasible = possible(runs, results, traffic)
+    runs, infeasible = select_runs(runs, results, traffic)
     if infeasible and warn is not None:
         warn(infeasible)
     if only is not None:
@@ -116,7 +116,7 @@ def run_scenario(
     todo = missing(runs, results, retry=retry)
     work = partial(_do, results=results, code=reading_code(), retry=retry)
     done = 0
-    for place, (run, what) in enumerate(_each(work, todo, workers), 1):
+    for place, (run, what) in enumerate(_iterate(work, todo, workers), 1):
         done += what.here
         if progress is not None:
             progress(place, len(todo), str(run))
@@ -124,20 +124,20 @@ def run_scenario(
             gather(results)
     if only is None:  # the tasks of a job array would do it all at once
         gather(results)
-    errors = finished(results)
+    errors = read_errors(results)
     failed = {str(run): error for run in runs if (error := errors.get(run.run_id)) is not None}
-    tried = {run.run_id for run in todo}
-    before = [run for run in runs if run.run_id not in tried and errors.get(run.run_id) is not None]
+    ids = {run.run_id for run in todo}
+    before = [run for run in runs if run.run_id not in ids and errors.get(run.run_id) is not None]
     counts = (len(runs), done, len(runs) - done)
     return SweepOutcome(*counts, failed, len(before), results, infeasible)
 
 
-def _each(
+def _iterate(
     work: Callable[..., Done], todo: list[Run], workers: Workers
 ) -> Iterator[tuple[Run, Done]]:
     """Yield what became of every run; last of those that another process had."""
     busy = []
-    for run, what in share(work, todo, workers):
+    for run, what in distribute(work, todo, workers):
         if what.busy:
             busy.append(run)
         else:
@@ -150,7 +150,7 @@ def _do(run: Run, *, results: Path, code: str, retry: bool, wait: bool = False) 
     """Do one run and write its files, unless another process does it or has done it."""
     if reading_code() != code:
         raise WorkerError("a worker has another hopmap than this process: expected the same")
-    with claimed(results, run.run_id, wait=wait) as mine:
+    with claim(results, run.run_id, wait=wait) as mine:
         if not mine:
             return Done(busy=True)
         with suppress(KeyError):  # of a run that is not there

@@ -44,8 +44,8 @@ from .scenario_tables import (
     Validated,
     Vary,
     in_place,
-    once,
-    prefixed,
+    prefix_errors,
+    unique,
 )
 
 MOST_RUNS = 1_000_000
@@ -60,7 +60,7 @@ def studies(module: str) -> Any:
 def _suites(texts: list[str]) -> list[str]:
     for text in texts:
         studies("suites").suite_cases(text)
-    return once(texts)
+    return unique(texts)
 
 
 def _plugin(plugin: str, context: Context) -> str:
@@ -196,7 +196,7 @@ class Scenario(BaseModel):
         names = scenario._check_names(context.path.parent)
         known = [scenario] if context.before is None else [scenario, context.before]
         for place, rule in enumerate(scenario.exclude):
-            for what in rule.unused(known):
+            for what in rule.find_unused(known):
                 raise ScenarioError(
                     f"exclude[{place}]{what}: expected something that the scenario runs"
                 )
@@ -206,7 +206,7 @@ class Scenario(BaseModel):
                 raise ScenarioError(f"replay.{key} and co_running_jobs are mutually exclusive")
         if scenario.published:
             file = context.path.parent / scenario.published.file
-            with prefixed("published.file"):
+            with prefix_errors("published.file"):
                 studies("published").check_published(file, names, scenario.networks)
         return scenario
 
@@ -238,9 +238,9 @@ class Scenario(BaseModel):
     def _check_parameters(self) -> None:
         """Check parameters and what varies of them, and the number of runs that this makes."""
         networks = list(self.networks.values())
-        with prefixed("parameters"):
+        with prefix_errors("parameters"):
             check_settings(self.parameters, networks)
-        with prefixed("vary"):
+        with prefix_errors("vary"):
             keys = [key for each in self.vary for key in each.parameters]
             for key in keys:
                 if keys.count(key) > 1:

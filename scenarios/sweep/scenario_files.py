@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from hopmap.api.named_files import absolute_in, change_paths
 from hopmap.scenarios.results.plan_file import flat
 from hopmap.simulator import KEYS
-from hopmap.simulator.parameters.settings import SettingError, parameters_in, validated_in
+from hopmap.simulator.parameters.settings import SettingError, parameters_in, read_validated
 from hopmap.topologies import TopologyError, did_you_mean, topology_from_spec
 from hopmap.topologies.readers.hosts import lists_in, nodes_of, read_hosts
 
@@ -51,13 +51,13 @@ def scenario_path(text: str | Path) -> Path:
 
 
 def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
-    """Read and check a scenario file, with changes set over it (`changed`)."""
+    """Read and check a scenario file, with changes set over it (`override`)."""
     path, before = Path(path), None
-    given = read_toml(path)
+    data = read_toml(path)
     if changes:
         with suppress(ScenarioError):  # which may be what is set right
-            before = _valid(given, path)
-    wanted = changed(given, changes, path)
+            before = _valid(data, path)
+    wanted = override(data, changes, path)
     try:
         return _valid(wanted, path, before)
     except ScenarioError as error:
@@ -65,11 +65,11 @@ def load_scenario(path: str | Path, changes: Sequence[str] = ()) -> Scenario:
         raise ScenarioError(f"{'' if before is None else '--set over '}{error}") from None
 
 
-def _valid(given: dict[str, Any], path: Path, before: Scenario | None = None) -> Scenario:
+def _valid(data: dict[str, Any], path: Path, before: Scenario | None = None) -> Scenario:
     """Make a scenario of what a file says."""
-    context = Context(path, before, _nodes_of_job(given, path))
+    context = Context(path, before, _nodes_of_job(data, path))
     try:
-        scenario = Scenario.model_validate(given, context=context)
+        scenario = Scenario.model_validate(data, context=context)
         for key in ("traces", "topologies"):
             if not (scenario.suites or scenario.jobs or getattr(scenario, key)):
                 raise ScenarioError(f"{path}: key {key!r} is missing")
@@ -82,9 +82,9 @@ def _valid(given: dict[str, Any], path: Path, before: Scenario | None = None) ->
     return scenario.model_copy(update={"hosts": None, "nodelist": None})
 
 
-def _nodes_of_job(given: dict[str, Any], path: Path) -> str:
+def _nodes_of_job(data: dict[str, Any], path: Path) -> str:
     """Return the prefix of every topology, from the keys that list a job's nodes."""
-    hosts, nodelist = given.get("hosts"), given.get("nodelist")
+    hosts, nodelist = data.get("hosts"), data.get("nodelist")
     if hosts is not None and nodelist is not None:
         raise ScenarioError(f"{path}: nodelist and hosts are mutually exclusive")
     name, nodes = ("job", hosts) if nodelist is None else ("nodes", nodelist)
@@ -94,18 +94,18 @@ def _nodes_of_job(given: dict[str, Any], path: Path) -> str:
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Read a scenario file without checking what it says, parameters by dotted keys."""
     try:
-        given = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ScenarioError(f"{path}: cannot be read as a scenario ({reason})") from None
-    varied = given.get("vary")
-    for table in (given, *(varied if isinstance(varied, list) else ())):
+    varied = data.get("vary")
+    for table in (data, *(varied if isinstance(varied, list) else ())):
         if isinstance(table, dict) and isinstance(table.get("parameters"), dict):
             table["parameters"] = dict(flat(table["parameters"]))
-    return given
+    return data
 
 
-def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[str, Any]:
+def override(data: dict[str, Any], changes: Sequence[str], path: Path) -> dict[str, Any]:
     """Set keys of a scenario as ``--set`` says.
 
     A change is "key=value", the key one of the scenario ("seeds", "replay.engine") or else a
@@ -113,11 +113,11 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
     no brackets. FILE.toml gives its tables [parameters] and [validated]; other changes win.
     """
     try:
-        given = {**given, **_validated(changes)}
+        data = {**data, **_read_validation(changes)}
         pairs = _pairs(changes)
     except SettingError as error:
         raise ScenarioError(str(error)) from None
-    varied = _varied(given)
+    varied = _varied_keys(data)
     for key, value in pairs:
         section, dot, name = key.partition(".")
         if section not in Scenario.model_fields:
@@ -128,26 +128,26 @@ def changed(given: dict[str, Any], changes: Sequence[str], path: Path) -> dict[s
         if section == "parameters" and name in varied:
             raise ScenarioError(f"--set {name}: {path} varies it: expected another key")
         if dot:
-            table = given.get(section, {})
+            table = data.get(section, {})
             if not isinstance(table, dict):
                 raise ScenarioError(f"--set {key}: {section!r} has no keys: expected none")
-            given[section] = {**table, name: value}
+            data[section] = {**table, name: value}
         else:
-            given[section] = [value] if section in LISTS and not isinstance(value, list) else value
-    return given
+            data[section] = [value] if section in LISTS and not isinstance(value, list) else value
+    return data
 
 
-def _validated(changes: Sequence[str]) -> dict[str, Any]:
+def _read_validation(changes: Sequence[str]) -> dict[str, Any]:
     """Return the table [validated] of the last file that has one, as a scenario has it."""
-    found = validated_in(changes)
+    found = read_validated(changes)
     if not found:
         return {}
     return {"validated": {"topologies": list(found[-1].topologies), "error": found[-1].error}}
 
 
-def _varied(given: dict[str, Any]) -> set[str]:
+def _varied_keys(data: dict[str, Any]) -> set[str]:
     """Return the parameters that a scenario varies; keys other than tables are ignored."""
-    vary = given.get("vary")
+    vary = data.get("vary")
     listed = vary if isinstance(vary, list) else []
     tables = [each.get("parameters") for each in listed if isinstance(each, dict)]
     return {key for table in tables if isinstance(table, dict) for key in table}
@@ -207,7 +207,7 @@ def write_out_jobs(scenario: Scenario, path: Path) -> dict[str, Any]:
     for place, jobs in enumerate(scenario.jobs):
         at = f"{path}: jobs[{place}]"
         try:
-            found, strangers = _found(jobs, path.parent / scenario.folder)
+            found, strangers = _find_nodes(jobs, path.parent / scenario.folder)
         except TopologyError as error:
             raise ScenarioError(f"{at}: {error}") from None
         if not found:
@@ -226,7 +226,7 @@ def write_out_jobs(scenario: Scenario, path: Path) -> dict[str, Any]:
             )
         included += [
             {
-                "traces": list(dict.fromkeys(filled(trace, nodes) for trace in jobs.traces)),
+                "traces": list(dict.fromkeys(fill_trace(trace, nodes) for trace in jobs.traces)),
                 "topologies": [spec],
                 "mappers": jobs.mappers,
                 "seeds": jobs.seeds,
@@ -237,7 +237,7 @@ def write_out_jobs(scenario: Scenario, path: Path) -> dict[str, Any]:
     return {"include": included, "jobs": [], "folder": "", "description": said}
 
 
-def _found(jobs: Jobs, folder: Path) -> tuple[list[tuple[str, int]], int]:
+def _find_nodes(jobs: Jobs, folder: Path) -> tuple[list[tuple[str, int]], int]:
     """Return spec and nodes of every job that counts, and how many have unknown nodes."""
     machine = change_paths(jobs.topology, absolute_in(folder))
     network = topology_from_spec(machine)
@@ -257,7 +257,7 @@ def _found(jobs: Jobs, folder: Path) -> tuple[list[tuple[str, int]], int]:
     return found, strangers
 
 
-def filled(trace: str, nodes: int) -> str:
+def fill_trace(trace: str, nodes: int) -> str:
     """Return a trace with its fields filled in for so many nodes.
 
     Examples

@@ -58,13 +58,13 @@ class Context(NamedTuple):
 def in_place(check: Callable[[Any, Context], Any]) -> AfterValidator:
     """Return a validator that is asked of scenarios whose place is known only."""
 
-    def validated(value: Any, info: ValidationInfo) -> Any:
+    def validate(value: Any, info: ValidationInfo) -> Any:
         return value if info.context is None else check(value, info.context)
 
-    return AfterValidator(validated)
+    return AfterValidator(validate)
 
 
-def once(values: list[Any]) -> list[Any]:
+def unique(values: list[Any]) -> list[Any]:
     """Refuse a value that is listed twice."""
     seen = set()
     for value in values:
@@ -85,12 +85,12 @@ def _applicable(value: Any) -> Any:
 
 
 def _mappers(texts: list[str], context: Context) -> list[str]:
-    return once([canonical_mapper(change_mapper_path(text, context.absolute)) for text in texts])
+    return unique([canonical_mapper(change_mapper_path(text, context.absolute)) for text in texts])
 
 
 def _topologies(texts: list[str], context: Context) -> list[str]:
     specs = (change_paths(context.job + text, context.absolute) for text in texts)
-    return once([topology_from_spec(spec).spec for spec in specs])
+    return unique([topology_from_spec(spec).spec for spec in specs])
 
 
 def _traces(texts: list[str], context: Context) -> list[str]:
@@ -115,7 +115,7 @@ def _engine(engine: Any) -> Any:
 Text = Annotated[StrictStr, Field(min_length=1)]
 Texts = Annotated[list[Text], Field(min_length=1)]
 Seed = Annotated[StrictInt, Field(ge=0, lt=2**63)]
-Seeds = Annotated[list[Seed], Field(min_length=1), AfterValidator(once)]
+Seeds = Annotated[list[Seed], Field(min_length=1), AfterValidator(unique)]
 Traces = Annotated[Texts, in_place(_traces)]
 Topologies = Annotated[Texts, in_place(_topologies)]
 Mappers = Annotated[Texts, BeforeValidator(_applicable), in_place(_mappers)]
@@ -124,7 +124,7 @@ Values = Annotated[list[Parameter], Field(min_length=1)]
 
 
 @contextmanager
-def prefixed(key: str) -> Iterator[None]:
+def prefix_errors(key: str) -> Iterator[None]:
     """Name the key in an error of what is checked."""
     try:
         yield
@@ -211,7 +211,7 @@ class Exclude(Table):
     unequal_nodes: Literal[True] | None = None
     """Topologies whose nodes differ in their numbers of slots."""
 
-    def unused(self, scenarios: Sequence[Scenario]) -> list[str]:
+    def find_unused(self, scenarios: Sequence[Scenario]) -> list[str]:
         """Return what of the rule no scenario runs."""
         if self == Exclude():
             return [": empty"]
@@ -287,9 +287,9 @@ class Vary(Table):
             raise ValueError(
                 f"labels: {len(self.labels)} of them: expected {points}, one for each value"
             )
-        with prefixed(self.title):
-            once(self.labels or [])
-            once(self.values)
+        with prefix_errors(self.title):
+            unique(self.labels or [])
+            unique(self.values)
         return self
 
 

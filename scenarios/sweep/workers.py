@@ -60,7 +60,7 @@ class Workers(NamedTuple):
 HERE = Workers()
 
 
-def share(
+def distribute(
     do: Callable[[T], R], items: Sequence[T], workers: Workers = HERE
 ) -> Iterator[tuple[T, R]]:
     """Yield every item with what ``do(item)`` returned, in order of completion.
@@ -85,7 +85,7 @@ def share(
             # Ctrl-C goes to every process of a terminal; this one tells workers to stop.
             with handling(signal.SIGINT, signal.SIG_IGN):
                 for batch in batches:
-                    futures[executor.submit(_each, do, batch, plugins())] = batch
+                    futures[executor.submit(_iterate, do, batch, plugins())] = batch
             for future in as_completed(list(futures)):
                 batch = futures.pop(future)  # with its result, which is not needed any more
                 yield from zip(batch, future.result(), strict=True)
@@ -101,7 +101,7 @@ def share(
                 future.cancel()
 
 
-def _each(do: Callable[[T], R], batch: Sequence[T], named: Sequence[str]) -> list[R]:
+def _iterate(do: Callable[[T], R], batch: Sequence[T], named: Sequence[str]) -> list[R]:
     for plugin in named:  # workers of Dask are not our children
         add_plugin(plugin)
     return [do(item) for item in batch]
@@ -206,7 +206,7 @@ def write_slurm_array(
 #SBATCH --array=0-{count - 1}
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task={workers}
-#SBATCH --output={_quoted(results / "slurm-%a.out")}
+#SBATCH --output={_quote(results / "slurm-%a.out")}
 exec {command} --shard "$SLURM_ARRAY_TASK_ID/{count}"{each} --no-report
 """
     write_text(results / LIST, "".join(f"{run_id}\n" for run_id in run_ids))
@@ -230,7 +230,7 @@ def shard_of(results: Path, shard: str) -> list[str]:
     return run_ids[int(first) :: int(every)]
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     """Quote a path for a comment of sbatch, where a shell's quotes count but % is a field."""
     text = str(path.parent).replace("%", "%%") + f"/{path.name}"
     return f'"{text}"' if " " in text else text

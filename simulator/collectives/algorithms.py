@@ -31,7 +31,7 @@ from .schedules import (
     one_after_another,
     schedule,
 )
-from .selection import OPENMPI, VARIANT_OF, called, enough, select, size_of, suited
+from .selection import OPENMPI, VARIANT_OF, fallback, resolve, select, size_of, substitute
 from .volumes import volume
 
 # By operation, as Open MPI has them; behind these Bine trees, measured on Fugaku and elsewhere, see
@@ -193,7 +193,7 @@ class Named(NamedTuple):
     algorithm: Algorithm
 
 
-def named(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
+def parse_algorithm(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
     """Read ``name`` or ``name(option=value, ...)``, bytes with or without a unit.
 
     The table has an operation's algorithms by name; options are their arguments by name alone.
@@ -203,23 +203,23 @@ def named(text: str, table: Mapping[str, Callable[..., object]]) -> Named:
         raise AlgorithmError(f"{text!r}: expected one of {', '.join(table)}")
     name, function = match[1], table[match[1]]
     known = options_of(function)
-    given: dict[str, int | tuple[int, ...]] = {}
+    options: dict[str, int | tuple[int, ...]] = {}
     for setting in (match[2] or "").split(",") if (match[2] or "").strip() else ():
         key, _, value = (piece.strip() for piece in setting.partition("="))
         if key not in known:
             none = f"{text!r}: option {key!r}: expected none: {name} has no options"
             raise AlgorithmError(choice(f"{text!r}: option", key, known) if known else none)
-        if key in given:
+        if key in options:
             raise AlgorithmError(f"{text!r}: option {key} is set twice")
-        given[key] = _value(text, key, value)
-    return Named(name, partial(function, **given) if given else function)  # type: ignore[arg-type]
+        options[key] = _value(text, key, value)
+    return Named(name, partial(function, **options) if options else function)  # type: ignore[arg-type]
 
 
 def options_of(function: Callable[..., object]) -> dict[str, object]:
     """Return the options of an algorithm with their defaults, "" for lengths without a value."""
     parameters = inspect.signature(function).parameters.values()
-    given = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    return {name: "" if default == () else default for name, default in given.items()}
+    options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return {name: "" if default == () else default for name, default in options.items()}
 
 
 def _value(text: str, key: str, value: str) -> int | tuple[int, ...]:
@@ -261,7 +261,7 @@ def choose(
     position, or -1; `sent` and `received` are bytes as recorded at each member, shape (members,).
     `moved` is what is really moved, where more is known of it than this call's record, see
     `volume`. `algorithms` are by operation, where Open MPI's choice is not wanted; one that is not
-    for so many members is replaced, see `suited`.
+    for so many members is replaced, see `substitute`.
     """
     name = operation.name.lower()
     if name not in ALGORITHMS:
@@ -272,10 +272,10 @@ def choose(
     algorithm = (algorithms or {}).get(name, OPENMPI)
     if algorithm == OPENMPI:
         algorithm = select(name, members, size_of(name, moved))
-    return scheduled(name, algorithm, members, max(root, 0), moved)
+    return schedule_call(name, algorithm, members, max(root, 0), moved)
 
 
-def scheduled(
+def schedule_call(
     operation: str,
     algorithm: str,
     members: int,
@@ -283,17 +283,17 @@ def scheduled(
     moved: Ints,
     elements: int | None = None,
 ) -> Chosen:
-    """List the messages of one collective call by an algorithm that is named, see `named`.
+    """List the messages of one collective call by a named algorithm, see `parse_algorithm`.
 
     A call with `elements` is what its name says: it is replaced only where Open MPI's function of
     that name calls another, for so few elements of the buffer or so many members. When left out,
-    what is not for so many members is replaced, see `suited`.
+    what is not for so many members is replaced, see `substitute`.
     """
-    bare, schedule_of = named(algorithm, ALGORITHMS[operation])
+    bare, schedule_of = parse_algorithm(algorithm, ALGORITHMS[operation])
     if elements is None:
-        instead = suited(operation, bare, members)
+        instead = substitute(operation, bare, members)
     else:
-        instead = called(operation, enough(operation, bare, members, elements), members)
+        instead = resolve(operation, fallback(operation, bare, members, elements), members)
     if instead != bare:
         algorithm, schedule_of = instead, ALGORITHMS[operation][instead]
     listed = schedule_of(members, root, moved)
@@ -306,14 +306,14 @@ def scheduled(
 
 def reduce_then_bcast(members: int, _root: int, moved: Ints, /) -> Schedule:
     """Reduce to the first member and broadcast from there: allreduce_intra_nonoverlapping."""
-    return one_after_another(_chosen("reduce", members, moved), _chosen("bcast", members, moved))
+    return one_after_another(_choose("reduce", members, moved), _choose("bcast", members, moved))
 
 
 def gather_then_bcast(members: int, _root: int, moved: Ints, /) -> Schedule:
     """Gather to the first member and broadcast from there: allgather_intra_basic_linear."""
     return one_after_another(
-        _chosen("gather", members, moved),
-        _chosen("bcast", members, moved.sum(keepdims=True)),
+        _choose("gather", members, moved),
+        _choose("bcast", members, moved.sum(keepdims=True)),
     )
 
 
@@ -321,14 +321,14 @@ def gatherv_then_bcast(members: int, _root: int, moved: Ints, /) -> Schedule:
     """As for equal blocks, the gather being linear: allgatherv_intra_basic_default."""
     return one_after_another(
         ALGORITHMS["gatherv"]["linear"](members, 0, moved),
-        _chosen("bcast", members, moved.sum(keepdims=True)),
+        _choose("bcast", members, moved.sum(keepdims=True)),
     )
 
 
 def allgather_then_reduce(members: int, _root: int, moved: Ints, /) -> Schedule:
     """Allgather all buffers, then add them up: allreduce_intra_allgather_reduce of 6.0."""
     me = np.arange(members)
-    gather = _chosen("allgather", members, np.full(members, moved[0]))
+    gather = _choose("allgather", members, np.full(members, moved[0]))
     add = schedule([], [(0, me, moved)], [(0, me, (members - 1) * moved)])
     return one_after_another(schedule([], [(-1, me, moved)]), gather, add)
 
@@ -336,7 +336,7 @@ def allgather_then_reduce(members: int, _root: int, moved: Ints, /) -> Schedule:
 def reduce_then_scatterv(members: int, _root: int, moved: Ints, /) -> Schedule:
     """Reduce to the first member, which scatters: reduce_scatter_intra_nonoverlapping."""
     return one_after_another(
-        _chosen("reduce", members, moved.sum(keepdims=True)),
+        _choose("reduce", members, moved.sum(keepdims=True)),
         ALGORITHMS["scatterv"]["linear"](members, 0, moved),
     )
 
@@ -344,11 +344,11 @@ def reduce_then_scatterv(members: int, _root: int, moved: Ints, /) -> Schedule:
 def reduce_then_scatter(members: int, _root: int, moved: Ints, /) -> Schedule:
     """Reduce to the first member, which scatters: reduce_scatter_block_basic_linear."""
     return one_after_another(
-        _chosen("reduce", members, moved.sum(keepdims=True)),
-        _chosen("scatter", members, moved),
+        _choose("reduce", members, moved.sum(keepdims=True)),
+        _choose("scatter", members, moved),
     )
 
 
-def _chosen(operation: str, members: int, moved: Ints) -> Schedule:
+def _choose(operation: str, members: int, moved: Ints) -> Schedule:
     name = select(operation, members, size_of(operation, moved))
     return ALGORITHMS[operation][name](members, 0, moved)

@@ -19,13 +19,13 @@ from .exchanges import ring
 from .schedules import (
     Schedule,
     edges,
+    equal_blocks,
     masks,
+    merge,
     one_after_another,
+    rotate,
     schedule,
     segments,
-    shares,
-    together,
-    turned,
     work,
 )
 
@@ -65,7 +65,7 @@ def tree_of(parent: Ints, order: Ints, root: int = 0) -> Tree:
     return Tree(child, above, equals_before(above), depth, np.bincount(above, minlength=members))
 
 
-def rooted(tree: Tree, root: int) -> Tree:
+def rotate_tree(tree: Tree, root: int) -> Tree:
     """Put this root in the place of member 0, and all others behind it in turn."""
     members = len(tree.depth)
     back = (np.arange(members) - root) % members
@@ -152,31 +152,31 @@ SEGMENT = 128 * 1024  # bytes of a pipeline's segment, as in Open MPI until 4.0
 
 def binomial_bcast(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """Binomial tree from the root, children at 1, 2, 4, ...: bcast_intra_binomial."""
-    return _down(rooted(binomial(members), root), int(volume[0]), segment)
+    return _send_down(rotate_tree(binomial(members), root), int(volume[0]), segment)
 
 
 def binary_bcast(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """Binary tree from the root: bcast_intra_bintree."""
-    return _down(rooted(binary(members), root), int(volume[0]), segment)
+    return _send_down(rotate_tree(binary(members), root), int(volume[0]), segment)
 
 
 def knomial_bcast(
     members: int, root: int, volume: Ints, /, *, segment: int = 0, radix: int = 4
 ) -> Schedule:
     """Tree in which a member's number lacks its parent's lowest digit: bcast_intra_knomial."""
-    return _down(rooted(knomial(members, radix), root), int(volume[0]), segment)
+    return _send_down(rotate_tree(knomial(members, radix), root), int(volume[0]), segment)
 
 
 def chain_bcast(
     members: int, root: int, volume: Ints, /, *, segment: int = 0, fanout: int = 1
 ) -> Schedule:
     """Chains from the root, along which the buffer is passed on: bcast_intra_chain."""
-    return _down(rooted(chains(members, fanout), root), int(volume[0]), segment)
+    return _send_down(rotate_tree(chains(members, fanout), root), int(volume[0]), segment)
 
 
 def pipeline_bcast(members: int, root: int, volume: Ints, /, *, segment: int = SEGMENT) -> Schedule:
     """One chain, in segments: bcast_intra_pipeline."""
-    return _down(rooted(chains(members), root), int(volume[0]), segment)
+    return _send_down(rotate_tree(chains(members), root), int(volume[0]), segment)
 
 
 def linear_bcast(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -185,12 +185,12 @@ def linear_bcast(members: int, root: int, volume: Ints, /) -> Schedule:
     return schedule([(np.full_like(dst, root), dst, np.full_like(dst, volume[0]))])
 
 
-def _down(tree: Tree, whole: int, segment: int) -> Schedule:
+def _send_down(tree: Tree, total: int, segment: int) -> Schedule:
     """Send each segment to all children, wait for that, go on: bcast_intra_generic.
 
     The receive of a segment is posted before the one before is waited for.
     """
-    size = segments(whole, segment)
+    size = segments(total, segment)
     count, edges = len(size), len(tree.child)
     which = np.repeat(np.arange(count), edges)
     src, dst = np.tile(tree.parent, count), np.tile(tree.child, count)
@@ -218,9 +218,9 @@ def split_binary_bcast(members: int, root: int, volume: Ints, /, *, segment: int
     tree = binary(members)
     left = tree.child % 2
     sides = [np.flatnonzero(left != side) for side in (0, 1)]
-    down = together(
+    down = merge(
         *(
-            _blocking(tree, of, segments(half, segment))
+            _send_each(tree, of, segments(half, segment))
             for of, half in zip(sides, halves, strict=True)
         )
     )
@@ -230,10 +230,10 @@ def split_binary_bcast(members: int, root: int, volume: Ints, /, *, segment: int
     if members % 2 == 0:  # the last one has no pair but the root, which has all
         me[-1], pair[-1], size[-1] = 0, members - 1, halves[1]
     both = one_after_another(down, schedule([(me, pair, size)] if members > 1 else []))
-    return turned(both, members, root)
+    return rotate(both, members, root)
 
 
-def _blocking(tree: Tree, of: Ints, size: Ints) -> Schedule:
+def _send_each(tree: Tree, of: Ints, size: Ints) -> Schedule:
     """Send segments to these members alone, child after child."""
     count = len(size)
     which = np.repeat(np.arange(count), len(of))
@@ -257,7 +257,7 @@ def scatter_allgather(members: int, root: int, volume: Ints, /) -> Schedule:
     Where a partner is beyond the last member, those who lack what it would have sent get it from
     others of their half.
     """
-    blocks = shares(int(volume[0]), members)
+    blocks = equal_blocks(int(volume[0]), members)
     before = edges(blocks)
     me = np.arange(members)
     rounds = []
@@ -275,14 +275,14 @@ def scatter_allgather(members: int, root: int, volume: Ints, /) -> Schedule:
             src = me[gives]
             rounds.append((src, src + half, before[far[src]] - before[there[src]]))
     rounds = [each for each in rounds if len(each[0])]
-    return turned(one_after_another(_scatter(blocks), schedule(rounds)), members, root)
+    return rotate(one_after_another(_scatter(blocks), schedule(rounds)), members, root)
 
 
 def scatter_allgather_ring(members: int, root: int, volume: Ints, /) -> Schedule:
     """Scatter, then allgather in a ring: bcast_intra_scatter_allgather_ring."""
-    blocks = shares(int(volume[0]), members)
+    blocks = equal_blocks(int(volume[0]), members)
     around = ring(members, 0, blocks)._replace(work=work())
-    return turned(one_after_another(_scatter(blocks), around), members, root)
+    return rotate(one_after_another(_scatter(blocks), around), members, root)
 
 
 def _scatter(blocks: Ints) -> Schedule:
@@ -299,12 +299,12 @@ def _scatter(blocks: Ints) -> Schedule:
 
 def binomial_reduce(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """In-order binomial tree towards the root: reduce_intra_binomial."""
-    return _up(rooted(in_order_binomial(members), root), int(volume[0]), segment)
+    return _add_up(rotate_tree(in_order_binomial(members), root), int(volume[0]), segment)
 
 
 def binary_reduce(members: int, root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
     """Binary tree towards the root: reduce_intra_binary."""
-    return _up(rooted(binary(members), root), int(volume[0]), segment)
+    return _add_up(rotate_tree(binary(members), root), int(volume[0]), segment)
 
 
 def in_order_binary_reduce(
@@ -312,7 +312,7 @@ def in_order_binary_reduce(
 ) -> Schedule:
     """Binary tree to the last member, and from there to the root: reduce_intra_in_order_binary."""
     whole, last = int(volume[0]), members - 1
-    up = _up(in_order_binary(members), whole, segment)
+    up = _add_up(in_order_binary(members), whole, segment)
     if root == last:
         return up
     return one_after_another(
@@ -324,14 +324,14 @@ def chain_reduce(
     members: int, root: int, volume: Ints, /, *, segment: int = 0, fanout: int = 1
 ) -> Schedule:
     """Chains towards the root, along which partial results are passed on: reduce_intra_chain."""
-    return _up(rooted(chains(members, fanout), root), int(volume[0]), segment)
+    return _add_up(rotate_tree(chains(members, fanout), root), int(volume[0]), segment)
 
 
 def pipeline_reduce(
     members: int, root: int, volume: Ints, /, *, segment: int = SEGMENT
 ) -> Schedule:
     """One chain, in segments: reduce_intra_pipeline."""
-    return _up(rooted(chains(members), root), int(volume[0]), segment)
+    return _add_up(rotate_tree(chains(members), root), int(volume[0]), segment)
 
 
 def linear_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -354,12 +354,12 @@ def linear_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
     )
 
 
-def _up(tree: Tree, whole: int, segment: int) -> Schedule:
+def _add_up(tree: Tree, total: int, segment: int) -> Schedule:
     """Add up each segment child after child, then send it on, blocking: reduce_generic.
 
     A receive is posted before the one before is waited for, and that is added up behind it.
     """
-    size = segments(whole, segment)
+    size = segments(total, segment)
     count, edges = len(size), len(tree.child)
     which = np.repeat(np.arange(count), edges)
     src, dst, place = (np.tile(c, count) for c in (tree.child, tree.parent, tree.place))

@@ -14,7 +14,7 @@ import numpy as np
 
 from hopmap.arrays import Ints
 
-from .schedules import Done, Schedule, edges, expect, masks, schedule, work
+from .schedules import Done, Schedule, edges, masks, require, schedule, work
 
 
 def ring(members: int, _root: int, volume: Ints, /) -> Schedule:
@@ -46,7 +46,7 @@ def doubling_allgather(members: int, _root: int, volume: Ints, /) -> Schedule:
 
     For powers of two: allgather_intra_recursivedoubling.
     """
-    expect(members & (members - 1) == 0, "recursive_doubling", members, "a power of two")
+    require(members & (members - 1) == 0, "recursive_doubling", members, "a power of two")
     me = np.arange(members)
     before = edges(volume)
     rounds = []
@@ -62,7 +62,7 @@ def neighbour_exchange(members: int, _root: int, volume: Ints, /) -> Schedule:
     First pairs of neighbours share their blocks; from then on two blocks travel at a time. For
     even numbers of members.
     """
-    expect(members % 2 == 0 or members == 1, "neighbour_exchange", members, "an even number")
+    require(members % 2 == 0 or members == 1, "neighbour_exchange", members, "an even number")
     me = np.arange(members)
     rounds = [(me, me ^ 1, volume)] if members > 1 else []
     two, held = volume[:-1:2] + volume[1::2], me // 2  # bytes of each pair; the pair to pass on
@@ -141,14 +141,14 @@ def bruck_alltoall_by_blocks(members: int, _root: int, volume: Ints, /) -> Sched
 
     What is sent is packed, and what comes is copied to where that was.
     """
-    given, me = bruck_alltoall(members, 0, volume), np.arange(members)
+    plan, me = bruck_alltoall(members, 0, volume), np.arange(members)
     copied: list[Done] = [(-1, me, volume.sum(axis=1))]
     blocks: list[Done] = [(-1, me, np.array([members]))]
     for k, mask in enumerate(masks(members)):
-        sent = given.size[given.round == k]
+        sent = plan.size[plan.round == k]
         half = np.array([np.count_nonzero(me & mask)])
         copied += [(k - 1, me, sent), (k, (me + mask) % members, sent)]
         blocks += [(k - 1, me, half), (k, me, half)]
-    copied.append((given.steps - 1, me, volume.sum(axis=0)))
-    blocks.append((given.steps - 1, me, np.array([members])))
-    return given._replace(work=work(copied, blocks=blocks))
+    copied.append((plan.steps - 1, me, volume.sum(axis=0)))
+    blocks.append((plan.steps - 1, me, np.array([members])))
+    return plan._replace(work=work(copied, blocks=blocks))

@@ -11,7 +11,7 @@ import numpy as np
 from hopmap.arrays import Ints
 
 from .broadcasts import Tree, in_order_binomial
-from .schedules import Done, Schedule, edges, schedule, turned, work
+from .schedules import Done, Schedule, edges, rotate, schedule, work
 
 
 def binomial_gather(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -26,7 +26,7 @@ def binomial_gather(members: int, root: int, volume: Ints, /) -> Schedule:
     if root:
         end = tree.children[:1]
         copied.append((end, np.array([0]), own.sum(keepdims=True)))
-    return turned(
+    return rotate(
         Schedule(
             round=tree.children[tree.child],
             src=tree.child,
@@ -50,7 +50,7 @@ def binomial_scatter(members: int, root: int, volume: Ints, /) -> Schedule:
     inner = np.arange(2, members, 2)
     copied = [(0, inner, own[inner]), (-1, np.array([0]), own[:1] + bool(root) * own.sum())]
     at = np.zeros_like(tree.child)
-    return turned(
+    return rotate(
         Schedule(
             round=tree.children[tree.parent] - tree.place,
             src=tree.parent,

@@ -24,12 +24,12 @@ from .schedules import (
     Schedule,
     cut,
     edges,
-    folded,
+    fold_members,
     masks,
+    merge,
     one_after_another,
-    renumbered,
+    renumber,
     schedule,
-    together,
     work,
 )
 
@@ -89,7 +89,7 @@ def ring_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Schedule:
     me = np.arange(members)
     around = ring_reduce(members, volume, 1)
     copies = [(-1, me, volume.sum(keepdims=True)), (around.steps, me, volume)]
-    return together(around, schedule([], copies))
+    return merge(around, schedule([], copies))
 
 
 def halving_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Schedule:
@@ -99,7 +99,7 @@ def halving_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Schedul
     blocks in the end: reduce_scatter_intra_basic_recursivehalving.
     """
     everyone = np.arange(members)
-    fold, active = folded(members, int(volume.sum()))
+    fold, active = fold_members(members, int(volume.sum()))
     power, extra = len(active), members - len(active)
     even = np.arange(0, 2 * extra, 2)
     before = edges(volume)[np.concatenate((even, np.arange(2 * extra, members + 1)))]
@@ -124,7 +124,7 @@ def butterfly_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Sched
     Members beyond the last power of two fold as in recursive halving.
     """
     everyone, total = np.arange(members), int(volume.sum())
-    fold, active = folded(members, total)
+    fold, active = fold_members(members, total)
     power, extra = len(active), members - len(active)
     me, levels = np.arange(power), (power - 1).bit_length()
     even = np.arange(0, 2 * extra, 2)
@@ -140,7 +140,7 @@ def butterfly_reduce_scatter(members: int, _root: int, volume: Ints, /) -> Sched
     return one_after_another(
         schedule([], [(-1, everyone, np.full(members, total))]),
         fold,
-        renumbered(halving(np.diff(before)), active),
+        renumber(halving(np.diff(before)), active),
         end,
     )
 
@@ -204,7 +204,7 @@ def recursive_doubling(members: int, _root: int, volume: Ints, /) -> Schedule:
     result back in the end. Two buffers take turns; the result is copied if it ends in the other.
     """
     whole, me = volume[:1], np.arange(members)
-    fold, active = folded(members, whole[0])
+    fold, active = fold_members(members, whole[0])
     power, extra = len(active), members - len(active)
     rank = np.arange(power)
     rounds, reduced = [], []
@@ -216,7 +216,7 @@ def recursive_doubling(members: int, _root: int, volume: Ints, /) -> Schedule:
     both = one_after_another(fold, schedule(rounds, reduced=reduced), back)
     swaps = len(rounds) - np.array([number.bit_count() for number in range(power)])
     ends = [(-1, me, whole), (both.steps, active[swaps % 2 == 0], whole)]
-    return together(both, schedule([], ends))
+    return merge(both, schedule([], ends))
 
 
 def ring_allreduce(members: int, _root: int, volume: Ints, /) -> Schedule:
@@ -238,11 +238,11 @@ def segmented_ring_allreduce(
     return _ring(members, whole, whole // once + (rest >= members and rest > once // 2))
 
 
-def _ring(members: int, whole: int, phases: int) -> Schedule:
-    me, blocks = np.arange(members), cut(whole, members)
+def _ring(members: int, total: int, phases: int) -> Schedule:
+    me, blocks = np.arange(members), cut(total, members)
     parts = blocks[:, None] // phases + (np.arange(phases) < blocks[:, None] % phases)
     reducing = [ring_reduce(members, parts[:, phase], 0) for phase in range(phases)]
-    copy = schedule([], [(-1, me, np.full(members, whole))])
+    copy = schedule([], [(-1, me, np.full(members, total))])
     gathering = ring(members, 0, np.roll(blocks, -1))._replace(work=work())
     return one_after_another(copy, *reducing, gathering)
 
@@ -260,12 +260,12 @@ def rabenseifner_allreduce(members: int, _root: int, volume: Ints, /) -> Schedul
     """
     power, extra = _power(members)
     blocks = cut(int(volume[0]), power)
-    reduced, active = _halved(members, blocks)
+    reduced, active = _halve(members, blocks)
     me = np.arange(power)
     doubling = schedule((me, me ^ mask, kept) for mask, kept, _ in reversed(halves(blocks)))
     back = np.arange(0, 2 * extra, 2)
     rest = schedule([(back, back + 1, np.full(extra, volume[0]))] if extra else [])
-    return one_after_another(reduced, renumbered(doubling, active), rest)
+    return one_after_another(reduced, renumber(doubling, active), rest)
 
 
 def rabenseifner_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -275,7 +275,7 @@ def rabenseifner_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
     """
     power, extra = _power(members)
     blocks = cut(int(volume[0]), power)
-    reduced, active = _halved(members, blocks)
+    reduced, active = _halve(members, blocks)
     first = schedule([])
     vroot = root // 2 if root < 2 * extra else root - extra
     if root < 2 * extra and root % 2:
@@ -288,10 +288,10 @@ def rabenseifner_reduce(members: int, root: int, volume: Ints, /) -> Schedule:
         ends = (me ^ vroot) & (mask - 1) == (me ^ vroot)
         dst = me[ends]
         gather.append((dst ^ mask, dst, kept[dst ^ mask]))
-    return one_after_another(reduced, first, renumbered(schedule(gather), active))
+    return one_after_another(reduced, first, renumber(schedule(gather), active))
 
 
-def _halved(members: int, blocks: Ints) -> tuple[Schedule, Ints]:
+def _halve(members: int, blocks: Ints) -> tuple[Schedule, Ints]:
     """Reduce-scatter whose first partners are neighbours, and the members that take part in it."""
     power, extra = _power(members)
     even, whole = np.arange(0, 2 * extra, 2), int(blocks.sum())
@@ -306,7 +306,7 @@ def _halved(members: int, blocks: Ints) -> tuple[Schedule, Ints]:
             (even + 1, even, np.full(extra, whole - first)),
         ]
         fold = one_after_another(fold, schedule(rounds, reduced=[(0, pair, whole - sizes)]))
-    return one_after_another(fold, renumbered(halving(blocks), active)), active
+    return one_after_another(fold, renumber(halving(blocks), active)), active
 
 
 def _power(members: int) -> tuple[int, int]:

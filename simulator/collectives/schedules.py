@@ -74,7 +74,7 @@ class Schedule(NamedTuple):
     taken: Ints
     work: Work
     puts: bool = False  # whether data go straight into memory, so that no send asks whether it may
-    # what members allocate, as `algorithms.scheduled` adds it to a whole call
+    # what members allocate, as `algorithms.schedule_call` adds it to a whole call
     buffers: Buffers = NO_BUFFERS
 
     def of(self, messages: Ints | Bools) -> Schedule:
@@ -122,15 +122,15 @@ def work(
 ) -> Work:
     """List work from tuples of a step or steps, members and bytes, or how many blocks."""
     parts = [Work(*(np.zeros(0, dtype=np.int64) for _ in Work._fields))]
-    for place, given in enumerate((copied, reduced, blocks)):
-        for step, member, size in given:
+    for place, rows in enumerate((copied, reduced, blocks)):
+        for step, member, size in rows:
             each = [np.zeros_like(member) for _ in range(3)]
             each[place] = np.broadcast_to(size, member.shape)
             parts.append(Work(np.broadcast_to(step, member.shape), member, *each))
     return Work(*(np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True)))
 
 
-def together(*parts: Schedule) -> Schedule:
+def merge(*parts: Schedule) -> Schedule:
     """Join schedules, their steps being the same."""
     joined = [np.concatenate(columns) for columns in zip(*(p[:6] for p in parts), strict=True)]
     done = Work(*(np.concatenate(each) for each in zip(*(p.work for p in parts), strict=True)))
@@ -151,33 +151,33 @@ def one_after_another(*parts: Schedule) -> Schedule:
             )
         )
         begin += part.steps
-    return together(*numbered)
+    return merge(*numbered)
 
 
-def renumbered(given: Schedule, member: Ints) -> Schedule:
+def renumber(plan: Schedule, member: Ints) -> Schedule:
     """Put ``member[i]`` in the place of i."""
-    of = given.work
-    return given._replace(
-        src=member[given.src], dst=member[given.dst], work=of._replace(member=member[of.member])
+    of = plan.work
+    return plan._replace(
+        src=member[plan.src], dst=member[plan.dst], work=of._replace(member=member[of.member])
     )
 
 
-def turned(given: Schedule, members: int, root: int) -> Schedule:
+def rotate(plan: Schedule, members: int, root: int) -> Schedule:
     """Put the root in the place of member 0, and all others behind it in turn."""
-    return renumbered(given, (np.arange(members) + root) % members)
+    return renumber(plan, (np.arange(members) + root) % members)
 
 
-def folded(members: int, whole: int) -> tuple[Schedule, Ints]:
+def fold_members(members: int, total: int) -> tuple[Schedule, Ints]:
     """Fold members 0, 2, 4, ... into 1, 3, 5, ... until a power of two is left; return who is."""
     extra = members - (1 << (members.bit_length() - 1))
-    even, size = np.arange(0, 2 * extra, 2), np.full(extra, whole)
+    even, size = np.arange(0, 2 * extra, 2), np.full(extra, total)
     active = np.concatenate((even + 1, np.arange(2 * extra, members)))
     return schedule(
         [(even, even + 1, size)] if extra else [], reduced=[(0, even + 1, size)]
     ), active
 
 
-def expect(suits: bool, name: str, members: int, expected: str) -> None:
+def require(suits: bool, name: str, members: int, expected: str) -> None:
     """Raise `AlgorithmError` if an algorithm is not for so many members."""
     if not suits:
         raise AlgorithmError(f"{name}: {members} members: expected {expected}")
@@ -188,24 +188,24 @@ def masks(members: int) -> list[int]:
     return [1 << k for k in range((members - 1).bit_length())]
 
 
-def cut(whole: int, parts: int) -> Ints:
+def cut(total: int, parts: int) -> Ints:
     """Cut a buffer into blocks that differ by one byte at most, the longer ones first."""
-    return whole // parts + (np.arange(parts) < whole % parts)
+    return total // parts + (np.arange(parts) < total % parts)
 
 
-def shares(whole: int, parts: int) -> Ints:
+def equal_blocks(total: int, parts: int) -> Ints:
     """Cut a buffer into blocks of ``ceil(whole / parts)`` bytes, as far as it reaches."""
-    length = -(-whole // parts)
-    return np.clip(whole - length * np.arange(parts), 0, length)
+    length = -(-total // parts)
+    return np.clip(total - length * np.arange(parts), 0, length)
 
 
-def segments(whole: int, segment: int) -> Ints:
+def segments(total: int, segment: int) -> Ints:
     """Cut a buffer into segments of so many bytes, the last one what is left; 0: into one."""
-    if segment <= 0 or segment >= whole:
-        return np.array([whole])
-    count = -(-whole // segment)
+    if segment <= 0 or segment >= total:
+        return np.array([total])
+    count = -(-total // segment)
     size = np.full(count, segment)
-    size[-1] = whole - segment * (count - 1)
+    size[-1] = total - segment * (count - 1)
     return size
 
 
@@ -217,7 +217,7 @@ def edges(blocks: Ints) -> Ints:
 class Call(NamedTuple):
     """A call: its messages, and what it was made of."""
 
-    given: Schedule
+    schedule: Schedule
     members: int
     root: int
     volume: Ints
@@ -229,24 +229,24 @@ Allocation = Callable[[Call], Buffers]
 def buffers_of(operation: str, algorithm: str, call: Call) -> Buffers:
     """List what members allocate in a call by an algorithm, both keys of `ALGORITHMS`."""
     allocation = ALLOCATED.get(VARIANT_OF.get(operation, operation), {}).get(algorithm)
-    return NO_BUFFERS if allocation is None or call.given.puts else allocation(call)
+    return NO_BUFFERS if allocation is None or call.schedule.puts else allocation(call)
 
 
-def _each(size: Ints | int, members: int, count: int) -> Buffers:
+def _buffers(size: Ints | int, members: int, count: int) -> Buffers:
     sizes = np.broadcast_to(size, members)
     return Buffers(np.tile(np.arange(members), count), np.tile(sizes, count))
 
 
 def _wholes(count: int) -> Allocation:
     """As many buffers as large as all that a member has, on everyone."""
-    return lambda call: _each(
+    return lambda call: _buffers(
         call.volume.sum(axis=-1 if call.volume.ndim == 2 else None), call.members, count
     )
 
 
 def _largest_message(count: int) -> Allocation:
     """As many buffers as large as the largest message, on everyone."""
-    return lambda call: _each(call.given.size.max(initial=0), call.members, count)
+    return lambda call: _buffers(call.schedule.size.max(initial=0), call.members, count)
 
 
 def _of_root(call: Call) -> Buffers:
@@ -255,7 +255,7 @@ def _of_root(call: Call) -> Buffers:
     return found.at(found.member == call.root)
 
 
-def _of_others(call: Call) -> Buffers:
+def _buffers_except_root(call: Call) -> Buffers:
     """Give everyone but the root a whole buffer."""
     found = _wholes(1)(call)
     return found.at(found.member != call.root)
@@ -263,7 +263,7 @@ def _of_others(call: Call) -> Buffers:
 
 def _own_and_others(call: Call) -> Buffers:
     """Give everyone a whole buffer, and everyone but the root another."""
-    parts = _wholes(1)(call), _of_others(call)
+    parts = _wholes(1)(call), _buffers_except_root(call)
     return Buffers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -274,9 +274,9 @@ def _in_tree(last: bool = False) -> Allocation:
     """
 
     def allocation(call: Call) -> Buffers:
-        given, members, root, volume = call
+        plan, members, root, volume = call
         passes_on = last and root != members - 1
-        edges, messages = np.unique(given.src * members + given.dst, return_counts=True)
+        edges, messages = np.unique(plan.src * members + plan.dst, return_counts=True)
         inside = (edges != (members - 1) * members + root) | (not passes_on)
         children = np.bincount(edges[inside] % members, minlength=members)
         incoming = np.minimum(children, 2) if messages[inside].max(initial=1) == 1 else 0
@@ -288,7 +288,7 @@ def _in_tree(last: bool = False) -> Allocation:
     return allocation
 
 
-def _behind(call: Call) -> Buffers:
+def _blocks_behind(call: Call) -> Buffers:
     """As large as the blocks behind each member, which Bruck's allgather puts into order."""
     behind = call.volume.sum() - np.cumsum(call.volume)[:-1]
     return Buffers(np.arange(1, call.members), behind)
@@ -296,27 +296,27 @@ def _behind(call: Call) -> Buffers:
 
 def _inner_wholes(call: Call) -> Buffers:
     """Give who passes on what comes a whole buffer; a root only if it is not the first."""
-    inner = np.unique(call.given.dst)
+    inner = np.unique(call.schedule.dst)
     inner = inner[(inner != call.root) | (call.root > 0)]
     return Buffers(inner, np.full(len(inner), call.volume.sum()))
 
 
-def _passed_on(call: Call) -> Buffers:
+def _forwarding(call: Call) -> Buffers:
     """As large as what is received to pass on; whole on a root that is not the first."""
-    given = call.given
-    received = np.bincount(given.dst, given.size, call.members).astype(np.int64)
+    plan = call.schedule
+    received = np.bincount(plan.dst, plan.size, call.members).astype(np.int64)
     received[call.root] = call.volume.sum() if call.root > 0 else 0
-    inner = np.intersect1d(given.src, np.flatnonzero(received))
+    inner = np.intersect1d(plan.src, np.flatnonzero(received))
     return Buffers(inner, received[inner])
 
 
 ALLOCATED: Mapping[str, Mapping[str, Allocation]] = {
     "gather": {
         "binomial": _inner_wholes,
-        **dict.fromkeys(("bine", "bine_increasing", "bine_ranges"), _of_others),
+        **dict.fromkeys(("bine", "bine_increasing", "bine_ranges"), _buffers_except_root),
     },
-    "scatter": dict.fromkeys(("binomial", "bine", "bine_decreasing", "bine_ranges"), _passed_on),
-    "allgather": {"bruck": _behind},
+    "scatter": dict.fromkeys(("binomial", "bine", "bine_decreasing", "bine_ranges"), _forwarding),
+    "allgather": {"bruck": _blocks_behind},
     "alltoall": {
         **dict.fromkeys(("bruck", "bine"), _wholes(1)),
         "bruck_by_blocks": _wholes(2),  # one, and two halves

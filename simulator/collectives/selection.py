@@ -294,17 +294,17 @@ def select(operation: str, members: int, size: int) -> str:
     chosen = next(
         row.algorithm for row in SELECTION[operation] if members < row.members and size < row.size
     )
-    return suited(operation, enough(operation, chosen, members, size // ELEMENT), members)
+    return substitute(operation, fallback(operation, chosen, members, size // ELEMENT), members)
 
 
-def enough(operation: str, algorithm: str, members: int, elements: int) -> str:
+def fallback(operation: str, algorithm: str, members: int, elements: int) -> str:
     """Return the algorithm, or what replaces it if a buffer has not so many elements."""
     # Rabenseifner's algorithm cuts the buffer for the last power of two.
     needed = 1 << (members.bit_length() - 1) if algorithm == "rabenseifner" else members
     return _FEW.get((operation, algorithm), algorithm) if elements < needed else algorithm
 
 
-def called(operation: str, algorithm: str, members: int) -> str:
+def resolve(operation: str, algorithm: str, members: int) -> str:
     """Return the algorithm, or the one that Open MPI's function calls for so many members."""
     if members > 1 and members % 2 and algorithm in _EVEN_ONLY:
         return _EVEN_ONLY[algorithm]
@@ -313,7 +313,7 @@ def called(operation: str, algorithm: str, members: int) -> str:
     return algorithm
 
 
-def suited(operation: str, algorithm: str, members: int) -> str:
+def substitute(operation: str, algorithm: str, members: int) -> str:
     """Return the algorithm, or what replaces it if it is not for so many members."""
     if members & (members - 1) == 0:
         return algorithm
@@ -322,7 +322,7 @@ def suited(operation: str, algorithm: str, members: int) -> str:
     bine = algorithm.startswith("bine")
     instead = _FOR_BINE[VARIANT_OF.get(operation, operation)] if bine else algorithm
     instead = _INSTEAD.get((operation, algorithm), instead)
-    return called(operation, instead, members)
+    return resolve(operation, instead, members)
 
 
 def size_of(operation: str, volume: Ints) -> int:

@@ -169,9 +169,9 @@ def read_accounts(
     were in place on other communicators, see `habits`. Without parts of their own, readings of
     other operations have P.
     """
-    own = [_told(account, 1) for account in accounts]
+    own = [_parts_of(account, 1) for account in accounts]
     elements = [
-        told or _told(account, ELEMENT) for told, account in zip(own, accounts, strict=True)
+        parts or _parts_of(account, ELEMENT) for parts, account in zip(own, accounts, strict=True)
     ]
     habit = {
         operation: _habit(operation, accounts, own, elements)
@@ -179,13 +179,13 @@ def read_accounts(
     }
     parts = {op: len(accounts[0].sent) - was for op, was in (elsewhere or {}).items()}
     readings = []
-    for account, told, in_elements in zip(accounts, own, elements, strict=True):
+    for account, own_parts, in_elements in zip(accounts, own, elements, strict=True):
         if not _counts_parts(account):
             readings.append(Reading(len(account.sent), False))
             continue
         always, mostly = habit[account.operation]
         always = always or parts.get(account.operation, 0)
-        readings.append(Reading(told or always or in_elements or mostly, not told))
+        readings.append(Reading(own_parts or always or in_elements or mostly, not own_parts))
     return readings
 
 
@@ -198,9 +198,9 @@ def habits(operation: Ints, sent: Ints, members: Ints) -> dict[Collective, bool]
     fits, fits_in_place = sent % members == 0, sent % (members - 1) == 0
     was: dict[Collective, bool] = {}
     for kind in EQUAL_BLOCKS:
-        told = fits_in_place[(operation == kind) & (fits != fits_in_place)]
-        if told.size and (told == told[0]).all():
-            was[kind] = bool(told[0])
+        clear = fits_in_place[(operation == kind) & (fits != fits_in_place)]
+        if clear.size and (clear == clear[0]).all():
+            was[kind] = bool(clear[0])
     return was
 
 
@@ -213,15 +213,15 @@ def _habit(
 ) -> tuple[int, int]:
     """Parts of an operation by rule 2, or 0, and by the rules 3 and 4."""
     members = len(accounts[0].sent)
-    alike = [k for k, account in enumerate(accounts) if account.operation == operation]
-    sizes = sum(not own[k] and _counts_parts(accounts[k]) for k in alike)
+    same_kind = [k for k, account in enumerate(accounts) if account.operation == operation]
+    sizes = sum(not own[k] and _counts_parts(accounts[k]) for k in same_kind)
     others_were_not = members in own
-    return _only({own[k] for k in alike}), (
-        _only({elements[k] for k in alike}) or _by_chance(members, sizes, others_were_not)
+    return _common({own[k] for k in same_kind}), (
+        _common({elements[k] for k in same_kind}) or _by_chance(members, sizes, others_were_not)
     )
 
 
-def _told(account: Account, unit: int) -> int:
+def _parts_of(account: Account, unit: int) -> int:
     """Parts that an account has if only one reading is whole in these units, else 0."""
     operation, sent, received = account
     members = len(sent)
@@ -240,10 +240,10 @@ def _told(account: Account, unit: int) -> int:
     return whole[0] if len(whole) == 1 else 0 if whole or unit > 1 else members
 
 
-def _only(told: set[int]) -> int:
+def _common(values: set[int]) -> int:
     """Return what all say that say something, else 0."""
-    told = told - {0}
-    return told.pop() if len(told) == 1 else 0
+    values = values - {0}
+    return values.pop() if len(values) == 1 else 0
 
 
 def _by_chance(members: int, sizes: int, others_were_not: bool) -> int:

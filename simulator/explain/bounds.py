@@ -154,11 +154,11 @@ def surely_received(ready: RunPlan) -> Ints:
     joined = np.zeros(program.tasks, dtype=np.bool_)
     joined[program.main()] = True
     joined[program.target[starts]] = awaited[starts]
-    sure = awaited & joined[_task_of_row(program)]
+    certain = awaited & joined[_task_of_row(program)]
 
     sends, takes = program.sends(), np.flatnonzero((kind == Op.RECV) | (kind == Op.IRECV))
     channels = int(channel.max(initial=-1)) + 1
-    doubtful = np.bincount(channel[takes], ~sure[takes], channels) > 0
+    doubtful = np.bincount(channel[takes], ~certain[takes], channels) > 0
     sent = np.bincount(channel[sends], ready.iterations[sends], channels)
     taken = np.bincount(channel[takes], ready.iterations[takes], channels)
     return sends[(~doubtful & (sent <= taken))[channel[sends]]]

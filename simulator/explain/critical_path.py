@@ -271,10 +271,10 @@ def walk_hops(
 
 @subroutine
 def _part(
-    segments: Any, count: int, whole: Any, kind: int, hop: Any, begin: float, end: float
+    segments: Any, count: int, segment: Any, kind: int, hop: Any, begin: float, end: float
 ) -> int:
     """Note a part of a segment, at the server of a hop."""
-    total = _segment(segments, count, kind, begin, end, -1, whole["message"], whole["cargo"])
+    total = _segment(segments, count, kind, begin, end, -1, segment["message"], segment["cargo"])
     if count < min(total, len(segments)):
         segments[count]["server"] = hop["server"]
         if kind == QUEUE:
@@ -338,19 +338,19 @@ def critical_path(ready: RunPlan, result: Result) -> CriticalPath:
             "the critical path requires progress = asynchronous, where no message waits for a rank "
             "that computes"
         )
-    replayed = _replayed(ready, result)
+    replayed = _replay(ready, result)
     last = replayed.last[ready.program.main()[result.finish.argmax()]] if result.ranks else -1
     coarse = np.empty(0, dtype=SEGMENT)
     if last >= 0:
         coarse = np.empty(walk_operations(replayed, last, coarse), dtype=SEGMENT)
         walk_operations(replayed, last, coarse)
-    fine = _divided(ready, coarse)[::-1]
+    fine = _divide(ready, coarse)[::-1]
     rank = np.where(fine["task"] < 0, -1, ready.program.rank_of[fine["task"]])
     names = ("kind", "begin", "end", "message", "cargo", "server", "behind")
     return CriticalPath(rank=rank.astype(np.int32), **{name: fine[name].copy() for name in names})
 
 
-def _replayed(ready: RunPlan, result: Result) -> Replayed:
+def _replay(ready: RunPlan, result: Result) -> Replayed:
     program, operations, times = ready.program, result.operations, result.message_times
     assert operations is not None
     assert times is not None
@@ -380,7 +380,7 @@ def _replayed(ready: RunPlan, result: Result) -> Replayed:
     )
 
 
-def _divided(ready: RunPlan, coarse: Table) -> Table:
+def _divide(ready: RunPlan, coarse: Table) -> Table:
     """Divide the journeys of messages by what happened to their packets at each server."""
     journeys = (coarse["kind"] == TRANSIT) | (coarse["kind"] == DISPATCH)
     hops = watch(ready, np.unique(coarse["message"][journeys]))
@@ -395,9 +395,9 @@ def _divided(ready: RunPlan, coarse: Table) -> Table:
     packets[journeys] = hops["packet"][ends[journeys] - 1] + 1
     length = (ends - first) // np.maximum(packets, 1)
     late = hops["end"] > hops["start"] + hops["size"] / ready.bandwidth[hops["server"]]
-    given = coarse, hops, late, first, length, packets
+    arguments = coarse, hops, late, first, length, packets
     rules = ready.parameters.switching == "cut_through", ready.parameters.network_buffer > 0
     fine = np.empty(0, dtype=SEGMENT)
-    fine = np.empty(walk_hops(*given, *rules, fine), dtype=SEGMENT)
-    walk_hops(*given, *rules, fine)
+    fine = np.empty(walk_hops(*arguments, *rules, fine), dtype=SEGMENT)
+    walk_hops(*arguments, *rules, fine)
     return fine

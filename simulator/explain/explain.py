@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from hopmap.arrays import Bools, Ints
 from hopmap.errors import expect_one_of
-from hopmap.notebook import Shown
+from hopmap.notebook import HtmlReprMixin
 from hopmap.progress import Progress
 from hopmap.simulator.operations import Record
 from hopmap.simulator.parameters.keys import ParameterError, expect_fixed_routes
@@ -160,21 +160,21 @@ def composition(
         ranks=[(rank, float(of_rank[rank])) for rank in ranks.tolist() if of_rank[rank] > 0],
         kinds=sorted(
             (
-                _share(path, result, kind_of == k, ServerName(name, "all"), top)
+                _share_of(path, result, kind_of == k, ServerName(name, "all"), top)
                 for k, name in enumerate(names)
                 if (kind_of == k).any()
             ),
             key=lambda share: -(share.serialization + share.latency + share.queue + share.room),
         ),
         servers=[
-            _share(path, result, path.server == server, server_name(topology, server), top)
+            _share_of(path, result, path.server == server, server_name(topology, server), top)
             for server in servers.tolist()
             if at_server[server] > 0
         ],
     )
 
 
-def _share(
+def _share_of(
     path: CriticalPath, result: Result, here: Bools, name: ServerName, top: int
 ) -> ServerShare:
     """Sum the segments up that are `here`."""
@@ -182,11 +182,11 @@ def _share(
         float(path.seconds[here & (path.kind == kind)].sum())
         for kind in (Segment.SERIALIZATION, Segment.LATENCY, Segment.QUEUE, Segment.ROOM)
     )
-    behind = _behind(path, result, here & (path.kind == Segment.QUEUE), top)
+    behind = _pairs_queued(path, result, here & (path.kind == Segment.QUEUE), top)
     return ServerShare(name.kind, name.place, serialization, latency, queue, room, behind)
 
 
-def _behind(
+def _pairs_queued(
     path: CriticalPath, result: Result, queued: Bools, most: int
 ) -> list[tuple[int, int, float]]:
     """Rank pairs whose packets were served before the packets of these segments."""
@@ -202,7 +202,7 @@ def _behind(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation(Shown):
+class Explanation(HtmlReprMixin):
     """Why a run takes as long as it does.
 
     Attributes

@@ -46,10 +46,10 @@ EXPORTS: Mapping[str, Export] = {
 WRITERS: Mapping[str, Any] = Table(__name__, {name: name for name in EXPORTS})
 
 
-def written_out(program: Program, what: str) -> Program:
+def write_out_loops(program: Program, label: str) -> Program:
     """Return a program without its loops, as formats of other simulators have it.
 
-    Warn of sends in another mode than standard, which they lack. Messages call it `what`.
+    Warn of sends in another mode than standard, which they lack. Messages call it `label`.
     """
     from hopmap.simulator.programs.unrolling import without_loops
     from hopmap.traces import require_memory
@@ -67,7 +67,7 @@ def written_out(program: Program, what: str) -> Program:
     operations = int(program.iterations().sum())
     require_memory(
         BYTES_PER_ROW * operations,
-        f"{program.name}: {what} of {operations:,} operations",
+        f"{program.name}: {label} of {operations:,} operations",
         "take fewer steps or ranks",
     )
     return without_loops(program)

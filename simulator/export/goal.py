@@ -29,7 +29,7 @@ from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.program import Op, Program
 from hopmap.traces.safety.atomic_files import replacing
 
-from . import Placed, message_sizes, written_out
+from . import Placed, message_sizes, write_out_loops
 
 NANOSECOND = 1e-9
 
@@ -48,7 +48,7 @@ def write(out: Path, program: Program, parameters: Parameters, _placed: Placed |
 
 def write_goal(path: str | Path, program: Program) -> None:
     """Write a program as one GOAL file, which appears whole."""
-    program = written_out(program, "a schedule")
+    program = write_out_loops(program, "a schedule")
     # One number for each tag of a communicator or collective.
     pairs = np.stack((program.context, program.tag))
     tags = np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)

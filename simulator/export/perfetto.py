@@ -24,7 +24,7 @@ from hopmap.errors import HopmapError
 from hopmap.simulator.link_use import LinkUse
 from hopmap.simulator.operations import Operations
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.result import Result, recorded
+from hopmap.simulator.result import Result, require_recorded
 from hopmap.topologies import Topology
 from hopmap.traces import Collective
 from hopmap.traces.safety.atomic_files import replacing
@@ -117,7 +117,7 @@ def operations(program: Program, ops: Operations, slices: Slices) -> Iterator[Ev
 
 
 def _slice(name: str, cat: str, place: Event, since: int, until: int) -> Event:
-    times = {"ts": _us(since), "dur": _us(until - since)}
+    times = {"ts": _micros(since), "dur": _micros(until - since)}
     return {"name": name, "cat": cat, "ph": "X", **place, **times}
 
 
@@ -176,7 +176,7 @@ def messages(program: Program, ops: Operations, slices: Slices) -> Iterator[Even
             (target, arrival, {"ph": "f", "bp": "e"}),
         ):
             place = {"pid": int(slices.pid[entry]), "tid": int(slices.tid[entry])}
-            yield common | phase | place | {"ts": _us(time)}
+            yield common | phase | place | {"ts": _micros(time)}
 
 
 def counters(use: LinkUse, topology: Topology, pid: int) -> Iterator[Event]:
@@ -189,12 +189,12 @@ def counters(use: LinkUse, topology: Topology, pid: int) -> Iterator[Event]:
             continue
         lines = zip(share.mean(axis=0).tolist(), share.max(axis=0).tolist(), strict=True)
         for k, (mean, most) in enumerate(lines):
-            time = _us(round(k * use.width * 1e9))
+            time = _micros(round(k * use.width * 1e9))
             shares = {"mean": mean, "most": most}
             yield {"name": f"busy: {kind.name}", "ph": "C", "ts": time, **common, "args": shares}
 
 
-def _us(nanoseconds: int) -> float:
+def _micros(nanoseconds: int) -> float:
     """Microseconds, of which every reader makes the same nanoseconds again."""
     return nanoseconds / 1000
 
@@ -208,7 +208,7 @@ def write_perfetto(
 ) -> int:
     """Write a run whose operations were recorded; return the number of events."""
     expect_viewable(path, program)
-    ops = recorded(program, result)
+    ops = require_recorded(program, result)
     slices = slices_of(program, result)
     written = 0
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as out:

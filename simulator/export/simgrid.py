@@ -35,7 +35,7 @@ from hopmap.topologies import Topology, TopologyError
 from hopmap.traces import TraceError
 from hopmap.traces.safety.atomic_files import replacing_folder
 
-from . import Placed, message_sizes, written_out
+from . import Placed, message_sizes, write_out_loops
 
 INDEX, PLATFORM, HOSTS = "traces.txt", "platform.xml", "hosts.txt"
 FLOPS = 1e9  # of a host, in one second
@@ -79,7 +79,7 @@ def write(out: Path, program: Program, parameters: Parameters, placed: Placed | 
 
 def _fill(folder: Path, program: Program) -> None:
     """Write a program into a folder that is there; computation of 0 s is left out."""
-    program = written_out(program, "a trace")
+    program = write_out_loops(program, "a trace")
     if program.tasks > program.ranks:
         task = int(np.flatnonzero(np.diff(program.rank_of) == 0)[0]) + 1
         rank, what = int(program.rank_of[task]), "begins a non-blocking collective"
@@ -136,7 +136,7 @@ def _tags(program: Program) -> Ints:
 
     sending = (kind[rows] == Op.SEND) | (kind[rows] == Op.ISEND)
     side = channel[rows] * 2 + sending
-    apart = np.isin(channel[rows], _disordered(program, channel))
+    apart = np.isin(channel[rows], _find_disordered(program, channel))
     mine, place = rows[apart], equals_before(side[apart])
     # As many tags for each channel as it has messages, or receives if they are more.
     used = np.zeros(int(channel.max(initial=-1)) + 1, dtype=np.int64)
@@ -145,7 +145,7 @@ def _tags(program: Program) -> Ints:
     return tag
 
 
-def _disordered(program: Program, channel: Ints) -> Ints:
+def _find_disordered(program: Program, channel: Ints) -> Ints:
     """Channels with requests without a wait, or not in the order in which they began."""
     requests = np.flatnonzero((program.kind == Op.ISEND) | (program.kind == Op.IRECV))
     waits = np.flatnonzero(program.kind == Op.WAIT)

@@ -1,6 +1,6 @@
 """A simulated run as a trace.
 
-`retimed` gives every event of the trace that a program was lowered from a new time:
+`retime` gives every event of the trace that a program was lowered from a new time:
 
 * A call begins when its first operation has computed what stands before it, and ends with its last
   operation. A message is sent when it is posted and received when its operation ends; what else is
@@ -25,7 +25,7 @@ import numpy as np
 from hopmap.arrays import Floats, Ints
 from hopmap.simulator.programs.mpi_calls import calls_of
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.result import Result, recorded
+from hopmap.simulator.result import Result, require_recorded
 from hopmap.traces import Kind, Records, Trace, TraceError
 from hopmap.traces.trace import NO_OPERATION, NO_SPANS
 
@@ -36,12 +36,12 @@ REGIONS = tuple(f"MPI_{call}" for call in CALLS)
 _RECORDS = (Kind.SEND, Kind.ISEND, Kind.RECV, Kind.IRECV_REQUEST)
 
 
-def retimed(trace: Trace, program: Program, result: Result) -> Trace:
+def retime(trace: Trace, program: Program, result: Result) -> Trace:
     """Return the trace with the times of a simulated run.
 
     The program is `lower` of the trace; the result is `simulate` of it, its operations recorded.
     """
-    ops = recorded(program, result)
+    ops = require_recorded(program, result)
     if (
         program.ranks != trace.ranks
         or program.event.max(initial=-1) >= trace.events
@@ -79,7 +79,7 @@ def retimed(trace: Trace, program: Program, result: Result) -> Trace:
     time[missing] = begin[place[missing]]
     leaves = inside & closing & (trace.kind == Kind.LEAVE)
     time[leaves] = end[place[leaves]]
-    passed = _passed(trace, calls.start, of_event)
+    passed = _computation_before(trace, calls.start, of_event)
     bounds = zip(trace.offsets[:-1].tolist(), trace.offsets[1:].tolist(), strict=True)
     for rank, (low, high) in enumerate(bounds):
         if low == high:
@@ -104,7 +104,7 @@ def retimed(trace: Trace, program: Program, result: Result) -> Trace:
     return replace(trace, time=time, resolution=RESOLUTION, ignored={}, spans=NO_SPANS)
 
 
-def _passed(trace: Trace, start: Floats, of_event: Ints) -> Floats:
+def _computation_before(trace: Trace, start: Floats, of_event: Ints) -> Floats:
     """Seconds of computation before each event: what passes within a call is none."""
     passed = np.diff(trace.time, prepend=0.0)
     some = np.diff(trace.offsets) > 0
@@ -122,7 +122,7 @@ def trace_of_program(program: Program, result: Result) -> Trace:
 
     All ranks are in every communicator; an empty MPI_Finalize marks each rank's end.
     """
-    ops = recorded(program, result)
+    ops = require_recorded(program, result)
     if (program.kind == Op.START).any() or (program.context >= program.communicators).any():
         raise TraceError(f"{program.name}: collectives: expected the trace that they come from")
     entry = np.flatnonzero(program.kind[ops.row] != Op.REPEAT)

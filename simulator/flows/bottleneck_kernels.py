@@ -168,13 +168,13 @@ def soil(flows: Flows, place: int) -> None:
         put(
             flows.soiled,
             place,
-            min(nth(flows.levels, place)["share"], expected(flows, place)),
+            min(nth(flows.levels, place)["share"], expected_share(flows, place)),
             place,
         )
 
 
 @subroutine
-def expected(flows: Flows, place: int) -> float:
+def expected_share(flows: Flows, place: int) -> float:
     """Return the share that a server will have if its load by all other flows stays the same."""
     level, group = nth(flows.levels, place), nth(flows.groups, place)
     bandwidth = nth(flows.servers, place)["bandwidth"]

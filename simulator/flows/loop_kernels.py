@@ -32,12 +32,12 @@ from hopmap.simulator.task_kernels import (
 )
 
 from .bottleneck_kernels import end_of, first_to_end
-from .max_min_kernels import close_flow, open_flow, share
+from .max_min_kernels import allot, close_flow, open_flow
 from .state import Run
 
 
 @subroutine
-def alone(
+def unloaded_time(
     servers: Any, stops: Any, begin: int, end: int, size: int, packet_size: int, cut_through: bool
 ) -> float:
     """Seconds from handing a message to the first server of a path to its delivery.
@@ -267,7 +267,7 @@ def _transmit(run: Run, number: int, cargo: int, now: float) -> None:
     mode = nth(run.rows, message["send"])["mode"]
     now = noticed(now, cargo, mode, loop["overhead_control"], loop["overhead_put_latency"])
     if not loop["flow"]:
-        after = alone(servers, stops, begin, end, size, loop["packet_size"], cut_through)
+        after = unloaded_time(servers, stops, begin, end, size, loop["packet_size"], cut_through)
         _schedule(run, model.DELIVER, number, now + after)
     elif size > 0:
         _schedule(run, model.ARRIVE, number, now + latencies)
@@ -314,7 +314,7 @@ def _advance_flows(run: Run, budget: int) -> int:
         if flows.counts["noted"] + flows.soiled.count["size"] > 0 and (
             heap.count["size"] == 0 or first["time"] > loop["now"] * SAME_INSTANT
         ):
-            _share(run)
+            _reallot(run)
         if heap.count["size"] == 0:
             return ENDED
         if flows.counts["spare"] == 0:
@@ -351,10 +351,10 @@ def _end(run: Run, slot: int, now: float) -> None:
 
 
 @subroutine
-def _share(run: Run) -> None:
+def _reallot(run: Run) -> None:
     """Share the servers again, and move the ends of the flows whose rate that changed."""
     flows = run.flows
-    for k in range(share(flows, run.loop["now"])):
+    for k in range(allot(flows, run.loop["now"])):
         _schedule_end(run, nth(flows.noted, k)["place"])
 
 

@@ -7,7 +7,7 @@ has a bottleneck: a full server where no other flow has a higher share for each 
 
 A server is locally right if its share is the level up to which its flows fill it, each no further
 than the lowest share of its other servers lets it. Rates are fair where all servers are. A change
-makes some servers wrong, and `share` puts these right, then others that this makes wrong, until
+makes some servers wrong, and `allot` puts these right, then others that this makes wrong, until
 none is: what a change does not reach costs nothing. Any order has the same result; taken
 lowest share first, as in filling, few servers are looked at twice, since a share depends only on
 lower ones. The same idea is in Ros-Giralt et al., Proc. ACM Meas. Anal. Comput. Syst. 3 (2019).
@@ -26,7 +26,7 @@ from hopmap.simulator.row_pointers import nth
 from .bottleneck_kernels import (
     assign,
     charge_share,
-    expected,
+    expected_share,
     join,
     leave,
     note,
@@ -49,7 +49,7 @@ LOOKS = 64
 def open_flow(
     flows: Flows, begin: int, end: int, item: int, size: float, weight: float, now: float
 ) -> int:
-    """Start a flow of `size` bytes; it has no rate before the next `share`."""
+    """Start a flow of `size` bytes; it has no rate before the next `allot`."""
     counts = flows.counts
     number = counts["free"]
     slot = nth(flows.slots, number)
@@ -121,13 +121,13 @@ def close_flow(flows: Flows, number: int, now: float) -> None:
 
 
 @subroutine
-def share(flows: Flows, now: float) -> int:
+def allot(flows: Flows, now: float) -> int:
     """Give all flows fair shares; return how many servers of `noted` need new ends of flows."""
     counts, soiled = flows.counts, flows.soiled
     while soiled.count["size"] > 0:
         lowest = nth(soiled.entries, 0)
         place, known = lowest["item"], lowest["time"]
-        key = min(nth(flows.levels, place)["share"], expected(flows, place))
+        key = min(nth(flows.levels, place)["share"], expected_share(flows, place))
         if key > known:
             put(soiled, place, key, place)
             if nth(soiled.entries, 0)["item"] != place:
@@ -150,7 +150,7 @@ def _settle(flows: Flows, place: int, now: float) -> None:
         or group["loose"] > 0
         or group["weight"] <= 0
         or group["looks"] == LOOKS
-        or expected(flows, place) < level["highest"]
+        or expected_share(flows, place) < level["highest"]
     )
     if everyone:
         count, room = _gather_all(flows, place), bandwidth
@@ -260,14 +260,14 @@ def _fill(flows: Flows, count: int, room: float, slack: float, start: float) -> 
         return np.inf
     level, first = start if start < np.inf else room / weight, True
     while True:
-        given = open_ended = 0.0
+        capped = open_ended = 0.0
         for k in range(count):
             row = nth(flows.rows, k)
             if row["cap"] <= level:
-                given += row["weight"] * row["cap"]
+                capped += row["weight"] * row["cap"]
             else:
                 open_ended += row["weight"]
-        new = (room - given) / open_ended if open_ended > 0 else room / weight
+        new = (room - capped) / open_ended if open_ended > 0 else room / weight
         if not first and (open_ended == 0 or new <= level):
             return level
         level, first = new, False

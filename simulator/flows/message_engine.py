@@ -17,7 +17,7 @@ from hopmap.simulator.task_state import check_finished, outcome_of
 
 from .loop_kernels import advance as advance_alone
 from .loop_kernels import advance_flows
-from .state import begin, enlarged
+from .state import begin, enlarge
 
 SHARE = 1 << 18  # events before Python may look at Ctrl-C and the progress
 
@@ -40,7 +40,7 @@ def _run(plan: RunPlan, record: Record, progress: Progress | None, *, flow: bool
     run = begin(plan, record, flow=flow)
     while (why := advance(first_records(run), SHARE)) != ENDED:
         if why == CROWDED:
-            run = run._replace(flows=enlarged(run.flows, len(run.flows.slots)))
+            run = run._replace(flows=enlarge(run.flows, len(run.flows.slots)))
         if progress is not None:
             progress(int(run.loop["arrived"][0]), plan.messages)
     check_finished(plan, run, lambda rows: _places(plan)[rows])

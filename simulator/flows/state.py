@@ -141,10 +141,10 @@ def empty_flows(servers: Table, indptr: Ints, stops: Ints, room: int) -> Flows:
         soiled=empty_heap(len(servers)),
         counts=counts,
     )
-    return enlarged(flows, room)
+    return enlarge(flows, room)
 
 
-def enlarged(flows: Flows, more: int) -> Flows:
+def enlarge(flows: Flows, more: int) -> Flows:
     """Return the same flows with room for `more` others."""
     old, counts = len(flows.slots), flows.counts
     longer: dict[str, Any] = {}

@@ -28,12 +28,12 @@ from hopmap.arrays import Bools, Floats, Ints
 from hopmap.progress import Progress, silent
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import key_of
-from hopmap.simulator.parameters.settings import Settings, Value, configure, known_keys, normalised
+from hopmap.simulator.parameters.settings import Settings, Value, configure, known_keys, normalise
 from hopmap.topologies import Topology
 
 from .errors import LARGE, Error, Group, by_algorithm, error_of
 from .files import Measured, MeasuredError
-from .names import known
+from .names import lookup
 from .prediction import Prediction, not_simulated, predict
 
 SCALE = 0.05  # error beyond which a residual counts linearly
@@ -102,8 +102,8 @@ def fit(
         parameters=dict(zip(keys, np.exp(at).tolist(), strict=True)),
         interval=_intervals(keys, at, slopes, error, algorithm),
         predicted=np.exp(error + target),
-        without_algorithm=np.exp(_others(slopes, error, algorithm) + target),
-        without_size=np.exp(_others(slopes, error, size) + target),
+        without_algorithm=np.exp(_cross_residual(slopes, error, algorithm) + target),
+        without_size=np.exp(_cross_residual(slopes, error, size) + target),
         evaluations=count,
     )
 
@@ -112,9 +112,9 @@ def _slopes(residual: Callable[[Floats], Floats], at: Floats, error: Floats) -> 
     """Return derivatives of the residuals, shape (calls, parameters)."""
     columns = []
     for place in range(len(at)):
-        beside = at.copy()
-        beside[place] += STEP
-        columns.append((residual(beside) - error) / STEP)
+        shifted = at.copy()
+        shifted[place] += STEP
+        columns.append((residual(shifted) - error) / STEP)
     return np.stack(columns, axis=1) if columns else np.zeros((len(error), 0))
 
 
@@ -151,7 +151,7 @@ def _newton(slopes: Floats, error: Floats, weight: Floats, damping: float) -> Fl
     return np.asarray(np.clip(step, -FARTHEST, FARTHEST))
 
 
-def _without(slopes: Floats, error: Floats, group: Ints) -> list[Floats]:
+def _leave_out(slopes: Floats, error: Floats, group: Ints) -> list[Floats]:
     """Return steps away from the fit when each group is left out, one after the other."""
     steps = []
     for one in np.unique(group):
@@ -164,10 +164,10 @@ def _without(slopes: Floats, error: Floats, group: Ints) -> list[Floats]:
     return steps
 
 
-def _others(slopes: Floats, error: Floats, group: Ints) -> Floats:
+def _cross_residual(slopes: Floats, error: Floats, group: Ints) -> Floats:
     """Residual of every call by a fit to the other groups."""
     changed = error.copy()
-    for one, step in zip(np.unique(group), _without(slopes, error, group), strict=True):
+    for one, step in zip(np.unique(group), _leave_out(slopes, error, group), strict=True):
         mine = group == one
         changed[mine] += slopes[mine] @ step
     return changed
@@ -177,7 +177,7 @@ def _intervals(
     keys: Sequence[str], at: Floats, slopes: Floats, error: Floats, group: Ints
 ) -> dict[str, tuple[float, float]]:
     """Intervals of the jackknife: 1.96 standard errors on the logarithm."""
-    steps = np.array(_without(slopes, error, group)).reshape(-1, len(keys))
+    steps = np.array(_leave_out(slopes, error, group)).reshape(-1, len(keys))
     count = len(steps)
     spread = np.sqrt((count - 1) / max(count, 1) * ((steps - steps.mean(axis=0)) ** 2).sum(axis=0))
     low, high = np.exp(at - 1.96 * spread), np.exp(at + 1.96 * spread)
@@ -233,7 +233,7 @@ class CollectiveFit:
             ],
             "unexplained": [
                 {"collective": c, "algorithm": a, "buffer_bytes": size, "ratio": ratio}
-                for c, a, size, ratio in self.unexplained()
+                for c, a, size, ratio in self.list_unexplained()
             ],
         }
 
@@ -252,7 +252,7 @@ class CollectiveFit:
         prediction = Prediction(self.predicted, ("",) * len(self.measured))
         return by_algorithm(self.measured, prediction)
 
-    def unexplained(self) -> list[tuple[str, str, int, float]]:
+    def list_unexplained(self) -> list[tuple[str, str, int, float]]:
         """Return calls that are farther off than `UNEXPLAINED`: names, bytes, ratio to measured."""
         ratio = self.predicted / self.measured.time
         far = np.flatnonzero(np.abs(np.log(ratio)) > UNEXPLAINED)
@@ -281,7 +281,7 @@ def fit_collectives(
     usual, keys = not keys, tuple(keys or USUAL)
     chosen = np.array(
         [
-            not not_simulated(measured, k, known(c, a), networks[measured.file[k]], ranks)
+            not not_simulated(measured, k, lookup(c, a), networks[measured.file[k]], ranks)
             for k, (c, a) in enumerate(zip(measured.collective, measured.algorithm, strict=True))
         ]
     )
@@ -293,8 +293,8 @@ def fit_collectives(
     def times(values: Mapping[str, float]) -> Floats:
         nonlocal runs
         runs += 1
-        given: Settings = tuple({**settings, **values}.items())
-        made = [configure(network, given) for network in networks]
+        point: Settings = tuple({**settings, **values}.items())
+        made = [configure(network, point) for network in networks]
 
         def shown(done: int, total: int | None, _text: str = "", /) -> object:
             return progress(done, total, f"run {runs} of all calls")
@@ -309,24 +309,24 @@ def fit_collectives(
     calls = fitted = table.part(sample)
     if usual:  # leave out what these calls do not tell
         doubled = {key: times({**start, key: 2 * start[key]}) for key in keys}
-        told = [key for key, each in doubled.items() if (each != first[sample]).any()]
-        start = {key: start[key] for key in told}
+        sensitive = [key for key, each in doubled.items() if (each != first[sample]).any()]
+        start = {key: start[key] for key in sensitive}
     algorithms = [f"{c} {a}" for c, a in zip(fitted.collective, fitted.algorithm, strict=True)]
     groups = (
         np.unique(algorithms, return_inverse=True)[1],
         np.unique(fitted.size, return_inverse=True)[1],
     )
-    given = dict(normalised(tuple(settings.items())))
-    if "eager_limit" not in given:
+    fixed = dict(normalise(tuple(settings.items())))
+    if "eager_limit" not in fixed:
         nearly = fit(start, times, fitted.time, *groups, roughly=True).parameters
-        given["eager_limit"] = min(
+        fixed["eager_limit"] = min(
             LIMITS, key=lambda limit: loss_of(times({**nearly, "eager_limit": limit}), fitted.time)
         )
-        settings, start = given, dict(nearly)
+        settings, start = fixed, dict(nearly)
     found = fit(start, times, fitted.time, *groups)
     calls = table
     predicted = times(found.parameters)
-    return CollectiveFit(table, predicted, fitted, found, {**given, **found.parameters})
+    return CollectiveFit(table, predicted, fitted, found, {**fixed, **found.parameters})
 
 
 def _expect_enough(measured: Measured, calls: int, which: str, keys: Sequence[str]) -> None:

@@ -193,12 +193,12 @@ def facts(measured: Measured, prediction: Prediction) -> dict[str, Any]:
         ],
         "unknown": [
             {"collective": c, "algorithm": a, "why": why, "rows": rows}
-            for (c, a, why), rows in unknown(measured, prediction).items()
+            for (c, a, why), rows in count_unknown(measured, prediction).items()
         ],
     }
 
 
-def unknown(measured: Measured, prediction: Prediction) -> dict[tuple[str, str, str], int]:
+def count_unknown(measured: Measured, prediction: Prediction) -> dict[tuple[str, str, str], int]:
     """Count what was not simulated, by collective, algorithm and reason."""
     counts: dict[tuple[str, str, str], int] = {}
     for row in zip(measured.collective, measured.algorithm, prediction.why, strict=True):

@@ -53,11 +53,11 @@ class Measured:
         """Keep some entries, by place or mask."""
         places = np.arange(len(self))[which].tolist()
 
-        def kept(column: Any) -> Any:
+        def select(column: Any) -> Any:
             return tuple(column[k] for k in places) if type(column) is tuple else column[places]
 
         columns = (field.name for field in fields(self) if field.name != "files")
-        return replace(self, **{name: kept(getattr(self, name)) for name in columns})
+        return replace(self, **{name: select(getattr(self, name)) for name in columns})
 
     def cells(self) -> Ints:
         """Return the number of each entry's cell; what differs in algorithm alone is one."""
@@ -122,16 +122,16 @@ def _rows(path: str | Path) -> list[Row]:
     return rows
 
 
-def _row(row: Mapping[str, Any], where: str) -> Row:
+def _row(row: Mapping[str, Any], place: str) -> Row:
     if row.get("median_ns") is None:
-        raise MeasuredError(f"{where}: too few values: expected one for every column")
+        raise MeasuredError(f"{place}: too few values: expected one for every column")
     return (
         str(row["collective"]).strip().lower(),
         str(row["algorithm"]).strip(),
-        int(_number(row, "buffer_bytes", where, 0, MOST_BYTES, whole=True)),
-        _number(row, "median_ns", where, 0, math.inf) * 1e-9,
-        int(_number(row, "nodes", where, 1, MOST_RANKS, whole=True)) if _has(row, "nodes") else 0,
-        int(_number(row, "tasks_per_node", where, 1, MOST_RANKS, whole=True))
+        int(_number(row, "buffer_bytes", place, 0, MOST_BYTES, whole=True)),
+        _number(row, "median_ns", place, 0, math.inf) * 1e-9,
+        int(_number(row, "nodes", place, 1, MOST_RANKS, whole=True)) if _has(row, "nodes") else 0,
+        int(_number(row, "tasks_per_node", place, 1, MOST_RANKS, whole=True))
         if _has(row, "tasks_per_node")
         else 1,
         str(row.get("gpu_aware") or "no").strip().lower() == "yes",
@@ -144,7 +144,7 @@ def _has(row: Mapping[str, Any], key: str) -> bool:
 
 
 def _number(
-    row: Mapping[str, Any], key: str, where: str, least: float, most: float, *, whole: bool = False
+    row: Mapping[str, Any], key: str, place: str, least: float, most: float, *, whole: bool = False
 ) -> float:
     """Read a number; sizes may be written as 32.0, times must be above `least`."""
     try:
@@ -155,4 +155,4 @@ def _number(
     if math.isfinite(value) and above and value <= most and (not whole or value == int(value)):
         return value
     kind = f"a whole number from {least:g}" if whole else f"a number above {least:g}"
-    raise MeasuredError(f"{where}: {key} {row[key]!r}: expected {kind}")
+    raise MeasuredError(f"{place}: {key} {row[key]!r}: expected {kind}")

@@ -5,7 +5,7 @@ does not have (3dtorus, trix3, blacc3d, crp, gtbc, doublespread, simple, use-bca
 public definition, and neither has what leaves a part of the work to the library's own choice
 (default, and linear, nonoverlapping, rdbc, non-overlapping where that is a call of another
 collective; basic-linear of bcast, which takes what default takes on 8 and on 4,096 nodes). A forced
-algorithm is not segmented, except where the authors' scripts say so, see `_forced`:
+algorithm is not segmented, except where the authors' scripts say so, see `_find_forced`:
 coll_tuned_*_algorithm_segmentsize is 0 by default, and coll_tuned_*_algorithm_chain_fanout is 4
 (Open MPI, ompi/mca/coll/tuned).
 Names that end in _ompi are Open MPI's, in _over PICO's authors' (arXiv 2508.16809), in _mpich
@@ -26,7 +26,7 @@ class Known(NamedTuple):
     """An algorithm that is known."""
 
     operation: str  # a key of `ALGORITHMS`
-    algorithm: str  # with its options, as `algorithms.named` reads them
+    algorithm: str  # with its options, as `algorithms.parse_algorithm` reads them
     # whether messages are puts into memory that the receiver has named before: they wait for no
     # receive, like messages of MPI's ready mode
     puts: bool = False
@@ -229,7 +229,7 @@ ON_A_LINE: Mapping[str, Mapping[str, str]] = {
 SEVERAL_PORTS = re.compile(r"-(MPI|UTOFU)-\d+-(?!1$)\d+$")
 
 
-def known(collective: str, algorithm: str, dims: str = "", size: int = 0) -> Known | None:
+def lookup(collective: str, algorithm: str, dims: str = "", size: int = 0) -> Known | None:
     """Find an algorithm by its name in measured data; None if it has no public definition.
 
     On the bytes of the buffer depends how the measurements cut some of them. `dims` are the lengths
@@ -237,7 +237,7 @@ def known(collective: str, algorithm: str, dims: str = "", size: int = 0) -> Kno
     """
     name, _, library = algorithm.rpartition("_")
     if algorithm.startswith("default-"):
-        found = _forced(collective, algorithm.removeprefix("default-"), size)
+        found = _find_forced(collective, algorithm.removeprefix("default-"), size)
         return Known(collective, found, kept=collective in POOLED) if found else None
     if library == "ompi":
         found = OPEN_MPI.get(collective, {}).get(name)
@@ -252,7 +252,7 @@ def known(collective: str, algorithm: str, dims: str = "", size: int = 0) -> Kno
     return Known(collective, found) if found else None
 
 
-def _forced(collective: str, name: str, size: int) -> str | None:
+def _find_forced(collective: str, name: str, size: int) -> str | None:
     """Find an algorithm of Fujitsu MPI as the measurements forced it, with its segments."""
     found = FUJITSU.get(collective, {}).get(name.replace("-", "_"))
     if collective == "reduce" and found in SEGMENTED:
@@ -270,12 +270,12 @@ def _bine(collective: str, algorithm: str, dims: str) -> Known | None:
         return Known(collective, line)
     known_options = options_of(ALGORITHMS[collective][found])
     puts = match[2] == "UTOFU"
-    given = {"dims": dims, "segment": match[3], "puts": str(int(puts))}
+    values = {"dims": dims, "segment": match[3], "puts": str(int(puts))}
     plain = {"dims": "", "segment": "0", "puts": "0"}
     if match[1].endswith("-L"):  # sent whole, even if segments are asked for
-        given["segment"] = "0"
-    if given["segment"] != "0" and "segment" not in known_options:
+        values["segment"] = "0"
+    if values["segment"] != "0" and "segment" not in known_options:
         return None
-    words = [f"{k}={v}" for k, v in given.items() if v != plain[k] and k in known_options]
+    words = [f"{k}={v}" for k, v in values.items() if v != plain[k] and k in known_options]
     options = f"({', '.join(words)})" if words else ""
     return Known(collective, found + options, puts=puts, kept=True, prepares=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints
 from hopmap.progress import Progress, silent
-from hopmap.simulator.collectives.algorithms import scheduled
+from hopmap.simulator.collectives.algorithms import schedule_call
 from hopmap.simulator.collectives.schedules import AlgorithmError, cut
 from hopmap.simulator.deadlock import DeadlockError
 from hopmap.simulator.packets import compiled_engine
@@ -21,7 +21,7 @@ from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import Topology
 
 from .files import Measured, MeasuredError
-from .names import SEVERAL_PORTS, Known, known
+from .names import SEVERAL_PORTS, Known, lookup
 
 ELEMENT = 4  # bytes of an element in the measured calls, an int
 WHOLE = ("bcast", "reduce", "allreduce")
@@ -51,7 +51,7 @@ PORTS = "several ports, a thread for each: not modelled"
 _kept: dict[tuple[Known, int, int], Program] = {}
 
 
-def moved(operation: str, size: int, members: int) -> Ints:
+def bytes_moved(operation: str, size: int, members: int) -> Ints:
     """Return what a call moves, as algorithms take it, of a buffer of so many bytes in all.
 
     It is what broadcasts and reductions to all or one carry (`WHOLE`, shape (1,)); what gathers
@@ -68,13 +68,13 @@ def moved(operation: str, size: int, members: int) -> Ints:
 def call_program(
     operation: str, algorithm: str, members: int, size: int, *, puts: bool = False
 ) -> Program:
-    """Lower one call on all ranks, rank 0 the root, by an algorithm as `named` reads it.
+    """Lower one call on all ranks, rank 0 the root, by an algorithm as `parse_algorithm` reads it.
 
-    `size` is bytes of the whole buffer, see `moved`. With puts messages go into memory that is
+    `size` is bytes of the buffer, see `bytes_moved`. With puts messages go into memory that is
     there, and wait for no receive, even if the algorithm does not say so itself.
     """
-    volume = moved(operation, size, members)
-    chosen = scheduled(operation, algorithm, members, 0, volume, size // ELEMENT)
+    volume = bytes_moved(operation, size, members)
+    chosen = schedule_call(operation, algorithm, members, 0, volume, size // ELEMENT)
     if puts:
         chosen = chosen._replace(schedule=chosen.schedule._replace(puts=True))
     return program_of_call(chosen, members)
@@ -103,20 +103,20 @@ def predict(
     of all files, or of each. Calls of more than `ranks` ranks are not simulated, 0 for any number,
     nor calls of more than `limit` packets, a message counting as `MESSAGE` more.
     """
-    given = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
+    per_file = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
     time, why = np.full(len(measured), np.nan), []
     for k in range(len(measured)):
         named = f"{measured.collective[k]} {measured.algorithm[k]}, {measured.size[k]} bytes"
         progress(k, len(measured), named)
         file = int(measured.file[k])
         size = int(measured.size[k])
-        entry = known(measured.collective[k], measured.algorithm[k], dims_of(networks[file]), size)
+        entry = lookup(measured.collective[k], measured.algorithm[k], dims_of(networks[file]), size)
         reason = not_simulated(measured, k, entry, networks[file], ranks)
         if not reason and entry is not None:
             network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
             node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
             try:
-                time[k] = call_time(entry, size, network, node_of, given[file], limit)
+                time[k] = call_time(entry, size, network, node_of, per_file[file], limit)
                 reason = TOO_LARGE if np.isnan(time[k]) else ""
             except AlgorithmError:
                 reason = NOT_SO_MANY
@@ -126,17 +126,17 @@ def predict(
     return Prediction(time, tuple(why))
 
 
-def nodes_of_ranks(network: Topology, nodes: int, tasks: int, where: str) -> Ints:
+def nodes_of_ranks(network: Topology, nodes: int, tasks: int, location: str) -> Ints:
     """Node of each rank of a call: one node after the other, in a job's order, `tasks` ranks each.
 
-    Of a job the first `nodes` count, of a machine all; 0 for all. Messages begin with `where`.
+    Of a job the first `nodes` count, of a machine all; 0 for all. Messages begin with `location`.
     """
     job = len(network.order) > 0
     there = network.order if job else np.flatnonzero(network.slots > 0)
     if nodes > len(there) or (not job and nodes not in (0, len(there))):
         expected = "at most as many" if job else "as many"
         raise MeasuredError(
-            f"{where}: {nodes} nodes: {network.spec} has {len(there)}: expected {expected}"
+            f"{location}: {nodes} nodes: {network.spec} has {len(there)}: expected {expected}"
         )
     return np.repeat(there[: nodes or len(there)], tasks)
 

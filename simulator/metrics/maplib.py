@@ -27,7 +27,7 @@ import numpy as np
 from hopmap.arrays import Ints
 from hopmap.topologies import MappingError, Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
-from hopmap.traces import Traffic, exact_sum, largest_product, summed
+from hopmap.traces import Traffic, exact_sum, largest_product, sum_by_key
 
 from .metrics import Dilation, Measure, Spread, congestion_of, off_node_of, spread_of
 
@@ -59,7 +59,7 @@ def maplib_measure(traffic: Traffic, topology: Topology, mapping: Ints, weight: 
             f"convention maplib: published routes of up to {hops:,} hops on {topology.spec}: "
             f"expected at most {MOST_HOPS:,}, or the convention hopmap"
         )
-    u, v, both = _routed_once(traffic, topology, mapping, weight)
+    u, v, both = _route_once(traffic, topology, mapping, weight)
     nodes = topology.nodes
     on_node = u == v
     indptr = np.zeros(len(u) + 1, dtype=np.int64)
@@ -69,7 +69,7 @@ def maplib_measure(traffic: Traffic, topology: Topology, mapping: Ints, weight: 
     np.cumsum(length, out=indptr[1:])
     keys = np.empty(indptr[-1], dtype=np.int64)
     load_kernels.maplib_walk(router, rings, u, v, indptr, keys, True)
-    links, load = summed(keys, np.repeat(both, length))
+    links, load = sum_by_key(keys, np.repeat(both, length))
     over = np.unique(keys, return_counts=True)[1]
 
     mesh = router.family != HAEC and not rings
@@ -77,10 +77,10 @@ def maplib_measure(traffic: Traffic, topology: Topology, mapping: Ints, weight: 
     total = int(both.sum())
     hop_sum = exact_sum(load)
     return Measure(
-        ieplc=_published(both),
-        ianlc=_published(both[on_node]),
-        ienlc=_published(summed(u[~on_node] * nodes + v[~on_node], both[~on_node])[1]),
-        ienpc=_published(load, true_hops if mesh else None),
+        ieplc=_publish(both),
+        ianlc=_publish(both[on_node]),
+        ienlc=_publish(sum_by_key(u[~on_node] * nodes + v[~on_node], both[~on_node])[1]),
+        ienpc=_publish(load, true_hops if mesh else None),
         dilation=Dilation(
             sum=hop_sum,
             avg=hop_sum / total if total else 0.0,
@@ -92,14 +92,14 @@ def maplib_measure(traffic: Traffic, topology: Topology, mapping: Ints, weight: 
     )
 
 
-def _routed_once(
+def _route_once(
     traffic: Traffic, topology: Topology, mapping: Ints, weight: Ints
 ) -> tuple[Ints, Ints, Ints]:
     """Rule 1: lexicographically smaller node, larger node and weight of each rank pair."""
     talks = weight > 0
     low = np.minimum(traffic.src, traffic.dst)[talks].astype(np.int64)
     high = np.maximum(traffic.src, traffic.dst)[talks]
-    pairs, both = summed(low * traffic.ranks + high, weight[talks])
+    pairs, both = sum_by_key(low * traffic.ranks + high, weight[talks])
     u, v = mapping[pairs // traffic.ranks], mapping[pairs % traffic.ranks]
     # Lexicographic order of (x, y, z): x counts most, although it is fastest in the node index.
     coords = topology.coords.astype(np.int64)
@@ -110,7 +110,7 @@ def _routed_once(
     return np.where(swap, v, u), np.where(swap, u, v), both
 
 
-def _published(entries: Ints, total: int | None = None) -> PublishedSpread:
+def _publish(entries: Ints, total: int | None = None) -> PublishedSpread:
     plain = spread_of(entries, truncate=True)
     return PublishedSpread(
         plain.total,

@@ -25,9 +25,9 @@ from numpy.typing import ArrayLike
 
 from hopmap.arrays import Ints, Ints32
 from hopmap.errors import HopmapError, expect_one_of
-from hopmap.notebook import Shown
+from hopmap.notebook import HtmlReprMixin
 from hopmap.topologies import Topology, check_mapping
-from hopmap.traces import Traffic, exact_sum, largest_product, summed
+from hopmap.traces import Traffic, exact_sum, largest_product, sum_by_key
 from hopmap.units import show_bytes
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class MetricsError(HopmapError, ValueError):
 
 
 @dataclass(frozen=True, repr=False)
-class Metrics(Shown):
+class Metrics(HtmlReprMixin):
     """All static metrics of one mapping.
 
     Attributes
@@ -313,7 +313,7 @@ def _measure(
     return Measure(
         ieplc=spread_of(weight),
         ianlc=spread_of(staying),
-        ienlc=spread_of(summed(u[off] * topology.nodes + v[off], weight[off])[1]),
+        ienlc=spread_of(sum_by_key(u[off] * topology.nodes + v[off], weight[off])[1]),
         ienpc=spread_of(load),
         dilation=Dilation(
             sum=hop_sum,

@@ -18,7 +18,7 @@ from hopmap.simulator.model import DATA, LEFT, SERVED
 from hopmap.simulator.row_pointers import by_columns, nth
 from hopmap.simulator.task_kernels import packet_bytes
 
-from .server_kernels import left, release, serve_from, watch
+from .server_kernels import complete_send, release, serve_from, watch
 from .slot_kernels import append, drop, key_of
 from .state import State
 
@@ -171,7 +171,7 @@ def _serve(run: State, queue: Any, number: int, place: int, now: float) -> None:
     if last:
         drop(queue, run.messages)
         if cargo == DATA and message["completion"] == LEFT:
-            left(run, slot, end)
+            complete_send(run, slot, end)
     release(run, slot, now, end, False)
 
 

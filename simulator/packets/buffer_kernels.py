@@ -25,19 +25,19 @@ from .routing_kernels import (
     channel_for,
     list_of,
     most_room,
-    preferred,
+    preferred_link,
     request_output,
     watch_ways,
 )
-from .server_kernels import came, forward, left, release, serve_from, server_at, watch
+from .server_kernels import complete_send, finish, forward, release, serve_from, server_at, watch
 from .slot_kernels import (
     append,
-    come_back,
-    come_to,
     drop,
-    expect,
     key_of,
+    note_event,
+    return_credit,
     schedule_credit,
+    schedule_passed,
     send_back,
     settle,
     settle_tail,
@@ -101,21 +101,21 @@ def _is_read(run: State, buffer: Any, now: float) -> bool:
         return False
     settle_tail(run, by, now)
     if buffer["by"] >= 0:
-        expect(run, by)
+        schedule_passed(run, by)
     return bool(buffer["by"] >= 0)
 
 
 def _make_room(run: State, kind: int, item: int, now: float) -> bool:
     """Handle the events that there are where buffers are finite."""
     if kind == PASSED:
-        come_to(run, PASSED, item, now)
-        _passed(run, item, now)
+        note_event(run, PASSED, item, now)
+        _release(run, item, now)
     elif kind == CREDIT:
         number = wide(nth(run.packets, item)["buffer"])
-        come_to(run, CREDIT, number, now)
+        note_event(run, CREDIT, number, now)
         place = wide(nth(run.limits.buffers, number)["link"])
         settle(run, place, now)
-        come_back(run, place)
+        return_credit(run, place)
         _grant(run, place, now)
     else:
         return False
@@ -123,7 +123,7 @@ def _make_room(run: State, kind: int, item: int, now: float) -> bool:
 
 
 @subroutine
-def _passed(run: State, place: int, now: float) -> None:
+def _release(run: State, place: int, now: float) -> None:
     """Free the place of a packet whose tail has left, and let others ask for link and place."""
     link = nth(run.limits.links, place)
     number = wide(link["serves"])
@@ -172,7 +172,7 @@ def _ask_any(run: State, number: int, now: float) -> None:
         _grant(run, place, now)
         return
     while buffer["by"] < 0:
-        place = wide(preferred(run, packet, now))
+        place = wide(preferred_link(run, packet, now))
         if place < 0:
             watch_ways(run, packet, now)
             return
@@ -267,7 +267,7 @@ def _grant(run: State, place: int, now: float) -> None:
 
 
 @subroutine(forceinline=True)
-def _end_later(run: State, place: int, asked: bool, size: int, now: float, end: float) -> None:
+def _end_later(run: State, place: int, requested: bool, size: int, now: float, end: float) -> None:
     """Note when the packet that a link serves will have left, and when its place is free."""
     link = nth(run.limits.links, place)
     number, known = wide(link["serves"]), end
@@ -286,9 +286,9 @@ def _end_later(run: State, place: int, asked: bool, size: int, now: float, end: 
         else:  # at that instant the tail has to leave first
             link["owes"] = True
     run.loop["last"] = max(run.loop["last"], known, end)
-    waits = asked or nth(run.limits.buffers, number)["first"] >= 0
+    waits = requested or nth(run.limits.buffers, number)["first"] >= 0
     if waits or link["owes"] or end <= now:
-        expect(run, place)
+        schedule_passed(run, place)
 
 
 @subroutine(forceinline=True)
@@ -309,7 +309,7 @@ def _serve_message(run: State, number: int, place: int, room: int, now: float) -
         if not turns:
             drop(queue, run.messages)
         if cargo == DATA and message["completion"] == LEFT:
-            left(run, slot, end)
+            complete_send(run, slot, end)
     taken = nth(run.packets, release(run, slot, now, end, False))
     taken["buffer"] = room
     taken["born"] = handed
@@ -336,7 +336,7 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
         packet["buffer"] = room
         forward(run, slot, packet, key, latency, now, end)
         return end
-    came(run, slot, whole, tail_arrival(end, latency))
+    finish(run, slot, whole, tail_arrival(end, latency))
     return end
 
 

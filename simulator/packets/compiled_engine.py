@@ -13,7 +13,7 @@ from hopmap.simulator.heap_kernels import COUNT, ENTRY, Heap
 from hopmap.simulator.link_use import FINEST, LinkUse
 from hopmap.simulator.operations import NOTHING, Record
 from hopmap.simulator.parameters.keys import ParameterError
-from hopmap.simulator.programs.unrolling import unrolled
+from hopmap.simulator.programs.unrolling import unroll
 from hopmap.simulator.result import Outcome, Servers
 from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import RunPlan
@@ -37,7 +37,7 @@ def run(
     watch: LoopWatch | None = None,
 ) -> Outcome:
     """Replay a plan, as far as its watch says; equal to `simpy_engine.run` in every bit."""
-    state = _finished(plan, _state(plan, record), progress, watch)
+    state = _finish(plan, _state(plan, record), progress, watch)
     servers = state.servers
     return Outcome(
         **task_state.outcome_of(plan, record, state),
@@ -65,7 +65,7 @@ def watch(plan: RunPlan, numbers: Ints) -> Table:
         hops=np.zeros(_hops(plan, numbers) + 1, dtype=tables.HOP),
     )
     state.loop["watch"] = True
-    state = _finished(plan, state, None)
+    state = _finish(plan, state, None)
     kept: Table = state.hops[: int(state.loop["hops"][0])]
     return kept
 
@@ -73,27 +73,27 @@ def watch(plan: RunPlan, numbers: Ints) -> Table:
 def _hops(plan: RunPlan, numbers: Ints) -> int:
     """Packet-hops of messages, their requests and grants included."""
     parameters = plan.parameters
-    rows = unrolled(plan.program)
+    rows = unroll(plan.program)
     rows = rows[plan.path[rows] >= 0][numbers]
     size, length = plan.program.size[rows], np.diff(plan.indptr)
     if plan.routes is not None:
         length = np.maximum(length, plan.routes.longest)
     packets = np.maximum(1, -(-size // parameters.packet_size))
     controls = model.packet_count(parameters.control_bytes, parameters.packet_size)
-    asked, answered = plan.controls(rows)
+    requests, answered = plan.controls(rows)
     way, back = length[plan.path[rows]], length[plan.back[rows]]
-    return int((packets * way + controls * (asked * way + answered * back)).sum())
+    return int((packets * way + controls * (requests * way + answered * back)).sum())
 
 
-def _finished(
+def _finish(
     plan: RunPlan, state: State, progress: Progress | None, watch: LoopWatch | None = None
 ) -> State:
     """Run to the end, or to where it gets stuck."""
     if watch is not None:
-        state = _watched(state, watch)
+        state = _watch(state, watch)
     while (why := advance(first_records(state), 0 if _due(state) else SHARE)) != ENDED:
         if why == CROWDED:
-            state = _enlarged(state)
+            state = _enlarge(state)
         elif watch is not None and _due(state):
             _look(state, watch)
         if progress is not None:
@@ -105,7 +105,7 @@ def _finished(
     return state
 
 
-def _watched(state: State, watch: LoopWatch) -> State:
+def _watch(state: State, watch: LoopWatch) -> State:
     """Let the first iterations of a loop be written down."""
     ranks, iterations = watch.ends.shape
     state.rows["channel"][watch.rows] = np.arange(ranks) * iterations
@@ -144,7 +144,7 @@ def _state(plan: RunPlan, record: Record) -> State:
     """Lay out a run that has not begun: every rank's own task goes on at 0."""
     _check_key(plan)
     program = plan.program
-    servers = _aligned(len(plan.bandwidth), tables.SERVER)
+    servers = _allocate(len(plan.bandwidth), tables.SERVER)
     servers["bandwidth"], servers["latency"] = plan.bandwidth, plan.latency
     channels = np.zeros(int(plan.channel.max(initial=-1)) + 1, dtype=tables.CHANNEL)
     channels["first"] = -1
@@ -205,7 +205,7 @@ def _state(plan: RunPlan, record: Record) -> State:
     )
     empty = {name: table for name, table in state._asdict().items() if not len(table)}
     longer: dict[str, Any] = {n: np.zeros(1, table.dtype) for n, table in empty.items()}
-    return _enlarged(state._replace(**longer), SPARE)
+    return _enlarge(state._replace(**longer), SPARE)
 
 
 def _paths(plan: RunPlan) -> tuple[Ints, Ints32]:
@@ -222,20 +222,20 @@ def _paths(plan: RunPlan) -> tuple[Ints, Ints32]:
 
 def _rows(plan: RunPlan, begins: Ints) -> Table:
     program, send = plan.program, plan.program.sends()
-    rows = _aligned(program.operations, tables.ROW)
+    rows = _allocate(program.operations, tables.ROW)
     task_state.fill_rows(rows, plan)
     rows["channel"] = plan.channel
     rows["path"][send], rows["back"][send] = begins[plan.path[send]], begins[plan.back[send]]
     return rows
 
 
-def _enlarged(state: State, more: int = 0) -> State:
+def _enlarge(state: State, more: int = 0) -> State:
     """Add free slots, twice as many by default, and room for their events."""
     old = len(state.packets)
     total = old + (more or old)
     grown = []
     for table in (state.packets, state.messages, state.heap.entries):
-        grown.append(_aligned(len(table) + total - old, table.dtype))
+        grown.append(_allocate(len(table) + total - old, table.dtype))
         grown[-1][: len(table)] = table
     packets, messages, entries = grown
     free = packets["next"][old:]
@@ -247,7 +247,7 @@ def _enlarged(state: State, more: int = 0) -> State:
     return state._replace(packets=packets, messages=messages, heap=heap)
 
 
-def _aligned(rows: int, dtype: np.dtype[np.void]) -> Table:
+def _allocate(rows: int, dtype: np.dtype[np.void]) -> Table:
     """Make a table of zeros whose rows of 64 bytes are lines of the cache."""
     line = 64
     raw = np.zeros(rows * dtype.itemsize + line, dtype=np.uint8)

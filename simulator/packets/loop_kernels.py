@@ -27,7 +27,17 @@ from hopmap.simulator.task_kernels import (
 from .arbitration_kernels import enter, next_turn
 from .buffer_kernels import ask_next, enter_buffer, make_room, queue_up
 from .routing_kernels import next_stop
-from .server_kernels import arrived, came, forward, left, release, send_off, serve, server_at, watch
+from .server_kernels import (
+    complete_send,
+    deliver,
+    finish,
+    forward,
+    release,
+    send_off,
+    serve,
+    server_at,
+    watch,
+)
 from .slot_kernels import append, drop, free, key_of, take
 from .state import State
 
@@ -66,7 +76,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> float:
         if loop["watch"]:
             watch(run, message["number"], cargo, packet, place, part, now, start, end)
     if stop < 0:
-        arrived(run, slot, tail_arrival(end, nth(run.servers, place)["latency"]))
+        deliver(run, slot, tail_arrival(end, nth(run.servers, place)["latency"]))
     else:
         release(run, slot, first_start, first_end, True)
     return end
@@ -94,7 +104,7 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
         packet["leads"] = False
         forward(run, slot, packet, key, server["latency"], start, end)
     else:
-        came(run, slot, whole, tail_arrival(end, server["latency"]))
+        finish(run, slot, whole, tail_arrival(end, server["latency"]))
     if leads:
         message = nth(run.messages, whole)
         first = nth(run.servers, nth(run.paths, message["path"])["server"])
@@ -296,7 +306,7 @@ def _leave(run: State, slot: int, now: float) -> None:
     """Hand a message's data to the network."""
     end = transmit(run, slot, model.DATA, now)
     if nth(run.messages, slot)["completion"] == model.LEFT and end >= 0:
-        left(run, slot, end)
+        complete_send(run, slot, end)
     if run.loop["record_messages"]:
         nth(run.message_times, nth(run.messages, slot)["number"])["departed"] = now
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hopmap.arrays import Table
-from hopmap.simulator.programs.program import numbered
+from hopmap.simulator.programs.program import number_keys
 from hopmap.simulator.routes import ADAPTIVE, ANY, SPRAYING
 from hopmap.simulator.run_plan import RunPlan
 
@@ -69,7 +69,7 @@ def nics_of(plan: RunPlan) -> Nics:
     nodes, ranks = (len(plan.injection), plan.program.ranks) if turns else (1, 1)
     send = plan.program.sends() if turns else np.zeros(0, dtype=np.int64)
     source = plan.program.rank_of_row()[send].astype(np.int64)
-    pairs, pair = numbered(source * ranks + plan.program.peer[send])
+    pairs, pair = number_keys(source * ranks + plan.program.peer[send])
     queues = np.zeros(len(pairs) + nodes, dtype=QUEUE)
     queues["rank"] = np.concatenate((pairs // ranks, np.full(nodes, -1)))
     queues["node"][len(pairs) :] = np.arange(nodes)
@@ -218,14 +218,14 @@ def ways_of(plan: RunPlan) -> Ways:
         return Ways(*(np.zeros(1, dtype=kind) for kind in kinds))
     hops = routes.hops
     count = len(hops.region)
-    places = _filled(count + 1, PLACE, ports=hops.starts)
+    places = _fill(count + 1, PLACE, ports=hops.starts)
     places["region"][:count] = hops.region
-    nodes = _filled(len(hops.home), NODE, home=hops.home, up=hops.up, down=hops.down)
+    nodes = _fill(len(hops.home), NODE, home=hops.home, up=hops.up, down=hops.down)
     nodes["row"] = hops.row.astype(np.int64) * count
     nodes["hops"] = hops.home_row[hops.home].astype(np.int64) * count
-    ports = _filled(len(hops.links), PORT, link=hops.links, end=hops.ends)
+    ports = _fill(len(hops.links), PORT, link=hops.links, end=hops.ends)
     ports["crosses"] = routes.crosses[hops.links]
-    links = _filled(plan.links, LINK_END, end=ARRIVED, list=np.arange(plan.links))
+    links = _fill(plan.links, LINK_END, end=ARRIVED, list=np.arange(plan.links))
     links["end"][hops.links] = hops.ends
     away = hops.up >= 0
     links["end"][hops.up[away]] = hops.home[away]
@@ -238,15 +238,15 @@ def ways_of(plan: RunPlan) -> Ways:
         nodes=nodes,
         next=np.ascontiguousarray(hops.port).reshape(-1).view(NEXT),
         left=np.ascontiguousarray(hops.hops).reshape(-1).view(LEFT),
-        drawn=_filled(len(routes.drawn), DRAWN, node=routes.drawn),
-        regions=_filled(len(routes.first), REGION, first=routes.first, size=routes.size),
+        drawn=_fill(len(routes.drawn), DRAWN, node=routes.drawn),
+        regions=_fill(len(routes.first), REGION, first=routes.first, size=routes.size),
         links=links,
         classes=np.ascontiguousarray(plan.channels.classes).reshape(-1).view(CHANNELS),
     )
     return Ways(*(table if len(table) else np.zeros(1, table.dtype) for table in tables))
 
 
-def _filled(rows: int, kind: np.dtype[np.void], **columns: Any) -> Table:
+def _fill(rows: int, kind: np.dtype[np.void], **columns: Any) -> Table:
     table = np.zeros(rows, dtype=kind)
     for name, column in columns.items():
         table[name] = column

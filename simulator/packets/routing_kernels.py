@@ -28,7 +28,7 @@ INNER = -(2**31)  # a stop that is to be chosen
 
 intermediate = subroutine(routes.intermediate)
 goes_minimally = subroutine(routes.goes_minimally)
-decided = subroutine(routes.decided)
+decided = subroutine(routes.is_decided)
 
 
 def _set_out(run: State, packet: Any, path: int) -> None:
@@ -49,7 +49,7 @@ def _next_stop(run: State, packet: Any, key: int, now: float) -> int:
     stop = only_stop(run, packet)
     if stop == INNER:
         if run.loop["routing"] == ADAPTIVE:
-            stop = _least(run, packet["at"], packet["target"], now)["link"]
+            stop = _least_loaded(run, packet["at"], packet["target"], now)["link"]
         elif run.loop["routing"] == SPRAYING:
             stop = any_minimal(run, packet["at"], packet["target"], key)["link"]
         else:
@@ -127,7 +127,7 @@ def room_in(run: State, link: int, first: int, count: int) -> int:
 
 
 @subroutine
-def _least(run: State, at: int, target: int, now: float) -> Any:
+def _least_loaded(run: State, at: int, target: int, now: float) -> Any:
     """Minimal port with the shortest queue."""
     best, least = nth(run.ways.ports, 0), np.inf
     if nth(run.ways.next, nth(run.ways.nodes, target)["row"] + at)["port"] >= 0:
@@ -308,7 +308,7 @@ def most_room(run: State, place: int, first: int, count: int) -> int:
 
 
 @subroutine
-def preferred(run: State, packet: Any, now: float) -> int:
+def preferred_link(run: State, packet: Any, now: float) -> int:
     """Idle link with room that a packet asks for and would rather have, or -1."""
     own, output = wide(packet["own"]), wide(packet["output"])
     first, count = wide(packet["first"]), wide(packet["count"])

@@ -166,7 +166,7 @@ def forward(
 
 
 @subroutine
-def arrived(run: State, slot: int, at: float) -> None:
+def deliver(run: State, slot: int, at: float) -> None:
     """Schedule the delivery of a message: its last packet has been served."""
     loop, message = run.loop, nth(run.messages, slot)
     cargo, mode = nth(run.packets, slot)["cargo"], nth(run.rows, message["row"])["mode"]
@@ -184,29 +184,29 @@ def _note_and_count(run: State, slot: int, packets: int) -> None:
     message["packets"] = message["under_way"] = packets
 
 
-def _came_in_order(run: State, slot: int, whole: int, at: float) -> None:
+def _end_in_order(run: State, slot: int, first: int, at: float) -> None:
     """Let a packet end that reaches its target then; the last to come has the message delivered."""
-    if slot == whole:
-        arrived(run, slot, at)
+    if slot == first:
+        deliver(run, slot, at)
     else:
         free(run, slot)
 
 
-def _came_of_many(run: State, slot: int, whole: int, at: float) -> None:
-    message = nth(run.messages, whole)
+def _end_any_order(run: State, slot: int, first: int, at: float) -> None:
+    message = nth(run.messages, first)
     message["under_way"] -= 1
-    if slot != whole:
+    if slot != first:
         free(run, slot)
     if message["under_way"] == 0:
-        arrived(run, whole, at)
+        deliver(run, first, at)
 
 
 send_off = by_columns("under_way", _note_and_count, _note)
-came = by_columns("under_way", _came_of_many, _came_in_order)
+finish = by_columns("under_way", _end_any_order, _end_in_order)
 
 
 @subroutine
-def left(run: State, slot: int, at: float) -> None:
+def complete_send(run: State, slot: int, at: float) -> None:
     """Complete the send of a message whose last byte will have left the first server then."""
     message, sent = nth(run.messages, slot), take(run)
     nth(run.messages, sent)["row"] = message["row"]

@@ -66,22 +66,22 @@ def settle(run: State, place: int, now: float) -> None:
     settle_tail(run, place, now)
     while link["credit"] >= 0:
         freed = nth(run.packets, link["credit"])
-        if freed["leads"] or not _past(run, freed["tail"], CREDIT, freed["buffer"], now):
+        if freed["leads"] or not _is_past(run, freed["tail"], CREDIT, freed["buffer"], now):
             break
-        come_back(run, place)
+        return_credit(run, place)
 
 
 @subroutine(forceinline=True)
 def settle_tail(run: State, place: int, now: float) -> None:
     """Likewise of the packet that a link serves."""
     link = nth(run.limits.links, place)
-    if link["serves"] >= 0 and not link["due"] and _past(run, link["end"], PASSED, place, now):
+    if link["serves"] >= 0 and not link["due"] and _is_past(run, link["end"], PASSED, place, now):
         nth(run.limits.buffers, link["serves"])["by"] = -1
         link["serves"] = -1
 
 
 @subroutine
-def _past(run: State, at: float, kind: int, number: int, now: float) -> bool:
+def _is_past(run: State, at: float, kind: int, number: int, now: float) -> bool:
     """Whether what would be an event lies before the one that is being handled.
 
     At one instant all of a lower key than any that has been handled does, even if it came up later.
@@ -92,7 +92,7 @@ def _past(run: State, at: float, kind: int, number: int, now: float) -> bool:
 
 
 @subroutine
-def come_to(run: State, kind: int, number: int, now: float) -> None:
+def note_event(run: State, kind: int, number: int, now: float) -> None:
     """Note that an event of buffers is handled."""
     loop, key = run.loop, key_of(run, kind, number, 0)
     if now > loop["handled_at"] or key > loop["handled"]:
@@ -100,7 +100,7 @@ def come_to(run: State, kind: int, number: int, now: float) -> None:
 
 
 @subroutine(forceinline=True)
-def come_back(run: State, place: int) -> None:
+def return_credit(run: State, place: int) -> None:
     """Add the first credit that is on its way to a link."""
     link = nth(run.limits.links, place)
     slot = wide(link["credit"])
@@ -120,9 +120,9 @@ def send_back(run: State, number: int, at: float) -> int:
     freed["buffer"] = number
     freed["leads"] = False
     before, behind = -1, wide(link["credit"])
-    if behind >= 0 and not _sooner(run, at, number, wide(link["last"])):
+    if behind >= 0 and not _is_sooner(run, at, number, wide(link["last"])):
         before, behind = wide(link["last"]), -1
-    while behind >= 0 and not _sooner(run, at, number, behind):
+    while behind >= 0 and not _is_sooner(run, at, number, behind):
         before, behind = behind, wide(nth(run.packets, behind)["behind"])
     freed["behind"] = behind
     if behind < 0:
@@ -135,7 +135,7 @@ def send_back(run: State, number: int, at: float) -> int:
 
 
 @subroutine
-def _sooner(run: State, at: float, number: int, slot: int) -> bool:
+def _is_sooner(run: State, at: float, number: int, slot: int) -> bool:
     """Whether a credit comes before another that is on its way."""
     other = nth(run.packets, slot)
     return bool(at < other["tail"] or (at == other["tail"] and number < other["buffer"]))
@@ -150,7 +150,7 @@ def schedule_credit(run: State, slot: int) -> None:
 
 
 @subroutine
-def expect(run: State, place: int) -> None:
+def schedule_passed(run: State, place: int) -> None:
     """Let there be an event when a packet's tail has left for a link."""
     link = nth(run.limits.links, place)
     if not link["due"]:
@@ -163,6 +163,6 @@ def watch_out(run: State, place: int) -> None:
     """Let there be an event when a link that somebody asks for is idle or next has more room."""
     link = nth(run.limits.links, place)
     if link["serves"] >= 0:
-        expect(run, place)
+        schedule_passed(run, place)
     elif link["credit"] >= 0 and not nth(run.packets, link["credit"])["leads"]:
         schedule_credit(run, wide(link["credit"]))

@@ -50,7 +50,7 @@ USUAL = np.array(
     ]
 )
 HABIT = 1e-5  # weight of these proportions against a measurement
-TRIED = 32  # breaks at a time
+BREAKS = 32  # breaks at a time
 ROUNDS, SETTLED = 60, 1e-10
 EXACT = 1e-7  # mean relative error below which a fit is as good as any
 WORDS = {
@@ -139,7 +139,7 @@ def calibrate(data: PingPong, name: str = "ping-pong") -> Fit:
     count = len(data.size)
     # Two sizes at least on either side of a break; of many sizes the nearest to the best are tried.
     limits = sizes[2:-1].tolist()
-    step = -(-len(limits) // TRIED) or 1
+    step = -(-len(limits) // BREAKS) or 1
     best = _trial(data, None)
     places = range(0, len(limits), step)
     while True:
@@ -150,7 +150,7 @@ def calibrate(data: PingPong, name: str = "ping-pong") -> Fit:
         if step == 1 or best.limit is None:
             break
         low, high = max(centre - step, 0), min(centre + step + 1, len(limits))
-        step = -(-step // TRIED)
+        step = -(-step // BREAKS)
         places = range(low, high, step)
     limit, table, habit, terms, _ = best
     free = _free(table)
@@ -196,7 +196,7 @@ def _trial(data: PingPong, limit: int | None) -> _Trial:
     habit = _habit(_free(table), float(data.time.min()))
     terms = _absolute(relative, habit)
     error = max(float(np.abs(relative @ terms - 1).mean()), EXACT)
-    unknown = int(np.linalg.matrix_rank(_alike(table))) + (limit is not None)
+    unknown = int(np.linalg.matrix_rank(_normalise(table))) + (limit is not None)
     criterion = float(2 * count * np.log(error) + unknown * np.log(count))
     return _Trial(limit, table, habit, terms, criterion)
 
@@ -233,16 +233,16 @@ def _table(data: PingPong, limit: int | None) -> Floats:
     ).astype(np.float64)
 
 
-def _alike(table: Floats) -> Floats:
+def _normalise(table: Floats) -> Floats:
     """Columns scaled to the same length; columns of zeros are left out."""
     seen = table[:, table.any(axis=0)]
-    alike: Floats = seen / np.linalg.norm(seen, axis=0)
-    return alike
+    normalised: Floats = seen / np.linalg.norm(seen, axis=0)
+    return normalised
 
 
 def _free(table: Floats) -> Ints:
     """Return terms that can grow at the cost of others without a change of any measurement."""
-    _, values, rows = np.linalg.svd(_alike(table))
+    _, values, rows = np.linalg.svd(_normalise(table))
     rank = int((values > values[0] * 1e-9).sum())
     free = np.abs(rows[rank:]).max(axis=0, initial=0.0) > 1e-6
     found: Ints = np.flatnonzero(table.any(axis=0))[free]
@@ -251,11 +251,11 @@ def _free(table: Floats) -> Ints:
 
 def _absolute(relative: Floats, habit: Floats) -> Floats:
     """Terms of least absolute errors of ``relative @ terms = 1``, none negative."""
-    terms = _weighted(relative, habit, np.ones(len(relative)))
+    terms = _fit_weighted(relative, habit, np.ones(len(relative)))
     for _ in range(ROUNDS):
         error = np.abs(relative @ terms - 1)
         floor = max(float(np.median(error)) * 1e-3, EXACT)
-        before, terms = terms, _weighted(relative, habit, 1 / np.maximum(error, floor))
+        before, terms = terms, _fit_weighted(relative, habit, 1 / np.maximum(error, floor))
         if np.allclose(terms, before, rtol=SETTLED, atol=0):
             break
     return terms
@@ -268,7 +268,7 @@ def _biweight(relative: Floats, habit: Floats, terms: Floats) -> tuple[Floats, F
         error = relative @ terms - 1
         scale = max(float(np.median(np.abs(error))) / 0.6745, EXACT)
         weight = np.maximum(1 - (error / (TUKEY * scale)) ** 2, 0) ** 2
-        before, terms = terms, _weighted(relative, habit, weight)
+        before, terms = terms, _fit_weighted(relative, habit, weight)
         if np.allclose(terms, before, rtol=SETTLED, atol=0):
             break
     return terms, weight
@@ -284,7 +284,7 @@ def _habit(free: Ints, shortest: float) -> Floats:
     return habit
 
 
-def _weighted(relative: Floats, habit: Floats, weight: Floats) -> Floats:
+def _fit_weighted(relative: Floats, habit: Floats, weight: Floats) -> Floats:
     """Weighted least squares of ``relative @ terms = 1`` and of the habit, no term negative."""
     from scipy.optimize import nnls
 

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from hopmap.errors import HopmapError, choice
-from hopmap.simulator.collectives.algorithms import ALGORITHMS, named
+from hopmap.simulator.collectives.algorithms import ALGORITHMS, parse_algorithm
 from hopmap.simulator.collectives.schedules import AlgorithmError
 
 DISTRIBUTIONS = ("lognormal", "gamma")
@@ -19,11 +19,11 @@ class ParameterError(HopmapError, ValueError):
     """A parameter of a replay is unknown or out of range; names key, value and expected."""
 
 
-def expect_fixed_routes(routing: str, what: str) -> None:
+def expect_fixed_routes(routing: str, user: str) -> None:
     """Raise `ParameterError` where routes are chosen on the way, for what knows fixed ones only."""
     if routing != DETERMINISTIC:
         raise ParameterError(
-            f"network.routing {routing}: {what} with fixed routes: expected {DETERMINISTIC}"
+            f"network.routing {routing}: {user} with fixed routes: expected {DETERMINISTIC}"
         )
 
 
@@ -88,6 +88,6 @@ def _is_algorithm(key: str, text: str) -> bool:
     """Whether a key takes algorithms; an error if it does and this is none of them."""
     table = ALGORITHMS.get(key.removeprefix("collective."))
     try:
-        return table is not None and bool(named(text, table))
+        return table is not None and bool(parse_algorithm(text, table))
     except AlgorithmError as error:
         raise ParameterError(f"{key} {error}") from None

@@ -209,14 +209,14 @@ class Parameters:
             check(f"energy.{name}", figure, key_of(f"energy.{name}"))
 
 
-def _dotted(name: str) -> str:
+def _key_of(name: str) -> str:
     """Key of a field: "overhead.send" of overhead_send, and "packet_size" of itself."""
     group, _, rest = name.partition("_")
     return f"{group}.{rest}" if rest and group in GROUPS else name
 
 
 KEYS: Mapping[str, Key] = (
-    {_dotted(f.name): Key(f.name, **f.metadata) for f in fields(Parameters) if f.metadata}
+    {_key_of(f.name): Key(f.name, **f.metadata) for f in fields(Parameters) if f.metadata}
     | {f"energy.link.{quantity}": Key("", unit, MEANS[quantity]) for quantity, unit in LINK.items()}
     | {f"energy.node.{quantity}": Key("", unit, MEANS[quantity]) for quantity, unit in NODE.items()}
     | {
@@ -238,7 +238,7 @@ def key_of(name: str) -> Key:
 def parameters_from(settings: Mapping[str, Any]) -> Parameters:
     """Build `Parameters` from dotted keys, in the unit of each; the others keep their defaults."""
     whole = {f.name for f in fields(Parameters) if f.type == "int"}
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     algorithms: dict[str, str] = {}
     energy: dict[str, float] = {}
     for key, value in settings.items():
@@ -252,7 +252,7 @@ def parameters_from(settings: Mapping[str, Any]) -> Parameters:
             if value != int(value):
                 of_bytes = " of bytes" * (entry.unit == "bytes")
                 raise ParameterError(f"{key} {value}: expected a whole number{of_bytes}")
-            given[entry.field] = int(value)
+            values[entry.field] = int(value)
         else:
-            given[entry.field] = value if entry.choices else float(value)
-    return Parameters(**given, algorithms=algorithms, energy=energy)
+            values[entry.field] = value if entry.choices else float(value)
+    return Parameters(**values, algorithms=algorithms, energy=energy)

@@ -50,8 +50,8 @@ def read_pingpong(path: str | Path, *, hops: int = 1, round_trip: bool = False) 
     except UnicodeDecodeError:
         raise PingPongError(f"{path}: cannot be read (it is not text)") from None
     lines = text.splitlines()
-    imb = _below(lines, _IMB, _IMB_TITLE, str(path), "PingPong of IMB-MPI1, with t[usec]")
-    osu = _below(lines, _OSU, _OSU_TITLE, str(path), "what osu_latency prints")
+    imb = _find_table(lines, _IMB, _IMB_TITLE, str(path), "PingPong of IMB-MPI1, with t[usec]")
+    osu = _find_table(lines, _OSU, _OSU_TITLE, str(path), "what osu_latency prints")
     if imb:
         rows = _columns(lines, imb, 2, str(path))
     elif osu:
@@ -75,7 +75,7 @@ def read_pingpong(path: str | Path, *, hops: int = 1, round_trip: bool = False) 
 Row = tuple[float, float, int | None]
 
 
-def _below(
+def _find_table(
     lines: list[str], head: re.Pattern[str], title: re.Pattern[str], name: str, expected: str
 ) -> int:
     """Return the line below the head of the first table of a ping-pong, 0 without such tables.
@@ -141,16 +141,16 @@ def _table(lines: list[str], name: str) -> list[Row]:
                     f"size,time[,hops], or what osu_latency or IMB-MPI1 PingPong prints"
                 )
             continue
-        given = dict(zip(header, cells, strict=False))
+        row = dict(zip(header, cells, strict=False))
         try:
             if len(cells) != len(header):
                 raise UnitError(f"{len(cells)} cells: expected {len(header)}")
-            size, time = parse_quantity(given["size"], "bytes"), parse_quantity(given["time"], "s")
+            size, time = parse_quantity(row["size"], "bytes"), parse_quantity(row["time"], "s")
             if size != int(size):
-                raise UnitError(f"{given['size']!r}: expected whole bytes")
-            if not given.get("hops", "0").isdecimal() or len(given.get("hops", "")) > 9:
-                raise UnitError(f"hops {given['hops']!r}: expected a whole number")
+                raise UnitError(f"{row['size']!r}: expected whole bytes")
+            if not row.get("hops", "0").isdecimal() or len(row.get("hops", "")) > 9:
+                raise UnitError(f"hops {row['hops']!r}: expected a whole number")
         except (UnitError, OverflowError, ValueError) as error:
             raise PingPongError(f"{name}: line {number}: {error}") from None
-        rows.append((size, time, int(given["hops"]) if "hops" in given else None))
+        rows.append((size, time, int(row["hops"]) if "hops" in row else None))
     return rows

@@ -71,7 +71,7 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
     return topology, parameters_from(model)
 
 
-def normalised(settings: Settings) -> dict[str, Value]:
+def normalise(settings: Settings) -> dict[str, Value]:
     """Return settings that `configure` takes in SI units: what is the same reads the same."""
     normal: dict[str, Value] = {}
     for key, value in sorted(settings):
@@ -116,13 +116,13 @@ def _warn_of_bare(key: str, value: Value) -> None:
     warnings.warn(text, HopmapWarning, stacklevel=4)
 
 
-def parse_settings(given: Iterable[str]) -> Settings:
+def parse_settings(texts: Iterable[str]) -> Settings:
     """Read "key=value" words, as ``--set`` takes them, and FILE.toml with a table [parameters].
 
     Words win over files.
     """
     settings: dict[str, Value] = {}
-    words = list(given)
+    words = list(texts)
     files = [word for word in words if "=" not in word and word.endswith(".toml")]
     for word in [word for word in words if word not in files]:
         key, equals, value = (part.strip() for part in word.partition("="))
@@ -145,7 +145,7 @@ def parameters_in(file: str) -> dict[str, Value]:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise SettingError(f"{file}: {key}: {value!r}: expected a number or a text")
         try:
-            normalised(((key, value),))
+            normalise(((key, value),))
         except (SettingError, ParameterError) as error:
             raise SettingError(f"{file}: {error}") from None
     return table
@@ -159,10 +159,10 @@ class Validated(NamedTuple):
     error: float  # median of the relative errors
 
 
-def validated_in(given: Iterable[str]) -> list[Validated]:
+def read_validated(settings: Iterable[str]) -> list[Validated]:
     """Read the tables [validated] of the files among the words of ``--set``; few have one."""
     found = []
-    for file in (word for word in given if "=" not in word and word.endswith(".toml")):
+    for file in (word for word in settings if "=" not in word and word.endswith(".toml")):
         table = toml_document(file).get("validated")
         if table is None:
             continue

@@ -65,8 +65,8 @@ def group_functions(trace: Trace) -> frozenset[int]:
     return frozenset(k for k, name in names if mpi_name(name) in _OF_A_GROUP)
 
 
-def agreed(
-    trace: Trace, found: Found, communicator: int, of_a_group: frozenset[int]
+def match_calls(
+    trace: Trace, calls: Found, communicator: int, of_a_group: frozenset[int]
 ) -> list[Agreed]:
     """Put the calls on a communicator together: calls of all members first, then calls of some.
 
@@ -75,25 +75,25 @@ def agreed(
     members = trace.communicators[communicator].astype(np.int64)
     position = np.full(trace.ranks, -1, dtype=np.int64)
     position[members] = np.arange(len(members))
-    entries = np.flatnonzero(found.communicator == communicator)
-    at = position[found.rank[entries]]
+    entries = np.flatnonzero(calls.communicator == communicator)
+    at = position[calls.rank[entries]]
     name = f"{trace.name}: communicator {communicator}"
     if (at < 0).any():
-        raise TraceError(f"{name}: rank {found.rank[entries][at < 0][0]} is not a member")
+        raise TraceError(f"{name}: rank {calls.rank[entries][at < 0][0]} is not a member")
     order = np.argsort(at, kind="stable")
     entries, at = entries[order], at[order]
-    handles = found.operation[entries] >= Collective.CREATE_HANDLE
-    open_ = _open(trace, found, entries[handles])
+    handles = calls.operation[entries] >= Collective.CREATE_HANDLE
+    open_ = _open(trace, calls, entries[handles])
     if not handles.any() or (
         of_a_group.isdisjoint(open_.region.tolist())
-        and _all_alike(found, entries, at, len(members))
+        and _all_equal(calls, entries, at, len(members))
     ):
-        return [Agreed(members, _grid(name, found, members, position, entries, at))]
-    grid = _grid(name, found, members, position, entries[~handles], at[~handles])
+        return [Agreed(members, _grid(name, calls, members, position, entries, at))]
+    grid = _grid(name, calls, members, position, entries[~handles], at[~handles])
     # Calls that are not about handles before each entry, of the same member.
     before = np.cumsum(~handles) - at * grid.shape[1]
     of = entries[handles]
-    keys = np.stack((before[handles], found.operation[of], open_.region))
+    keys = np.stack((before[handles], calls.operation[of], open_.region))
     together = [Agreed(members, grid)] if grid.shape[1] else []
     for key in np.unique(keys, axis=1).T:
         these = np.flatnonzero((keys == key[:, None]).all(axis=0))
@@ -103,16 +103,16 @@ def agreed(
     return together
 
 
-def _all_alike(found: Found, entries: Ints, at: Ints, members: int) -> bool:
+def _all_equal(calls: Found, entries: Ints, at: Ints, members: int) -> bool:
     """Whether all members call the same in the same order."""
     counts = np.bincount(at, minlength=members)
     if (counts != counts[0]).any():
         return False
-    operations = found.operation[entries].reshape(members, -1)
+    operations = calls.operation[entries].reshape(members, -1)
     return bool((operations == operations[0]).all())
 
 
-def _grid(name: str, found: Found, members: Ints, position: Ints, entries: Ints, at: Ints) -> Ints:
+def _grid(name: str, calls: Found, members: Ints, position: Ints, entries: Ints, at: Ints) -> Ints:
     """Entries by member and call, shape (members, calls), checked."""
     counts = np.bincount(at, minlength=len(members))
     if counts.min() != counts.max():
@@ -123,11 +123,11 @@ def _grid(name: str, found: Found, members: Ints, position: Ints, entries: Ints,
         )
     grid = entries.reshape(len(members), -1)
     # On an inter-communicator the members on the root's own side name none.
-    nobody = found.root[grid] < 0
-    roots = found.root[grid].max(axis=0)
+    rootless = calls.root[grid] < 0
+    roots = calls.root[grid].max(axis=0)
     for what, values in (
-        ("operation", found.operation[grid]),
-        ("root", np.where(nobody, roots, found.root[grid])),
+        ("operation", calls.operation[grid]),
+        ("root", np.where(rootless, roots, calls.root[grid])),
     ):
         differ = np.argwhere(values[0][:, None] != values.T)
         if len(differ):
@@ -152,10 +152,10 @@ class _Open(NamedTuple):
     end: Floats
 
 
-def _open(trace: Trace, found: Found, entries: Ints) -> _Open:
+def _open(trace: Trace, calls: Found, entries: Ints) -> _Open:
     """Find the brackets next to the records of calls."""
-    rank = found.rank[entries]
-    before, behind = found.start[entries].copy(), found.done[entries].copy()
+    rank = calls.rank[entries]
+    before, behind = calls.start[entries].copy(), calls.done[entries].copy()
     first, last = trace.offsets[rank], trace.offsets[rank + 1] - 1
     for at, step, bound in ((before, -1, first), (behind, 1, last)):
         while (moves := (trace.kind[at] > Kind.LEAVE) & (at != bound)).any():
@@ -164,17 +164,17 @@ def _open(trace: Trace, found: Found, entries: Ints) -> _Open:
     left = trace.kind[behind] == Kind.LEAVE
     return _Open(
         region=np.where(entered, trace.ref[before], -1).astype(np.int64),
-        begin=trace.time[np.where(entered, before, found.start[entries])],
-        end=trace.time[np.where(left, behind, found.done[entries])],
+        begin=trace.time[np.where(entered, before, calls.start[entries])],
+        end=trace.time[np.where(left, behind, calls.done[entries])],
     )
 
 
 def _groups(
-    trace: Trace, position: Ints, members: int, at: Ints, open_: _Open, these: Ints, whole: bool
+    trace: Trace, position: Ints, members: int, at: Ints, open_: _Open, these: Ints, full: bool
 ) -> Iterator[tuple[Ints, Ints]]:
     """Split calls of one kind into positions of members and their calls, shape (members, calls)."""
     calling, counts = np.unique(at[these], return_counts=True)
-    if whole and (counts == counts[0]).all():
+    if full and (counts == counts[0]).all():
         yield calling, these.reshape(len(calling), -1)
         return
     smaller = {
@@ -236,13 +236,13 @@ class CountedPairs(NamedTuple):
         return pairs
 
 
-def counted_pairs(trace: Trace, found: Found) -> CountedPairs | None:
+def count_pairs(trace: Trace, record: Found) -> CountedPairs | None:
     """Find the counts of every call, which add up to what the trace says was sent."""
     counts = trace.counts
     if counts is None:
         return None
-    calls = np.flatnonzero(np.isin(found.operation, OF_PAIRS))
-    rank = found.rank[calls]  # not decreasing: entries come in the order of events
+    calls = np.flatnonzero(np.isin(record.operation, OF_PAIRS))
+    rank = record.rank[calls]  # not decreasing: entries come in the order of events
     first = np.searchsorted(rank, np.arange(trace.ranks + 1))
     made = np.diff(first)
     for row in np.flatnonzero(counts.rank >= trace.ranks)[:1]:
@@ -259,39 +259,39 @@ def counted_pairs(trace: Trace, found: Found) -> CountedPairs | None:
     order = np.argsort(place, kind="stable")
     bounds = np.searchsorted(place[order], np.arange(len(calls) + 1))
     peer, size = counts.peer[order], counts.size[order]
-    members = np.array([len(c) for c in trace.communicators])[found.communicator[calls]]
+    members = np.array([len(c) for c in trace.communicators])[record.communicator[calls]]
     for row in np.flatnonzero(peer >= members[place[order]])[:1]:
         k = int(place[order][row])
         raise TraceError(
-            f"{_call(counts.name, found, calls, first, k)}: peer {peer[row]}: expected one below "
+            f"{_call(counts.name, record, calls, first, k)}: peer {peer[row]}: expected one below "
             f"{members[k]}"
         )
     sums = np.diff(np.append(0, np.cumsum(size))[bounds])
-    for k in np.flatnonzero(sums != found.sent[calls])[:1]:
+    for k in np.flatnonzero(sums != record.sent[calls])[:1]:
         raise TraceError(
-            f"{_call(counts.name, found, calls, first, int(k))}: {sums[k]} bytes in all: expected "
-            f"{found.sent[calls[k]]}, as {trace.name} has it; is it cut, or of another run?"
+            f"{_call(counts.name, record, calls, first, int(k))}: {sums[k]} bytes in all: expected "
+            f"{record.sent[calls[k]]}, as {trace.name} has it; is it cut, or of another run?"
         )
-    begin, end = np.zeros((2, len(found.rank)), dtype=np.int64)
+    begin, end = np.zeros((2, len(record.rank)), dtype=np.int64)
     begin[calls], end[calls] = bounds[:-1], bounds[1:]
     return CountedPairs(counts.name, begin, end, peer, size)
 
 
-def _call(name: str, found: Found, calls: Ints, first: Ints, k: int) -> str:
-    rank = found.rank[calls[k]]
+def _call(name: str, record: Found, calls: Ints, first: Ints, k: int) -> str:
+    rank = record.rank[calls[k]]
     return f"{name}: rank {rank}, call {k - first[rank]}"
 
 
-def are_made_up(sent: Ints, received: Ints) -> bool:
+def are_ambiguous(sent: Ints, received: Ints) -> bool:
     """Whether more than one matrix of bytes has these sums."""
     return bool((sent > 0).sum() > 1 and (received > 0).sum() > 1)
 
 
-def check_received(pairs: Ints, received: Ints, name: str, where: str) -> None:
+def check_received(pairs: Ints, received: Ints, name: str, location: str) -> None:
     """Raise `TraceError` if a member's counts are not what the trace says it received."""
     sums = pairs.sum(axis=0)
     for member in np.flatnonzero(sums != received)[:1]:
         raise TraceError(
-            f"{name}: {where}: {sums[member]} bytes to member {member}: expected "
+            f"{name}: {location}: {sums[member]} bytes to member {member}: expected "
             f"{received[member]}, as the trace has it"
         )

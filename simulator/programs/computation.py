@@ -32,8 +32,8 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints, equals_before
 from hopmap.traces import Kind, Role, Span, Spans, Trace, TraceError, mpi_name
-from hopmap.traces.summary import Omission, of_records, rank_seconds, timed
-from hopmap.traces.trace import FRUITLESS, NO_SPANS, joined
+from hopmap.traces.summary import Omission, format_duration, of_records, rank_seconds
+from hopmap.traces.trace import FRUITLESS, NO_SPANS, join_rows
 
 from .mpi_calls import Calls, calls_of
 from .program import Op, Program
@@ -54,11 +54,11 @@ def computation(trace: Trace, calls: Calls) -> Computation:
     omitted = []
     gap = calls.gap.copy()
     visits = _empty_visits(trace, calls)
-    for what, count, taken, in_files in _not_the_programs(trace, calls, visits):
-        omitted.append(timed(what, count, taken.sum() + in_files, total))
+    for what, count, taken, in_files in _recording_overhead(trace, calls, visits):
+        omitted.append(format_duration(what, count, taken.sum() + in_files, total))
         gap -= taken
 
-    spans = _of_kind(trace, Span.BESIDE)
+    spans = _of_kind(trace, Span.THREADS)
     end = trace.time[calls.last[calls.finish[spans.rank]]]
     np.add.at(
         gap, calls.finish[spans.rank], np.maximum(spans.end - np.maximum(spans.begin, end), 0)
@@ -69,25 +69,25 @@ def computation(trace: Trace, calls: Calls) -> Computation:
         waiting = _waiting(trace, calls, polls, visits)
         busy = np.minimum(_during(trace, calls, spans, between=True), gap)
         taken = np.where(waiting, gap - busy, 0.0)
-        omitted.append(timed("waiting between polls", polls.sum(), taken.sum(), total))
+        omitted.append(format_duration("waiting between polls", polls.sum(), taken.sum(), total))
         gap = np.where(waiting, busy, gap)
     files = np.flatnonzero(calls.role == Role.FILE)
     if files.size:
         seconds = _of_files(trace, calls, files)
         gap[files + 1] += np.maximum(seconds, _during(trace, calls, spans)[files])
         what = "calls of MPI-IO, counted as computation"
-        omitted.append(timed(what, files.size, seconds.sum(), total))
+        omitted.append(format_duration(what, files.size, seconds.sum(), total))
     one_sided = np.flatnonzero(calls.role == Role.ONE_SIDED)
     if one_sided.size and not (trace.kind >= Kind.RMA_WIN_CREATE).any():
         lost = _length(trace, calls, one_sided).sum()
         what = "one-sided calls without records, not simulated"
-        omitted.append(timed(what, one_sided.size, lost, total))
+        omitted.append(format_duration(what, one_sided.size, lost, total))
     return Computation(gap, tuple(omitted))
 
 
-def computed_beside(trace: Trace, calls: Calls) -> Floats:
+def other_threads_seconds(trace: Trace, calls: Calls) -> Floats:
     """Seconds that other threads of its rank computed during each call that is simulated."""
-    seconds = _during(trace, calls, _of_kind(trace, Span.BESIDE))
+    seconds = _during(trace, calls, _of_kind(trace, Span.THREADS))
     return np.where(calls.role == Role.FILE, 0.0, seconds)
 
 
@@ -104,7 +104,7 @@ def _during(trace: Trace, calls: Calls, spans: Spans, *, between: bool = False) 
         begin, end = (trace.time[event[of_rank]] for event in (calls.first, calls.last))
         if between:
             begin, end = np.append(calls.start[r], end[:-1]), begin
-        seconds[of_rank] = _covered(begin, end, spans, r)
+        seconds[of_rank] = _overlap(begin, end, spans, r)
     return seconds
 
 
@@ -119,7 +119,7 @@ def _empty_visits(trace: Trace, calls: Calls) -> Ints:
     return same
 
 
-def _not_the_programs(
+def _recording_overhead(
     trace: Trace, calls: Calls, visits: Ints
 ) -> Iterator[tuple[str, int, Floats, float]]:
     """Go through what the recording did: what, how often, seconds of each gap and within MPI-IO."""
@@ -137,14 +137,14 @@ def _not_the_programs(
         if not len(spans.rank):
             continue
         # Where two of them overlap, the first has it.
-        so_far = joined([so_far, spans])
+        so_far = join_rows([so_far, spans])
         covered = np.clip(_during(trace, calls, so_far, between=True), before, calls.gap)
         in_files = _during(trace, calls, spans)[calls.role == Role.FILE].sum()
         yield what, len(spans.rank), covered - before, float(in_files)
         before = covered
 
 
-def _covered(begins: Floats, ends: Floats, spans: Spans, rank: int) -> Floats:
+def _overlap(begins: Floats, ends: Floats, spans: Spans, rank: int) -> Floats:
     """Seconds between each begin and its end that lie in spans of a rank, which may overlap."""
     mine = np.flatnonzero(spans.rank == rank)
     mine = mine[np.argsort(spans.begin[mine], kind="stable")]
@@ -215,7 +215,7 @@ def omissions_of(
         *sorted(timed, key=lambda entry: -(entry.seconds or 0.0)),
         *(Omission(what, count) for what, count in dropped.items()),
         *([Omission("probes, not simulated", plain)] if plain else ()),
-        *of_records(trace.ignored, told=("BufferFlush", "MeasurementOnOff")),
+        *of_records(trace.ignored, reported=("BufferFlush", "MeasurementOnOff")),
     )
 
 
@@ -287,9 +287,9 @@ def fit_rate(recorded: Trace, benchmark: str) -> Rate:
     """
     from hopmap.traces import nas_trace
 
-    name = _recognised(recorded, benchmark)
+    name = _recognise(recorded, benchmark)
     model = nas_trace(name, flops=1.0)  # seconds are operations
-    ours, theirs = _computed(model), _computed(recorded)
+    ours, theirs = _computation(model), _computation(recorded)
     if not np.array_equal(ours.ends, theirs.ends):
         raise TraceError(
             f"{recorded.name}: has other calls than {name}: expected a whole run of NPB 3.3-MPI"
@@ -318,7 +318,7 @@ class _Computed(NamedTuple):
     ends: Ints  # which are the ends
 
 
-def _computed(trace: Trace) -> _Computed:
+def _computation(trace: Trace) -> _Computed:
     calls = calls_of(trace)
     acts = trace.kind > Kind.LEAVE
     kept = np.union1d(calls.of_event[acts], calls.finish)
@@ -330,7 +330,7 @@ def _computed(trace: Trace) -> _Computed:
     )
 
 
-def _recognised(recorded: Trace, benchmark: str) -> str:
+def _recognise(recorded: Trace, benchmark: str) -> str:
     """Name of the benchmark, class included, that has the messages of a recorded run."""
     from hopmap.traces import is_nas_name, nas_traffic, traffic_of
 

@@ -18,15 +18,15 @@ from .collective_calls import (
     OF_PAIRS,
     CountedPairs,
     Found,
-    agreed,
-    are_made_up,
+    are_ambiguous,
     check_received,
-    counted_pairs,
+    count_pairs,
     group_functions,
+    match_calls,
 )
 from .mpi_calls import SendMode
 from .operation_rows import REST, Carried, Rows, Worked, local_work, rows_of
-from .program import Op, Program, numbered, with_finishes
+from .program import Op, Program, number_keys, with_finishes
 
 _ENDS = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE, Kind.RMA_COLLECTIVE_END)
 
@@ -91,14 +91,14 @@ def collective_rows(
     listed = len(parts[0].event)
     worked: list[Worked] = []
     carried = Carried({}, {}, {})
-    counted, of_a_group = counted_pairs(trace, found), group_functions(trace)
+    counted, of_a_group = count_pairs(trace, found), group_functions(trace)
     sizes = np.array([len(members) for members in trace.communicators], dtype=np.int64)
     elsewhere = habits(found.operation, found.sent, sizes[found.communicator])
     for communicator in np.unique(found.communicator):
         context = len(trace.communicators) + int(communicator)
         first = 0  # tag of the first call
         operations = []
-        for members, grid in agreed(trace, found, int(communicator), of_a_group):
+        for members, grid in match_calls(trace, found, int(communicator), of_a_group):
             operations.append(found.operation[grid[0]].astype(np.uint8))
             if len(members) < sizes[communicator]:
                 carried.note(SOME_MEMBERS, int(found.iterations[grid[0]].sum()))
@@ -141,14 +141,14 @@ def collective_rows(
     return all_rows, Worked(*map(np.concatenate, zip(*worked, strict=True))), carried
 
 
-def _background_rows(found: Found) -> Rows:
+def _background_rows(calls: Found) -> Rows:
     """START and WAIT of the tasks of non-blocking collectives; a WAIT's target is its START."""
-    which = np.flatnonzero(found.task >= 0)
+    which = np.flatnonzero(calls.task >= 0)
     return rows_of(
-        np.concatenate((found.start[which], found.done[which])),
+        np.concatenate((calls.start[which], calls.done[which])),
         REST,
         np.repeat([Op.START, Op.WAIT], len(which)),
-        target=np.concatenate((found.task[which], np.arange(len(which)))),
+        target=np.concatenate((calls.task[which], np.arange(len(which)))),
     )
 
 
@@ -194,7 +194,7 @@ def _templates(
             moved = counted.matrix(grid[:, calls[0]])
             check_received(moved, account.received, counted.name, where)
             carried.note(PAIRS_COUNTED, made)
-        elif account.operation in OF_PAIRS and are_made_up(*account[1:]):
+        elif account.operation in OF_PAIRS and are_ambiguous(*account[1:]):
             between = moved[~np.eye(len(members), dtype=np.bool_)]
             carried.note(SUMS_ONLY, made)
             carried.note(PAIRS_MADE_UP, made * int(np.count_nonzero(between)))
@@ -224,7 +224,7 @@ def template_of(schedule: Schedule) -> Template:
         )
     )
     at_once, count = posts == takes, len(sends)
-    _, of_step = numbered(np.concatenate((sends, posts, takes[~at_once])))
+    _, of_step = number_keys(np.concatenate((sends, posts, takes[~at_once])))
     alone = (np.bincount(of_step) == 1)[of_step[: 2 * count]]
     takes_alone, sends_alone = at_once & alone[count:], alone[:count]
     index = np.arange(count)
@@ -256,7 +256,7 @@ def template_of(schedule: Schedule) -> Template:
         size=np.where(turn > 1, 0, schedule.size[of])[order],
         target=np.where(turn > 1, place[posted], -1)[order],
         mode=mode[order],
-        worked=_worked(schedule, member, when[order]),
+        worked=_add_work(schedule, member, when[order]),
     )
 
 
@@ -276,7 +276,7 @@ def program_of_call(chosen: Chosen, members: int) -> Program:
     )
 
 
-def _worked(schedule: Schedule, member: Ints, when: Ints) -> Worked:
+def _add_work(schedule: Schedule, member: Ints, when: Ints) -> Worked:
     """Put work before the member's next row, or behind its last; who has no row does none.
 
     Puts are prepared, and buffers allocated, before everyone's first row.

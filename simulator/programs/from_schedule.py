@@ -18,7 +18,7 @@ import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.traces import Omission, TraceError, require_memory
-from hopmap.traces.matching import ANY, Messages, matched
+from hopmap.traces.matching import ANY, Messages, pair_up
 from hopmap.traces.schedule import Schedule, Task
 
 from .program import Program
@@ -36,7 +36,7 @@ def program_of_schedule(schedule: Schedule) -> Program:
         f"{schedule.name}: {schedule.operations:,} operations",
         "take fewer ranks or steps",
     )
-    schedule, guessed = _told(schedule)
+    schedule, guessed = _match_receives(schedule)
     offsets, kind, total = schedule.offsets, schedule.kind, schedule.operations
     first, edges = _by_owner(schedule.after, total)
     graph = kernels.Graph(
@@ -44,7 +44,7 @@ def program_of_schedule(schedule: Schedule) -> Program:
         *(first, edges, *_by_owner(schedule.before, total)),
     )
     works = (kind == Task.CALC) & (schedule.size > 0)
-    order, circle = kernels.ordered(graph, works)
+    order, circle = kernels.sort_operations(graph, works)
     if circle >= 0:
         rank = int(np.searchsorted(offsets, circle, side="right")) - 1
         raise TraceError(
@@ -72,7 +72,7 @@ def program_of_schedule(schedule: Schedule) -> Program:
     op, pause, about, target = (column.copy() for column in table.T)
     some = about >= 0
 
-    def told(column: Ints, otherwise: int) -> Ints:
+    def message_column(column: Ints, otherwise: int) -> Ints:
         values = np.full(rows, otherwise, dtype=np.int64)
         values[some] = column[about[some]]
         return values
@@ -83,12 +83,12 @@ def program_of_schedule(schedule: Schedule) -> Program:
         rank_of=rank_of.astype(np.int32),
         kind=op.astype(np.uint8),
         compute=np.multiply(pause, NANOSECOND, dtype=np.float64),
-        peer=told(schedule.peer, -1).astype(np.int32),
-        tag=told(_labels(schedule), -1).astype(np.int32),
+        peer=message_column(schedule.peer, -1).astype(np.int32),
+        tag=message_column(_labels(schedule), -1).astype(np.int32),
         context=np.where(some, 0, -1).astype(np.int32),
-        size=told(schedule.size, 0),
+        size=message_column(schedule.size, 0),
         target=target,
-        omitted=_omitted(schedule, task, guessed),
+        omitted=_list_omissions(schedule, task, guessed),
     )
 
 
@@ -105,7 +105,7 @@ def _labels(schedule: Schedule) -> Ints:
     return np.unique(schedule.tag, return_inverse=True)[1].reshape(-1)
 
 
-def _told(schedule: Schedule) -> tuple[Schedule, int]:
+def _match_receives(schedule: Schedule) -> tuple[Schedule, int]:
     """Say of receives from anyone, or of any tag, what they take; return how many there were."""
     messages = np.flatnonzero(schedule.kind != Task.CALC)
     sends = schedule.kind[messages] == Task.SEND
@@ -115,8 +115,8 @@ def _told(schedule: Schedule) -> tuple[Schedule, int]:
         return schedule, 0
     rank = schedule.rank_of_operation()[messages]
     blank = np.zeros(len(messages), dtype=np.int64)
-    given = Messages(messages, messages, sends, peer, tag, blank, schedule.size[messages])
-    settled, found, untold = matched(given, rank, np.zeros(len(messages)))
+    messages_in = Messages(messages, messages, sends, peer, tag, blank, schedule.size[messages])
+    settled, found, untold = pair_up(messages_in, rank, np.zeros(len(messages)))
     if untold:
         odd = np.setdiff1d(messages, settled.call)[0]
         owner = int(np.searchsorted(schedule.offsets, odd, side="right")) - 1
@@ -130,18 +130,18 @@ def _told(schedule: Schedule) -> tuple[Schedule, int]:
     return replace(schedule, **whole), found
 
 
-def _omitted(schedule: Schedule, task: Ints, guessed: int) -> tuple[Omission, ...]:
+def _list_omissions(schedule: Schedule, task: Ints, guessed: int) -> tuple[Omission, ...]:
     """Say what of processors, interfaces and open receives is not as LogGOPSim has it."""
     works = np.flatnonzero((schedule.kind == Task.CALC) & (schedule.size > 0))
     place = schedule.rank_of_operation()[works] * 2**16 + schedule.cpu[works]
     _, first, inverse = np.unique(place, return_index=True, return_inverse=True)
-    beside = int((task[works] != task[works[first]][inverse.reshape(-1)]).sum())
+    overlapping = int((task[works] != task[works[first]][inverse.reshape(-1)]).sum())
     cpus = int((schedule.cpu > 0).sum())
     nics = int((schedule.nic > 0).sum())
-    told = {
+    counts = {
         "operations on processors (cpu) other than 0, ordered by dependencies alone": cpus,
-        "computations that may overlap others on their processor (cpu)": beside,
+        "computations that may overlap others on their processor (cpu)": overlapping,
         "operations on network interfaces (nic) other than 0, treated as one interface": nics,
         "receives from any source or of any tag, matched with senders in their order": guessed,
     }
-    return tuple(Omission(what, count) for what, count in told.items() if count)
+    return tuple(Omission(what, count) for what, count in counts.items() if count)

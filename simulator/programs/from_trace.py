@@ -34,7 +34,7 @@ from hopmap.arrays import Ints
 from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
 
 from .collective_calls import Found
-from .computation import computation, computed_beside, omissions_of
+from .computation import computation, omissions_of, other_threads_seconds
 from .from_collectives import collective_rows, find_collectives
 from .mpi_calls import Calls, calls_of
 from .one_sided import one_sided_rows
@@ -50,7 +50,7 @@ from .operation_rows import (
 )
 from .program import Op, Program
 from .requests import (
-    dropped_requests,
+    count_dropped,
     pair_requests,
     ranks_of,
     with_freed_receives,
@@ -85,9 +85,9 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     kind, rank = trace.kind[events], ranks_of(trace, events)
     partner, gone = pair_requests(trace, events, kind)
     freed = np.flatnonzero((kind == Kind.IRECV_REQUEST) & (partner < 0) & ~gone)
-    trace, told = with_freed_receives(trace, events, rank, freed, partner, gone)
-    partner[told] = told
-    dropped = dropped_requests(kind, partner, gone)
+    trace, freed_with_partner = with_freed_receives(trace, events, rank, freed, partner, gone)
+    partner[freed_with_partner] = freed_with_partner
+    dropped = count_dropped(kind, partner, gone)
     one_sided = one_sided_rows(trace, calls)
     if len(folded.begin) and len(one_sided.rows.event):
         raise TraceError(f"{trace.name}: folded, with one-sided operations: expected it unfolded")
@@ -95,7 +95,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     messages = message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
     made, worked, carried = collective_rows(trace, found, algorithms)
-    beside, (of_memory, collectives), background = _beside_rows(
+    other_rows, (of_memory, collectives), background = _other_rows(
         trace, calls, (one_sided.rows, made), found, one_sided.served
     )
     acting = np.concatenate((messages.event, of_memory.event, collectives.event))
@@ -103,7 +103,7 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     working = collectives.event[late[collectives.task[late] < 0]]
     folded = _after_pauses(folded, calls, acting, working)
     # What one-sided calls wait for stands before the barrier of a fence.
-    parts = [loop_rows(folded), messages, of_memory, collectives, beside]
+    parts = [loop_rows(folded), messages, of_memory, collectives, other_rows]
     before = np.cumsum([0, *(len(part.event) for part in parts)])
     for part, shift in zip(parts, before[:-1], strict=True):
         part.target[part.kind == Op.WAIT] += shift
@@ -134,18 +134,18 @@ def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> 
     )
 
 
-def _beside_rows(
-    trace: Trace, calls: Calls, made: tuple[Rows, Rows], found: Found, served: Ints
+def _other_rows(
+    trace: Trace, calls: Calls, made: tuple[Rows, Rows], collectives: Found, served: Ints
 ) -> tuple[Rows, tuple[Rows, Rows], Background]:
     """Begin what other threads compute during calls with these, and wait for it at their ends.
 
     `made` are the rows of one-sided operations and of collectives; the second result is `made`,
     with the tasks of a rank numbered: collectives, what other threads compute, its memory.
     """
-    seconds = computed_beside(trace, calls)
+    seconds = other_threads_seconds(trace, calls)
     which = np.flatnonzero(seconds)
     rank = np.searchsorted(calls.finish, which)
-    others = found.rank[found.task >= 0]
+    others = collectives.rank[collectives.task >= 0]
     owner = np.concatenate((others, rank, served))
     order = np.argsort(owner, kind="stable")
     number = np.empty_like(order)
@@ -158,7 +158,7 @@ def _beside_rows(
     of_collectives = np.zeros(trace.ranks + len(others) + 1, dtype=np.int64)
     of_collectives[np.arange(len(others)) + others + 1] = number[: len(others)]
     of_memory = number[len(others) + len(rank) :]
-    renumbered = _renumbered(made[0], of_memory), _renumbered(made[1], of_collectives)
+    renumbered = _renumber(made[0], of_memory), _renumber(made[1], of_collectives)
     begun = number[len(others) : len(others) + len(rank)]
     rows = rows_of(
         np.concatenate((calls.first[which], calls.last[which])),
@@ -169,7 +169,7 @@ def _beside_rows(
     return rows, renumbered, background
 
 
-def _renumbered(rows: Rows, number: Ints) -> Rows:
+def _renumber(rows: Rows, number: Ints) -> Rows:
     """Give tasks, and what begins them, the numbers of the program."""
     task, target = rows.task.copy(), rows.target.copy()
     for column, which in ((task, task >= 0), (target, rows.kind == Op.START)):

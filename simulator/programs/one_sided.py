@@ -15,7 +15,7 @@ from hopmap.traces.trace import Lock, Sync
 
 from .mpi_calls import Calls, SendMode, expect_ranks
 from .operation_rows import POST_RECEIVES, POST_SENDS, REST, Rows, rows_of
-from .program import Op, numbered
+from .program import Op, number_keys
 
 _FIRST = Kind.RMA_WIN_CREATE
 
@@ -80,8 +80,8 @@ def key_of(*columns: Ints) -> Ints:
     """Return numbers from 0 for what has the same entries in all columns."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
-        label = numbered(column)[1]
-        key = numbered(key * (int(label.max(initial=0)) + 1) + label)[1]
+        label = number_keys(column)[1]
+        key = number_keys(key * (int(label.max(initial=0)) + 1) + label)[1]
     return key
 
 
@@ -93,8 +93,8 @@ def next_event(of: tuple[Ints, ...], among: tuple[Ints, ...], none: int) -> Ints
     count = len(of[0])
     key = key_of(*(np.concatenate(both) for both in zip(of[:-1], among[:-1], strict=True)))
     sought = key[:count] * (none + 1) + of[-1]
-    given = np.append(np.sort(key[count:] * (none + 1) + among[-1]), np.iinfo(np.int64).max)
-    at = given[np.searchsorted(given, sought, side="right")]
+    present = np.append(np.sort(key[count:] * (none + 1) + among[-1]), np.iinfo(np.int64).max)
+    at = present[np.searchsorted(present, sought, side="right")]
     return np.where(at // (none + 1) == key[:count], at % (none + 1), none)
 
 
@@ -111,7 +111,7 @@ class Accesses(NamedTuple):
     here: Ints
     there: Ints
 
-    def acknowledged(self, events: int) -> Bools:
+    def need_answer(self, events: int) -> Bools:
         """Which are the last of those without an answer that are awaited at a target at once."""
         waits = np.flatnonzero((self.back < 0) & (self.there < events))
         group = key_of(self.there[waits], self.target[waits])
@@ -122,17 +122,17 @@ class Accesses(NamedTuple):
         return last
 
 
-def accesses_of(trace: Trace, found: OneSidedRecords) -> Accesses:
+def accesses_of(trace: Trace, records: OneSidedRecords) -> Accesses:
     """List puts, gets and atomic operations, with where they are complete."""
-    moves = found.of(Kind.RMA_PUT, Kind.RMA_GET, Kind.RMA_ATOMIC)
+    moves = records.of(Kind.RMA_PUT, Kind.RMA_GET, Kind.RMA_ATOMIC)
     gets, atomic = moves.kind == Kind.RMA_GET, moves.kind == Kind.RMA_ATOMIC
     back = np.where(gets, moves.size, np.where(atomic & (moves.received > 0), moves.received, -1))
-    here = _completed(
-        trace, moves, found, Kind.RMA_OP_COMPLETE_BLOCKING, Kind.RMA_OP_COMPLETE_NON_BLOCKING
+    here = _completion(
+        trace, moves, records, Kind.RMA_OP_COMPLETE_BLOCKING, Kind.RMA_OP_COMPLETE_NON_BLOCKING
     )
     there = np.minimum(
-        _completed(trace, moves, found, Kind.RMA_OP_COMPLETE_REMOTE),
-        _synchronised(trace, moves, found),
+        _completion(trace, moves, records, Kind.RMA_OP_COMPLETE_REMOTE),
+        _sync_call(trace, moves, records),
     )
     return Accesses(
         event=moves.event,
@@ -146,21 +146,21 @@ def accesses_of(trace: Trace, found: OneSidedRecords) -> Accesses:
     )
 
 
-def _completed(trace: Trace, moves: OneSidedRecords, found: OneSidedRecords, *kinds: Kind) -> Ints:
+def _completion(trace: Trace, moves: OneSidedRecords, every: OneSidedRecords, *kinds: Kind) -> Ints:
     """Next record of these kinds with the number of an operation."""
-    ends = found.of(*kinds)
+    ends = every.of(*kinds)
     of = (moves.rank, moves.window, moves.number, moves.event)
     return next_event(of, (ends.rank, ends.window, ends.number, ends.event), trace.events)
 
 
-def _synchronised(trace: Trace, moves: OneSidedRecords, found: OneSidedRecords) -> Ints:
+def _sync_call(trace: Trace, moves: OneSidedRecords, records: OneSidedRecords) -> Ints:
     """Next call that completes all operations of a rank on a window, or all on a target."""
-    whole = found.at(
-        (found.kind == Kind.RMA_COLLECTIVE_END)
-        | ((found.kind == Kind.RMA_GROUP_SYNC) & (found.call == "win_complete"))
-        | ((found.kind == Kind.RMA_RELEASE_LOCK) & (found.peer < 0))
+    whole = records.at(
+        (records.kind == Kind.RMA_COLLECTIVE_END)
+        | ((records.kind == Kind.RMA_GROUP_SYNC) & (records.call == "win_complete"))
+        | ((records.kind == Kind.RMA_RELEASE_LOCK) & (records.peer < 0))
     )
-    frees = found.of(Kind.RMA_RELEASE_LOCK)
+    frees = records.of(Kind.RMA_RELEASE_LOCK)
     every, each = (moves.rank, moves.window), (moves.peer, moves.event)
     return np.minimum(
         next_event((*every, moves.event), (whole.rank, whole.window, whole.event), trace.events),
@@ -175,7 +175,7 @@ class Locks(NamedTuple):
 
     # asked, granted, released: events where the origin asks, waits and releases; the trace's number
     # of events where it never does
-    asked: Ints
+    requested: Ints
     granted: Ints
     released: Ints
     origin: Ints
@@ -188,7 +188,7 @@ class Locks(NamedTuple):
         columns: Iterator[Any] = (column[which] for column in self)
         return Locks(*columns)
 
-    def contested(self) -> Bools:
+    def are_contested(self) -> Bools:
         """Which are of memory that somebody locks exclusively."""
         memory = key_of(self.window, self.target)
         return np.isin(memory, memory[self.exclusive])
@@ -205,35 +205,35 @@ class Locks(NamedTuple):
         return sorted_, np.cumsum(new) - 1
 
 
-def locks_of(trace: Trace, found: OneSidedRecords) -> Locks:
+def locks_of(trace: Trace, synced: OneSidedRecords) -> Locks:
     """Pair the requests for locks with their releases.
 
     A lock that was never released is kept until the end.
     """
     kinds = (Kind.RMA_REQUEST_LOCK, Kind.RMA_ACQUIRE_LOCK, Kind.RMA_RELEASE_LOCK)
-    told = found.of(*kinds)
-    told = told.at(told.peer >= 0)
-    key = key_of(told.rank, told.window, told.peer, told.number)
-    order = np.lexsort((told.event, key))
-    told, key = told.at(order), key[order]
-    frees = told.kind == Kind.RMA_RELEASE_LOCK
+    records = synced.of(*kinds)
+    records = records.at(records.peer >= 0)
+    key = key_of(records.rank, records.window, records.peer, records.number)
+    order = np.lexsort((records.event, key))
+    records, key = records.at(order), key[order]
+    frees = records.kind == Kind.RMA_RELEASE_LOCK
     begins = ~frees
     begins[1:] &= frees[:-1] | (key[1:] != key[:-1])
     first = np.flatnonzero(begins)
     # What follows a begin, up to the release, is of the same lock.
-    behind = np.append(first[1:], len(told.event))
-    frees_at = np.append(np.flatnonzero(frees), len(told.event))
+    behind = np.append(first[1:], len(records.event))
+    frees_at = np.append(np.flatnonzero(frees), len(records.event))
     free = frees_at[np.searchsorted(frees_at, first)]
     ends = (free < behind) & (np.append(key, -1)[free] == key[first])
     last = np.where(ends, free, behind) - 1
     return Locks(
-        asked=told.event[first],
-        granted=told.event[last],
-        released=np.where(ends, np.append(told.event, 0)[free], trace.events),
-        origin=told.rank[first],
-        target=told.peer[first],
-        window=told.window[first],
-        exclusive=told.operation[first] == Lock.EXCLUSIVE,
+        requested=records.event[first],
+        granted=records.event[last],
+        released=np.where(ends, np.append(records.event, 0)[free], trace.events),
+        origin=records.rank[first],
+        target=records.peer[first],
+        window=records.window[first],
+        exclusive=records.operation[first] == Lock.EXCLUSIVE,
     )
 
 
@@ -256,7 +256,7 @@ def one_sided_rows(trace: Trace, calls: Calls) -> OneSided:
         return OneSided(listed.rows(), np.zeros(0, dtype=np.int64), ())
     found = one_sided_records(trace, calls)
     locks = locks_of(trace, found)
-    contested = locks.contested()
+    contested = locks.are_contested()
     accesses = _with_locks(accesses_of(trace, found), locks.at(~contested), trace.events)
     served = _serve(listed, trace, accesses)
     served = np.concatenate((served, _serve_locks(listed, trace, locks.at(contested), len(served))))
@@ -304,9 +304,9 @@ class _Listed:
 
 def _with_locks(accesses: Accesses, shared: Locks, nowhere: int) -> Accesses:
     """Add locks without contention: they are like gets of nothing."""
-    none = np.zeros_like(shared.asked)
+    none = np.zeros_like(shared.requested)
     more = Accesses(
-        event=shared.asked,
+        event=shared.requested,
         origin=shared.origin,
         target=shared.target,
         window=shared.window,
@@ -322,7 +322,7 @@ def _with_locks(accesses: Accesses, shared: Locks, nowhere: int) -> Accesses:
 
 def _serve(listed: _Listed, trace: Trace, of: Accesses) -> Ints:
     """List what origins do, and what serves them; return the ranks that are served."""
-    acknowledged = of.acknowledged(trace.events)
+    acknowledged = of.need_answer(trace.events)
     answers = (of.back >= 0) | acknowledged
     size = np.maximum(of.back, 0)
     context = of.window + 2 * len(trace.communicators)
@@ -370,26 +370,26 @@ def _serve_locks(listed: _Listed, trace: Trace, locks: Locks, tasks: int) -> Int
     locks, turn = locks.turns(trace)
     context = locks.window + 2 * len(trace.communicators)
     out = {"peer": locks.target, "context": context}
-    granted = listed.add(locks.asked, POST_RECEIVES, Op.IRECV, **out, tag=GRANTS)
-    listed.add(locks.asked, POST_SENDS, Op.ISEND, **out, tag=ASKS, mode=SendMode.PUT)
+    granted = listed.add(locks.requested, POST_RECEIVES, Op.IRECV, **out, tag=GRANTS)
+    listed.add(locks.requested, POST_SENDS, Op.ISEND, **out, tag=ASKS, mode=SendMode.PUT)
     listed.add(locks.granted, REST, Op.WAIT, target=granted)
     free = locks.released < trace.events
     of_free = {key: column[free] for key, column in out.items()}
     listed.add(locks.released[free], REST, Op.ISEND, **of_free, tag=RELEASES, mode=SendMode.PUT)
     memory, task = np.unique(locks.target + trace.ranks * locks.window, return_inverse=True)
     # All of a turn are asked for, then granted, then released.
-    step = np.repeat(np.arange(4), len(locks.asked))
-    which = np.tile(np.arange(len(locks.asked)), 4)
+    step = np.repeat(np.arange(4), len(locks.requested))
+    which = np.tile(np.arange(len(locks.requested)), 4)
     keep = (step < 3) | free[which]
     step, which = step[keep], which[keep]
     order = np.lexsort((step, which, np.array([0, 1, 1, 2])[step], turn[which]))
     step, which = step[order], which[order]
     kind = np.array([Op.IRECV, Op.WAIT, Op.ISEND, Op.RECV])[step]
-    places = np.empty(len(locks.asked), dtype=np.int64)
+    places = np.empty(len(locks.requested), dtype=np.int64)
     places[which[step == 0]] = listed.count + np.flatnonzero(step == 0)
     waits = step == 1
     listed.add(
-        *(locks.asked[which], REST, kind),
+        *(locks.requested[which], REST, kind),
         task=tasks + task[which],
         peer=np.where(waits, -1, locks.origin[which]),
         tag=np.array([ASKS, -1, GRANTS, RELEASES])[step],
@@ -401,14 +401,14 @@ def _serve_locks(listed: _Listed, trace: Trace, locks: Locks, tasks: int) -> Int
     return served
 
 
-def _synchronise(listed: _Listed, trace: Trace, found: OneSidedRecords) -> int:
+def _synchronise(listed: _Listed, trace: Trace, records: OneSidedRecords) -> int:
     """List the notices of groups; return how many records are of none of the calls."""
-    found = found.of(Kind.RMA_GROUP_SYNC)
-    found = found.at(found.operation != Sync.NONE)
+    records = records.of(Kind.RMA_GROUP_SYNC)
+    records = records.at(records.operation != Sync.NONE)
     sizes = np.array([len(members) for members in trace.groups], dtype=np.int64)
     strange = 0
-    for call in np.unique(found.call):
-        these = found.at(found.call == call)
+    for call in np.unique(records.call):
+        these = records.at(records.call == call)
         each = np.repeat(np.arange(len(these.event)), sizes[these.size])
         members = [trace.groups[group] for group in these.size]
         peer = np.concatenate([np.zeros(0, dtype=np.int64), *members])

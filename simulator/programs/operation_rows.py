@@ -50,12 +50,12 @@ class Rows(NamedTuple):
 
 def rows_of(event: Ints, phase: Any, kind: Any, **columns: Any) -> Rows:
     """Make rows from columns, or one value for all rows; -1, or 0 bytes, of what is left out."""
-    given: dict[str, Any] = dict.fromkeys(Rows._fields, -1)
-    given |= {"size": 0, "mode": SendMode.STANDARD, "event": event, "phase": phase}
-    given |= {"kind": kind} | columns
+    values: dict[str, Any] = dict.fromkeys(Rows._fields, -1)
+    values |= {"size": 0, "mode": SendMode.STANDARD, "event": event, "phase": phase}
+    values |= {"kind": kind} | columns
     wide = {
         key: np.broadcast_to(np.asarray(values, dtype=np.int64), len(event)).copy()
-        for key, values in given.items()
+        for key, values in values.items()
     }
     return Rows(**wide | {"mode": wide["mode"].astype(np.uint8)})  # type: ignore[arg-type]
 
@@ -83,10 +83,10 @@ class Carried(NamedTuple):
     chosen: dict[str, dict[str, int]]  # algorithms that each operation took, and in how many calls
     notes: dict[str, int]  # see `Program.notes`
 
-    def note(self, what: str, count: int) -> None:
+    def note(self, key: str, count: int) -> None:
         """Count something up."""
         if count:
-            self.notes[what] = self.notes.get(what, 0) + count
+            self.notes[key] = self.notes.get(key, 0) + count
 
 
 def message_rows(

@@ -27,7 +27,7 @@ from .mpi_calls import LETTERS, SendMode
 ROOM = 1 << 20  # keys below this, or below twice as many as there are, are marked in a table
 
 
-def numbered(keys: Ints) -> tuple[Ints, Ints]:
+def number_keys(keys: Ints) -> tuple[Ints, Ints]:
     """Return the different keys, rising, and the place there of each input key.
 
     As ``numpy.unique(keys, return_inverse=True)``, but linear where keys are 0 or more and small.
@@ -259,10 +259,10 @@ class Program:
         sending = self.kind[rows] <= Op.ISEND
         tag = self.tag[rows].astype(np.uint32).astype(np.int64)
         width = int(tag.max(initial=0)) + 1
-        _, label = numbered(self.context[rows].astype(np.int64) * width + tag)
+        _, label = number_keys(self.context[rows].astype(np.int64) * width + tag)
         pair = np.where(sending, own * self.ranks + peer, peer * self.ranks + own)
         channels = np.full(self.operations, -1, dtype=np.int64)
-        _, channels[rows] = numbered(pair * (int(label.max(initial=0)) + 1) + label)
+        _, channels[rows] = number_keys(pair * (int(label.max(initial=0)) + 1) + label)
         return channels
 
     def receives(self) -> Ints:
@@ -396,22 +396,22 @@ def _write(
 ) -> float:
     """Append the rows of a list of operations; return the computation behind the last."""
     row_of = {}
-    for k, (word, *given) in enumerate(operations):
+    for k, (word, *arguments) in enumerate(operations):
         row_of[k] = len(rows)
         if word == "compute":
-            pause += given[0]
+            pause += arguments[0]
             continue
         if word == "repeat":
-            times, body = given
+            times, body = arguments
             # What comes before the loop is not repeated: a loop of one iteration carries it.
             if pause > 0:
                 rows.append((Op.REPEAT, pause, -1, -1, 1, len(rows), 0))
             begin = len(rows)
             rows.append((Op.REPEAT, _write(rows, body, 0.0), -1, -1, times, begin, 0))
         elif word == "wait":
-            rows.append((Op.WAIT, pause, -1, -1, 0, row_of[given[0]], 0))
+            rows.append((Op.WAIT, pause, -1, -1, 0, row_of[arguments[0]], 0))
         else:
-            peer, size, tag = (*given, 0)[:3]
+            peer, size, tag = (*arguments, 0)[:3]
             kind, mode = _WORDS[word]
             rows.append((kind, pause, peer, tag, size, -1, mode))
         pause = 0.0

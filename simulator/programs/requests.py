@@ -74,7 +74,7 @@ def pair_requests(trace: Trace, events: Ints, kind: NDArray[np.uint8]) -> tuple[
     return partner, gone
 
 
-def dropped_requests(kind: NDArray[np.uint8], partner: Ints, gone: Bools) -> dict[str, int]:
+def count_dropped(kind: NDArray[np.uint8], partner: Ints, gone: Bools) -> dict[str, int]:
     """Count the requests that are left out, by reason."""
     started = (partner < 0) & ~gone
     dropped = {

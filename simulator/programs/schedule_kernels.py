@@ -68,7 +68,7 @@ class Written(NamedTuple):
 
 
 @njit
-def ordered(graph: Graph, works: Bools) -> tuple[Ints, int]:
+def sort_operations(graph: Graph, works: Bools) -> tuple[Ints, int]:
     """Operations of each rank in an order in which they can run, those that take no time first.
 
     Returns also the first operation that waits for itself, or -1.
@@ -215,7 +215,7 @@ OP, PAUSE, ABOUT, TARGET = 0, 1, 2, 3  # columns of rows
 
 
 @njit
-def rows_of(graph: Graph, division: Division, order: Order, written: Written) -> tuple[int, int]:
+def rows_of(graph: Graph, division: Division, order: Order, rows: Written) -> tuple[int, int]:
     """Write the rows of all tasks, or only count them if there is no room; return both numbers."""
     offsets, kind, size = graph.offsets, graph.kind, graph.size
     after, before, first, edges = graph.after, graph.before, graph.first, graph.edges
@@ -223,7 +223,7 @@ def rows_of(graph: Graph, division: Division, order: Order, written: Written) ->
     kept, task, parent = division.kept, division.task, division.parent
     tasks, begins, listed = order.tasks, order.begins, order.listed
     child, children = order.child, order.children
-    of_task, rank_of, out = written.of_task, written.rank_of, written.table
+    of_task, rank_of, out = rows.of_task, rows.rank_of, rows.table
     total, fill = len(kind), len(out) > 0
     waits = np.zeros(total, dtype=np.int64)  # explicit ones, of each operation
     lone = np.full(total, -1, dtype=np.int64)  # edge that waits in a task which may come too soon

@@ -15,7 +15,7 @@ from hopmap.arrays import Ints
 from .program import LocalWork, Op, Program
 
 
-def unrolled(program: Program) -> Ints:
+def unroll(program: Program) -> Ints:
     """Row that each row of the program without loops comes from, REPEATs included."""
     order: list[Ints] = []
     for begin, end in zip(program.offsets[:-1].tolist(), program.offsets[1:].tolist(), strict=True):
@@ -65,7 +65,7 @@ def without_loops(program: Program) -> Program:
 
     Takes 50 bytes an operation. It replays as the program with loops does, in every bit.
     """
-    order = unrolled(program)
+    order = unroll(program)
     loops = program.kind[order] == Op.REPEAT
     target = program.target[order]
     waits = np.flatnonzero(program.kind[order] == Op.WAIT)

@@ -58,7 +58,7 @@ class BufferedNetwork(Network):
             self.ways = BufferedWays(
                 *(self.routes, plan.channels, self.links, self.channels, plan.injection.stop)
             )
-        self.on_credit, self.on_passed = [self.credit], [self.passed]
+        self.on_credit, self.on_passed = [self.credit], [self.release]
 
     def enter(self, message: Message, packets: list[Any], data: bool) -> None:
         """Put a message's packets into the queue of its node."""
@@ -93,7 +93,7 @@ class BufferedNetwork(Network):
         packet.wishes = self.wishes(packet)
         for link in dict.fromkeys(link for link, _ in packet.wishes):
             link.asking.append(buffer)
-        while (best := self.preferred(buffer)) is not None:
+        while (best := self.preferred_link(buffer)) is not None:
             self.grant(best)
 
     def wishes(self, packet: HeldPacket) -> list[tuple[Link, range]]:
@@ -106,7 +106,7 @@ class BufferedNetwork(Network):
             taken = range(one * self.lanes, (one + 1) * self.lanes)
         return [(self.link_of[packet.path[packet.hop]], taken)]
 
-    def preferred(self, buffer: Buffer) -> Link | None:
+    def preferred_link(self, buffer: Buffer) -> Link | None:
         """First of the links that a buffer asks for which is idle and has room behind it."""
         for link, channels in buffer.packets[0].wishes if buffer.packets else ():
             if buffer in link.asking and link.serves is None and room(link, channels) >= 0:
@@ -171,7 +171,7 @@ class BufferedNetwork(Network):
             return packet.born, packet.key
         return (buffer.number <= link.latest, buffer.number)
 
-    def passed(self, link: Link) -> None:
+    def release(self, link: Link) -> None:
         """Free the place of a packet whose tail has left, and let others ask for link and place."""
         buffer = link.serves
         assert buffer is not None

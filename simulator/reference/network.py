@@ -172,7 +172,7 @@ class Network:
         self.path_ends = list(zip(*(nodes.tolist() for nodes in plan.ends()), strict=True))
         self.sent = sent
         self.on_arrive, self.on_deliver = [self.arrive], [deliver]
-        self.on_served = [self.served]
+        self.on_served = [self.serve_next]
         self.prepare()
 
     def prepare(self) -> None:
@@ -248,7 +248,7 @@ class Network:
             key = self.plan.order_key(model.SERVED, packet.message.number, packet.number)
             self.clock.schedule_at(queue, end, key)
 
-    def served(self, queue: Queue) -> None:
+    def serve_next(self, queue: Queue) -> None:
         """Let a rail that is done with a packet take the next one."""
         queue.nic.release(queue)
         self.inject(queue.nic)
@@ -306,6 +306,6 @@ class Network:
         if message.under_way > 0:
             return
         message.callbacks = self.on_deliver
-        given = message.cargo, self.mode[message.send.row]
-        at = model.noticed(tail, *given, self.overhead_control, self.put_latency)
+        kind = message.cargo, self.mode[message.send.row]
+        at = model.notice_time(tail, *kind, self.overhead_control, self.put_latency)
         self.clock.schedule_at(message, at, self.plan.order_key(model.DELIVER, message.number))

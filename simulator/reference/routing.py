@@ -97,12 +97,12 @@ class Router:
     def any_port(self, packet: Packet) -> int:
         """Minimal port at random."""
         ports = self.minimal_ports(packet)
-        drawn = model.hashed(self.draw(packet), packet.at)
+        drawn = model.mix_hash(self.draw(packet), packet.at)
         return ports[drawn % len(ports)]
 
     def draw(self, packet: Packet) -> int:
         """Draw a random number for a packet."""
-        return model.hashed(model.hashed(self.seed, packet.message.number), packet.number)
+        return model.mix_hash(model.mix_hash(self.seed, packet.message.number), packet.number)
 
     def decide(self, packet: Packet) -> None:
         """Choose between the minimal way and a detour, and with it the place to go to first."""
@@ -120,7 +120,7 @@ class Router:
             q_m, h_m = self.cost(here, [target], everywhere)
             q_nm, h_nm = self.cost(here, [via, target], everywhere)
             minimally = rules.goes_minimally(q_m, h_m, q_nm, h_nm)
-            packet.decided = rules.decided(minimally, self.algorithm == PAR)
+            packet.decided = rules.is_decided(minimally, self.algorithm == PAR)
             if minimally:
                 return
         packet.via = via

@@ -55,7 +55,7 @@ class _Replay:
         self.plan = plan
         self.clock = Clock()
         network = BufferedNetwork if parameters.network_buffer else Network
-        self.network = network(plan, self.clock, record.bins, self.deliver, self.left)
+        self.network = network(plan, self.clock, record.bins, self.deliver, self.complete_send)
         self.progress = progress
         self.overhead_send, self.overhead_recv = parameters.overhead_send, parameters.overhead_recv
         self.overhead_per_byte = parameters.overhead_per_byte
@@ -241,7 +241,7 @@ class _Replay:
             return 1.0
         number = task.pauses
         task.pauses += 1
-        drawn = model.hashed(task.stream, number) & (model.QUANTILES - 1)
+        drawn = model.mix_hash(task.stream, number) & (model.QUANTILES - 1)
         factor: float = self.factors[first + drawn]
         return factor
 
@@ -249,8 +249,8 @@ class _Replay:
         """Seconds that a task is busy once what it waited for is complete."""
         if self.kind[begun.row] not in RECEIVES or self.mode[begun.row] == model.HARDWARE:
             return 0.0
-        given = self.mode[begun.row], self.overhead_recv, self.put_latency
-        return model.receive_overhead(*given) + self.byte_overhead(begun.row)
+        cost = self.mode[begun.row], self.overhead_recv, self.put_latency
+        return model.receive_overhead(*cost) + self.byte_overhead(begun.row)
 
     def byte_overhead(self, row: int) -> float:
         """Seconds that a rank is busy with the bytes of a message, see `model.byte_overhead`."""
@@ -276,8 +276,8 @@ class _Replay:
         channel = self.channel[row]
         send = Begun(row, self.sends[channel])
         self.sends[channel] += 1
-        given = self.size[row], self.mode[row], self.eager_limit
-        completion = model.completion(*given)
+        kind = self.size[row], self.mode[row], self.eager_limit
+        completion = model.completion(*kind)
         message = Message(task.message, send, completion)
         task.message += 1
         if self.record.messages:
@@ -289,7 +289,7 @@ class _Replay:
         else:
             unmatched.append(message)
         send.done = completion == model.POSTED
-        if model.asks_first(*given):
+        if model.asks_first(*kind):
             self.network.transmit(message, model.REQUEST)
         else:
             self.depart(message)
@@ -375,7 +375,7 @@ class _Replay:
             self.message_times.departed[message.number] = self.clock.now
         self.network.transmit(message, model.DATA)
 
-    def left(self, message: Message, at: float) -> None:
+    def complete_send(self, message: Message, at: float) -> None:
         """Complete a send whose data will have left the first server then."""
         if message.completion == model.LEFT:
             sent = Sent(message.send)

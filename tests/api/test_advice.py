@@ -195,12 +195,12 @@ def test_long_messages_are_replayed_as_flows(monkeypatch):
     found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["random"])
     assert found.engine == found.best.result.engine == found.to_dict()["engine"] == "flow"
     assert hm.advise(PAIRS, "torus:8", ["random"], engine="analytic").engine == "analytic"
-    replayed = advice._replayed
+    replayed = advice._replay
 
     def by_simpy(placement, _, repeat=0):  # what the engine has for turns compiles for long
         return replayed(placement, "simpy", repeat)
 
-    monkeypatch.setattr(advice, "_replayed", by_simpy)
+    monkeypatch.setattr(advice, "_replay", by_simpy)
     for most, settings in (
         (1000, {"nic": "round_robin"}),
         (1000, {"packet_size": 10**6}),

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from hopmap.figures.bars import (
     SeedSpread,
     excess_strips,
+    factor_out,
     ienpc_bars,
     mapping_time,
     runtime_bars,
-    shared,
 )
 from hopmap.figures.layout import link_steps, slices, stack
 from hopmap.figures.mapping import mapping_view, turnable
@@ -169,13 +169,13 @@ def test_bars() -> None:
 
 def test_what_all_variants_have_in_common_is_said_once() -> None:
     points = ["link.bandwidth 10 GB/s, eager_limit 1 kB", "link.bandwidth 1 GB/s, eager_limit 1 MB"]
-    assert shared(points) == ("link.bandwidth, eager_limit", ["10 GB/s, 1 kB", "1 GB/s, 1 MB"])
+    assert factor_out(points) == ("link.bandwidth, eager_limit", ["10 GB/s, 1 kB", "1 GB/s, 1 MB"])
     together = ["a, b 1 us, 2 us", "a, b 3 us, 2 us"]
-    assert shared(together) == ("a, b, 2 us", ["1 us", "3 us"])
-    assert shared(["latency 1", "latency 1 us"]) == ("latency", ["1", "1 us"])
-    assert shared(["net low", "net low loss"]) == ("net", ["low", "low loss"])
-    assert shared(["latency 1 us"]) == ("", ["latency 1 us"])
-    assert shared(["", "latency 1 us, gap 2 us"]) == ("", ["", "latency 1 us, gap 2 us"])
+    assert factor_out(together) == ("a, b, 2 us", ["1 us", "3 us"])
+    assert factor_out(["latency 1", "latency 1 us"]) == ("latency", ["1", "1 us"])
+    assert factor_out(["net low", "net low loss"]) == ("net", ["low", "low loss"])
+    assert factor_out(["latency 1 us"]) == ("", ["latency 1 us"])
+    assert factor_out(["", "latency 1 us, gap 2 us"]) == ("", ["", "latency 1 us, gap 2 us"])
 
 
 def test_labels_fit() -> None:

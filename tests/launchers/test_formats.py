@@ -16,11 +16,11 @@ from hopmap.launchers.formats import (
     TABLE,
     companions,
     export_mapping,
-    launcher_named,
+    get_launcher,
     launchers,
     recognise,
 )
-from hopmap.launchers.mapping_files import named_hosts, network_of, read_mapping
+from hopmap.launchers.mapping_files import network_of, read_host_names, read_mapping
 from hopmap.plugins import load_entry_points
 from hopmap.source_files import sources_of
 from hopmap.topologies import MappingError, TopologyError, mesh, topology_from_spec, torus
@@ -77,10 +77,10 @@ def test_every_format_is_read_back(launcher, tmp_path_factory, placement):
     file.write_text(export_mapping(launcher, node_of, network, names))
     told = names if launcher == "simgrid" else None
     assert read_mapping(file, network, len(node_of), hosts=told).tolist() == node_of.tolist()
-    if launcher_named(launcher).commented:
+    if get_launcher(launcher).commented:
         assert recognise(file.read_text().splitlines()) == launcher
         assert network_of(file).spec == network.spec
-        assert named_hosts(file) == names
+        assert read_host_names(file) == names
 
 
 def test_comments_give_topology_direction_command_and_names():
@@ -162,7 +162,7 @@ def test_files_beside_have_the_same_names(tmp_path):
 def test_hosts_of_simgrid_come_with_their_platform_or_not_at_all(tmp_path):
     with pytest.raises(TopologyError, match="expected at most 1024, since every pair"):
         names = [f"n{n}" for n in range(1600)]
-        companions(launcher_named("simgrid"), tmp_path / "hosts", mesh((40, 40)), names)
+        companions(get_launcher("simgrid"), tmp_path / "hosts", mesh((40, 40)), names)
 
 
 def test_the_platform_beside_has_the_speeds_that_the_network_gives(tmp_path):
@@ -174,7 +174,7 @@ def test_the_platform_beside_has_the_speeds_that_the_network_gives(tmp_path):
     )
     network = topology_from_spec(f"file:{given}")
     (text,) = companions(
-        launcher_named("simgrid"), tmp_path / "hosts", network, ["n0", "n1"]
+        get_launcher("simgrid"), tmp_path / "hosts", network, ["n0", "n1"]
     ).values()
     (tmp_path / "back.xml").write_text(text)
     back = topology_from_spec(f"file:{tmp_path / 'back.xml'}")
@@ -344,13 +344,13 @@ def test_mappings_with_holes_are_written_and_read_back(tmp_path):
 
 
 def test_a_package_brings_a_launcher(monkeypatch):
-    mine = replace(launcher_named("slurm"), name="mine", begins="@mine")
+    mine = replace(get_launcher("slurm"), name="mine", begins="@mine")
     points = {"hopmap.launchers": [SimpleNamespace(name="mine", value="m:MINE", load=lambda: mine)]}
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
     monkeypatch.setattr(formats, "_OTHERS", {})
     load_entry_points.cache_clear()
     try:
-        assert launcher_named("mine") is mine
+        assert get_launcher("mine") is mine
         assert recognise(["@mine"]) == "mine"
         assert launchers()[-1] is mine
     finally:
@@ -359,5 +359,5 @@ def test_a_package_brings_a_launcher(monkeypatch):
 
 def test_a_table_of_names_counts_as_code_of_whoever_asks_it():
     """Runs are known by the code that does them, launchers and machines among it."""
-    code = {path.name for path in sources_of(ROOT / "hopmap/launchers/formats.py", whole=True)}
+    code = {path.name for path in sources_of(ROOT / "hopmap/launchers/formats.py", full=True)}
     assert {"hostfiles.py", "reordering.py", "presets.toml"} <= code

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopmap.launchers.formats import companions, export_mapping, launcher_named
+from hopmap.launchers.formats import companions, export_mapping, get_launcher
 from hopmap.simulator import Parameters, program_of_traffic
 from hopmap.simulator.export.simgrid import INDEX, write
 from hopmap.topologies import torus
@@ -137,7 +137,7 @@ def reordered(openmpi, folder, node_of, *options):
     """Process, its rank in the snippet's communicator and its node, of processes of mpirun."""
     plan = folder / "plan.json"
     plan.write_text(export_mapping("json", node_of, NETWORK, HOSTS))
-    for path, text in companions(launcher_named("json"), plan, NETWORK, HOSTS).items():
+    for path, text in companions(get_launcher("json"), plan, NETWORK, HOSTS).items():
         path.write_text(text)
     program = "import os\nfrom plan_mpi4py import comm, world\n"
     program += "lines = world.gather(f'{world.rank} {comm.rank} {os.environ[\"HOPMAP_NODE\"]}')\n"
@@ -198,7 +198,7 @@ def test_simgrid_places_every_rank_as_the_hostfile_says(tmp_path, name):
     ring = Traffic.from_pairs(len(ranks), ranks, np.roll(ranks, 1), ones, 1000 * ones)
     write(tmp_path / "tit", program_of_traffic(ring), Parameters(), None)
     hostfile.write_text(export_mapping("simgrid", node_of, NETWORK, HOSTS))
-    ((platform, text),) = companions(launcher_named("simgrid"), hostfile, NETWORK, HOSTS).items()
+    ((platform, text),) = companions(get_launcher("simgrid"), hostfile, NETWORK, HOSTS).items()
     platform.write_text(text)
     done = subprocess.run(
         ["smpirun", "-map", "-hostfile", hostfile, "-platform", platform, "-replay", INDEX],

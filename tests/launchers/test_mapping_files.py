@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from hopmap.launchers.mapping_files import (
-    named_hosts,
     network_of,
+    read_host_names,
     read_mapping,
     write_mapping,
 )
-from hopmap.launchers.node_names import on_job
+from hopmap.launchers.node_names import restrict_to_hosts
 from hopmap.topologies import MappingError, mesh, torus
 from support import about
 
@@ -23,12 +23,12 @@ def test_a_written_mapping_reads_back_and_names_its_topology(tmp_path):
 
 
 def test_names_that_a_network_was_given_stand_in_the_mapping(tmp_path):
-    ring = on_job(torus((4,)), names="nid[10-13]")
+    ring = restrict_to_hosts(torus((4,)), names="nid[10-13]")
     write_mapping(tmp_path / "m.csv", [3, 1], ring)
     text = (tmp_path / "m.csv").read_text()
     assert text == "# hopmap mapping on torus:4\n# nodes: nid[10-13]\nrank,node\n0,3\n1,1\n"
     assert read_mapping(tmp_path / "m.csv", torus((4,)), 2).tolist() == [3, 1]
-    assert named_hosts(tmp_path / "m.csv") == list(ring.names)
+    assert read_host_names(tmp_path / "m.csv") == list(ring.names)
 
 
 def test_maplibs_format_is_read(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.launchers.node_names import compress, expand, node_names, on_job, same_nodes
+from hopmap.launchers.node_names import compress, expand, node_names, restrict_to_hosts, same_nodes
 from hopmap.topologies import MappingError, mesh, topology_from_spec, torus
 from support import about
 
@@ -72,7 +72,7 @@ def test_what_is_no_list_is_refused(nodelist, message):
 def test_hostfiles_of_several_launchers_name_the_same_nodes(tmp_path, text):
     (tmp_path / "hosts").write_bytes(text.encode())
     for option in ("names", "hosts"):
-        assert on_job(PAIR, **{option: tmp_path / "hosts"}).names == ("a", "b")
+        assert restrict_to_hosts(PAIR, **{option: tmp_path / "hosts"}).names == ("a", "b")
 
 
 def test_nodes_without_names_are_numbered():
@@ -99,7 +99,7 @@ def test_names_and_hosts_that_make_no_sense_are_refused(tmp_path):
                     file.write_text(named["hosts"])
                 named = named | {"hosts": file}
             with pytest.raises(MappingError, match=re.escape(message)):
-                on_job(PAIR, **named)
+                restrict_to_hosts(PAIR, **named)
 
 
 def nodes_on(topology):
@@ -108,25 +108,25 @@ def nodes_on(topology):
 
 def test_the_nodes_of_a_job_are_found_by_name_in_any_order(tmp_path):
     ring = replace(torus((4,)), names=("login", "n1", "n2", "n3"))
-    assert nodes_on(on_job(ring, nodelist="n[2-3],login")) == [0, 2, 3]
+    assert nodes_on(restrict_to_hosts(ring, nodelist="n[2-3],login")) == [0, 2, 3]
     file = tmp_path / "hosts"
     file.write_text("n3 slots=4\nn1\nn3\n")
-    assert nodes_on(on_job(ring, hosts=file)) == [1, 3]
-    assert nodes_on(on_job(torus((4,)), nodelist="node[1,3]")) == [1, 3]
+    assert nodes_on(restrict_to_hosts(ring, hosts=file)) == [1, 3]
+    assert nodes_on(restrict_to_hosts(torus((4,)), nodelist="node[1,3]")) == [1, 3]
 
 
 def test_names_are_of_the_machine_and_hosts_of_the_job():
-    machine = on_job(torus((4,)), names="nid[10-13]", nodelist="nid[12,11]")
+    machine = restrict_to_hosts(torus((4,)), names="nid[10-13]", nodelist="nid[12,11]")
     assert machine.names == ("nid10", "nid11", "nid12", "nid13")
     assert nodes_on(machine) == [1, 2]
 
 
 def test_hosts_for_all_nodes_are_what_these_are_called():
     """A torus takes any names; which of its nodes each is, their order says."""
-    ring = on_job(torus((4,)), nodelist="gpu7,nid[10-11],login")
+    ring = restrict_to_hosts(torus((4,)), nodelist="gpu7,nid[10-11],login")
     assert ring.names == ("gpu7", "nid10", "nid11", "login")
     assert nodes_on(ring) == [0, 1, 2, 3]
-    assert on_job(torus((4,)), nodelist="node[0-3]").names == ()
+    assert restrict_to_hosts(torus((4,)), nodelist="node[0-3]").names == ()
 
 
 def test_slots_options_and_spelling_do_not_renumber():

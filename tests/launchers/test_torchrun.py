@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from hopmap.launchers.formats import companions, export_mapping, launcher_named, usage
+from hopmap.launchers.formats import companions, export_mapping, get_launcher, usage
 from hopmap.launchers.mapping_files import read_mapping
 from hopmap.topologies import MappingError, topology_from_spec
 
@@ -48,7 +48,7 @@ def test_what_torchrun_cannot_start_is_refused(node_of):
 
 
 def test_the_command_counts_hosts_and_their_processes():
-    command = usage(launcher_named("torchrun"), np.array([5, 4, 3, 0, 2, 1]), "ranks", GPUS.names)
+    command = usage(get_launcher("torchrun"), np.array([5, 4, 3, 0, 2, 1]), "ranks", GPUS.names)
     assert "--nnodes=2 --nproc-per-node=3" in command and "import ranks_torchrun" in command
 
 
@@ -57,7 +57,7 @@ def test_every_process_gets_its_rank(tmp_path):
     node_of = [5, 4, 3, 0, 2, 1]
     file = tmp_path / "ranks"
     file.write_text(export_mapping("torchrun", np.array(node_of), GPUS))
-    ((module, lines),) = companions(launcher_named("torchrun"), file, GPUS, GPUS.names).items()
+    ((module, lines),) = companions(get_launcher("torchrun"), file, GPUS, GPUS.names).items()
     module.write_text(lines)
     found = {}
     for node, local in np.ndindex(2, 3):
@@ -75,7 +75,7 @@ def test_hosts_in_another_order_are_noticed(tmp_path):
         pytest.skip(f"this host is called {own}")
     (tmp_path / "ranks").write_text(f"other 0\n{own} 1\n")
     ((module, lines),) = companions(
-        launcher_named("torchrun"), tmp_path / "ranks", GPUS, GPUS.names
+        get_launcher("torchrun"), tmp_path / "ranks", GPUS, GPUS.names
     ).items()
     module.write_text(lines)
     told = {"LOCAL_RANK": 0, "WORLD_SIZE": 2}

@@ -13,7 +13,7 @@ from hopmap.launchers.mapping_files import read_mapping
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import _scale, portfolio
 from hopmap.mappers.basic_kernels import Graph
-from hopmap.mappers.bisections.multilevel import _grouped
+from hopmap.mappers.bisections.multilevel import _group
 from hopmap.mappers.bisections.recursive_bisection import slot_layers
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.objectives import cost_model
@@ -124,7 +124,7 @@ def test_a_bisection_ends_when_most_of_the_time_is_spent(monkeypatch):
         return rng.permutation(topology.nodes)
 
     module = sys.modules[portfolio.__module__]
-    monkeypatch.setattr(module, "bisected", never_done)
+    monkeypatch.setattr(module, "bisect_nodes", never_done)
     monkeypatch.setattr(module, "_part", lambda watch: 0.9)
     run = portfolio(traffic, topology, rng=np.random.default_rng(0), stop=Budget(moves=10))
     assert looked == [True]
@@ -207,7 +207,7 @@ def test_matching_leaves_exactly_as_many_groups_as_are_asked_for(n, seed):
     groups = int(np.random.default_rng(seed).integers(-(-n // 2), n + 1))
     random = np.array([seed + 1], dtype=np.uint64)
     size = np.ones(n, dtype=np.int64)
-    group_of = _grouped(Graph(model.indptr, model.peer, model.weight), size, groups, random)
+    group_of = _group(Graph(model.indptr, model.peer, model.weight), size, groups, random)
     assert np.array_equal(np.unique(group_of), np.arange(groups))
     assert np.bincount(group_of).max() <= 2
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopmap.mappers.cartesian.grid import known_grid
+from hopmap.mappers.cartesian.grid import find_grid
 from hopmap.mappers.cost_kernels import total_costs
 from hopmap.mappers.objectives import cost_model, lower_bound
 from hopmap.topologies import topology_from_spec
@@ -17,7 +17,7 @@ from support.traffic import grid_traffic
 
 def bound_of(traffic: Traffic, spec: str, objective: str = "hop_bytes") -> int:
     topology = topology_from_spec(spec)
-    grid = known_grid(traffic)
+    grid = find_grid(traffic)
     cells = None if grid is None else np.stack(np.unravel_index(grid.cells, grid.dims), axis=1)
     return lower_bound(cost_model(traffic, topology, objective), topology, cells)
 

@@ -59,7 +59,7 @@ def test_a_preset_is_written_out_and_what_is_said_besides_wins():
     for name in (*CURVES, *SEARCHES):
         info = MAPPERS[name]
         for key, value in info.presets["thesis"].items():
-            assert info.checked(key, value) == value
+            assert info.check(key, value) == value
 
 
 def test_an_unknown_preset_is_refused_and_so_is_one_of_a_mapper_without():

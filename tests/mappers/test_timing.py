@@ -38,7 +38,7 @@ def test_a_budget_is_not_spent_on_compiling(clock):
         with global_compiler_lock:  # one function for another
             _busy(0.1)
     assert not watch.over()
-    assert watch.left() > 0.1
+    assert watch.remaining() > 0.1
     other = Thread(target=_compile_elsewhere)
     other.start()
     _busy(0.3)

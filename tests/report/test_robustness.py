@@ -9,7 +9,7 @@ from hopmap.report.tables import robustness
 
 
 def table_of(*cases):
-    return robustness(SimpleNamespace(varied=lambda trace: [list(cases)]), "trace")
+    return robustness(SimpleNamespace(variations=lambda trace: [list(cases)]), "trace")
 
 
 def shown(table):

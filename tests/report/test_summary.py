@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from hopmap.report import summary as report_summary
-from hopmap.report.summary import chosen_cases, excess, summary, write_cases
+from hopmap.report.summary import choose_cases, excess, summary, write_cases
 from hopmap.scenarios.results.plan_file import Plan
 from hopmap.scenarios.results.study import Study, cases_of
 
@@ -66,10 +66,10 @@ def test_of_many_cases_those_are_shown_in_which_the_choice_matters_most_and_leas
     # in the last the mapper with the fewest hop-bytes, a, is far behind b
     tables = [table(1, 1, 1, 1 + k / 10) for k in range(9)] + [table(1.7, 1.7, 1, 1)]
     study = study_of(tmp_path, *tables)
-    assert chosen_cases(study) is study.cases
+    assert choose_cases(study) is study.cases
     monkeypatch.setattr(report_summary, "ROWS", 5)
     monkeypatch.setattr(report_summary, "CHOSEN", 3)
-    assert [study.cases.index(case) for case in chosen_cases(study)] == [0, 8, 9]
+    assert [study.cases.index(case) for case in choose_cases(study)] == [0, 8, 9]
 
 
 def test_all_cases_are_in_a_table(study_of, table, tmp_path) -> None:

@@ -191,9 +191,9 @@ def test_stopping_after_every_event_and_short_of_slots_changes_nothing(monkeypat
 
 def test_slots_are_for_what_is_in_flight_only(monkeypatch):
     tables = []
-    enlarged = compiled_engine._enlarged
+    enlarged = compiled_engine._enlarge
     monkeypatch.setattr(
-        compiled_engine, "_enlarged", lambda *given: tables.append(enlarged(*given)) or tables[-1]
+        compiled_engine, "_enlarge", lambda *given: tables.append(enlarged(*given)) or tables[-1]
     )
     # A thousand messages of a thousand packets, which leave more slowly than they travel.
     ping = [("send", 1, 10**6), ("recv", 1, 0)] * 1000

@@ -70,11 +70,11 @@ def test_the_mode_and_the_size_say_what_completes_a_send():
 def test_a_put_is_noticed_late_and_keeps_its_target_busy_for_so_much_less(arrival, recv, latency):
     for mode in MODES:
         put = mode == model.PUT
-        noticed = model.noticed(arrival, model.DATA, mode, 0.25, latency)
+        noticed = model.notice_time(arrival, model.DATA, mode, 0.25, latency)
         assert noticed == arrival + latency * put
         assert model.receive_overhead(mode, recv, latency) == max(recv - latency * put, 0)
         for cargo in (model.REQUEST, model.GRANT, model.ACKNOWLEDGEMENT):
-            assert model.noticed(arrival, cargo, mode, 0.25, latency) == arrival + 0.25
+            assert model.notice_time(arrival, cargo, mode, 0.25, latency) == arrival + 0.25
 
 
 @given(times, times)
@@ -124,7 +124,7 @@ def test_cut_through_hands_on_the_head_store_and_forward_the_tail():
         (model.asks_first, (30, model.READY, 20)),
         (model.completion, (10, model.SYNCHRONOUS, 20)),
         (model.receive_overhead, (model.PUT, 0.3, 0.1)),
-        (model.noticed, (0.1, model.DATA, model.PUT, 0.2, 0.3)),
+        (model.notice_time, (0.1, model.DATA, model.PUT, 0.2, 0.3)),
         (model.in_call, (0.1, 0.3)),
         (model.leave_time, (0.1, 0.3, 1024, 6e-9)),
         (model.packet_count, (12345, 100)),

@@ -22,7 +22,7 @@ from hopmap.simulator import (
     program_of,
     simulate,
 )
-from hopmap.simulator.model import QUANTILES, hashed
+from hopmap.simulator.model import QUANTILES, mix_hash
 from hopmap.simulator.noise import noise_of, quantiles
 from hopmap.simulator.parameters.keys import DISTRIBUTIONS
 from hopmap.simulator.programs.unrolling import without_loops
@@ -89,20 +89,20 @@ def test_without_noise_every_factor_is_1():
 @examples(100)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
 def test_a_hash_has_32_bits_and_is_the_same_in_python_numpy_and_compiled_code(above, number):
-    expected = hashed(above, number)
+    expected = mix_hash(above, number)
     assert 0 <= expected < 2**32
     assert COMPILED(above, number) == expected
-    assert hashed(np.array([above]), np.array([number]))[0] == expected
+    assert mix_hash(np.array([above]), np.array([number]))[0] == expected
 
 
-COMPILED = numba.njit(hashed)
+COMPILED = numba.njit(mix_hash)
 
 
 def draws(seed, tasks, pauses):
     """Quantiles as engines draw them, shape (tasks, pauses)."""
     program = program_of("idle", [[] for _ in range(tasks)])
     stream = noise_of(replace(NOISE, noise_seed=seed), program).stream
-    return hashed(stream[:, None], np.arange(1, pauses + 1)[None, :]) % QUANTILES
+    return mix_hash(stream[:, None], np.arange(1, pauses + 1)[None, :]) % QUANTILES
 
 
 def test_draws_are_as_even_and_as_unrelated_as_random_ones():
@@ -128,14 +128,14 @@ def test_a_start_is_a_draw_of_its_own_by_the_ranks_main_task():
     """Number 0 on the task: unrelated to the first pause, and to what routing draws by a seed."""
     program = program_of("idle", [[] for _ in range(4000)])
     noise = noise_of(replace(NOISE, noise_seed=3), program)
-    first = hashed(noise.stream, 1) % QUANTILES
+    first = mix_hash(noise.stream, 1) % QUANTILES
     assert abs(stats.spearmanr(noise.delay, first).statistic) < 4 / np.sqrt(4000)
-    assert (noise.stream != hashed(3, np.arange(4000))).mean() > 0.99
+    assert (noise.stream != mix_hash(3, np.arange(4000))).mean() > 0.99
     sided = replace(
         program_of("idle", [[]] * 6), rank_of=np.repeat(np.arange(3, dtype=np.int32), 2),
     )  # fmt: skip
     late = noise_of(NOISE, sided)
-    main = hashed(late.stream[[0, 2, 4]], 0) % QUANTILES
+    main = mix_hash(late.stream[[0, 2, 4]], 0) % QUANTILES
     assert late.delay.tolist() == (1e-6 * quantiles("gamma", 1.0)[main]).tolist()
 
 
@@ -174,7 +174,7 @@ def test_every_pause_has_a_factor_of_its_own(engine):
     program = program_of("two", [[("repeat", 2, [("send", 1, 8)])], [("repeat", 2, body)]])
     result = simulate(program, mesh((2,)), [0, 1], parameters=parameters, engine=engine)
     stream = noise_of(parameters, program).stream[1]
-    one, two, three, four = (hashed(int(stream), k) % QUANTILES for k in (1, 2, 3, 4))
+    one, two, three, four = (mix_hash(int(stream), k) % QUANTILES for k in (1, 2, 3, 4))
     compute, overhead = quantiles("lognormal", 0.1), quantiles("lognormal", 0.5)
     assert result.compute[1] == compute[one] + compute[three]
     assert result.communicate[1] == overhead[two] + overhead[four]

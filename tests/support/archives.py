@@ -22,7 +22,7 @@ FREE = Parameters(**FREE_ENDS)
 def archives_read_here():
     """Read sound archives in this process: forking takes longer, and tests/traces/safety has it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "guarded_all", lambda works, *_: [work(None) for work in works])
+        patch.setattr(reading, "run_guarded", lambda works, *_: [work(None) for work in works])
         yield
 
 

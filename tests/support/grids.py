@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
 from hopmap.mappers.cartesian.boxes import box_shape
-from hopmap.mappers.cartesian.halvings import angles, longest, preferred, skewed_longest, split
+from hopmap.mappers.cartesian.halvings import angles, longest, skewed_longest, sort_dims, split
 from hopmap.mappers.cartesian.strips import along_snake, in_strips, squarest_cuts, stencil_cuts
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
@@ -102,7 +102,7 @@ def hyperplane_coordinates(rank, dims, size, stencil):
     """Coordinates of one rank."""
     rest, corner, angle = list(dims), [0] * len(dims), angles(stencil, len(dims))
     while prod(rest) > 2 * size:
-        d, lower = split(rest, corner, dims, size, preferred(rest, angle))
+        d, lower = split(rest, corner, dims, size, sort_dims(rest, angle))
         below = prod(rest) // rest[d] * lower
         if rank < below:
             rest[d] = lower
@@ -110,7 +110,7 @@ def hyperplane_coordinates(rank, dims, size, stencil):
             rest[d] -= lower
             corner[d] += lower
             rank -= below
-    order = preferred(rest, angle)
+    order = sort_dims(rest, angle)
     for d, place in zip(order, row_major(rank, [rest[d] for d in order]), strict=True):
         corner[d] += place
     return corner

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.topologies import MappingError, from_networkx, spec_of, topology_from_spec
-from hopmap.topologies.allocation import POLICIES, allocated, switch_of
+from hopmap.topologies.allocation import POLICIES, allocate, switch_of
 
 FAT = topology_from_spec("fattree:4x4:1x4")  # 4 nodes a leaf, 4 leaves
 FREE = np.ones(16, dtype=np.bool_)
@@ -22,15 +22,15 @@ def rng(seed=0):
 def test_contiguous_takes_the_first_run_that_is_long_enough():
     free = FREE.copy()
     free[[2, 6]] = False  # runs of 2, 3 and 9
-    assert allocated(FAT, free, 3, "contiguous", rng()).tolist() == [3, 4, 5]
-    assert allocated(FAT, free, 4, "contiguous", rng()).tolist() == [7, 8, 9, 10]
+    assert allocate(FAT, free, 3, "contiguous", rng()).tolist() == [3, 4, 5]
+    assert allocate(FAT, free, 4, "contiguous", rng()).tolist() == [7, 8, 9, 10]
     with pytest.raises(MappingError, match=r"no free nodes in a row of fattree.* have 10 slots"):
-        allocated(FAT, free, 10, "contiguous", rng())
+        allocate(FAT, free, 10, "contiguous", rng())
 
 
 def test_a_node_without_slots_is_not_in_a_row():
     network = topology_from_spec("failed:node=2@mesh:6")
-    assert allocated(network, np.ones(6, np.bool_), 3, "contiguous", rng()).tolist() == [3, 4, 5]
+    assert allocate(network, np.ones(6, np.bool_), 3, "contiguous", rng()).tolist() == [3, 4, 5]
 
 
 def test_a_node_hangs_on_the_switch_of_its_first_link():
@@ -44,16 +44,16 @@ def test_a_node_hangs_on_the_switch_of_its_first_link():
 
 def test_random_switches_fill_one_after_the_other():
     for seed in range(8):
-        nodes = allocated(FAT, FREE, 9, "random-switches", rng(seed))
+        nodes = allocate(FAT, FREE, 9, "random-switches", rng(seed))
         taken = np.bincount(switch_of(FAT)[nodes], minlength=4)
         assert sorted(taken.tolist()) == [0, 1, 4, 4]
-    seen = {tuple(allocated(FAT, FREE, 4, "random switches", rng(s))) for s in range(40)}
+    seen = {tuple(allocate(FAT, FREE, 4, "random switches", rng(s))) for s in range(40)}
     assert seen == {(0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11), (12, 13, 14, 15)}
 
 
 def test_random_nodes_are_any_with_equal_chance():
     often = sum(
-        np.bincount(allocated(FAT, FREE, 4, "random nodes", rng(s)), minlength=16)
+        np.bincount(allocate(FAT, FREE, 4, "random nodes", rng(s)), minlength=16)
         for s in range(400)
     )
     assert often.sum() == 1600
@@ -65,7 +65,7 @@ def test_ranks_rise_over_free_nodes_and_fill_them(policy, mask, ranks):
     network = topology_from_spec("fattree:4x4:1x4*2")
     free = (mask >> np.arange(16) & 1).astype(np.bool_)
     try:
-        nodes = allocated(network, free, ranks, policy, rng())
+        nodes = allocate(network, free, ranks, policy, rng())
     except MappingError:
         assert policy == "contiguous" or 2 * free.sum() < ranks
         return
@@ -87,7 +87,7 @@ def test_ranks_rise_over_free_nodes_and_fill_them(policy, mask, ranks):
 def test_what_cannot_be_is_said_in_a_line(spec, policy, said):
     network = topology_from_spec(spec)
     with pytest.raises(MappingError, match=said):
-        allocated(network, np.ones(network.nodes, dtype=np.bool_), 9, policy, rng())
+        allocate(network, np.ones(network.nodes, dtype=np.bool_), 9, policy, rng())
 
 
 def test_a_job_is_said_by_a_spec(tmp_path):

@@ -11,7 +11,7 @@ from otf2.enums import LocationType, MetricMode, MetricType
 
 from hopmap.traces import Kind, Trace
 from hopmap.traces.otf2 import archive as reading
-from hopmap.traces.safety.guarded_process import guarded_all
+from hopmap.traces.safety.guarded_process import run_guarded
 from support.archives import archive_of, archives_read_here
 
 
@@ -25,7 +25,7 @@ def unguarded():
 @pytest.fixture
 def guarded(monkeypatch) -> None:
     """Read archives in a process of their own, as users do."""
-    monkeypatch.setattr(reading, "guarded_all", guarded_all)
+    monkeypatch.setattr(reading, "run_guarded", run_guarded)
 
 
 @pytest.fixture

@@ -72,8 +72,8 @@ def from_networkx(graph: nx.Graph, spec: str = "graph") -> Topology:
 
     kinds: dict[str, LinkKind] = {}
     edges = [
-        (number[u], number[v], _kind(kinds, given, f"{spec}: edge {u!r} - {v!r}"))
-        for u, v, given in graph.edges(data=True)
+        (number[u], number[v], _kind(kinds, attributes, f"{spec}: edge {u!r} - {v!r}"))
+        for u, v, attributes in graph.edges(data=True)
         if u != v
     ]
     both = np.array(edges + [(v, u, k) for u, v, k in edges], dtype=np.int64).reshape(-1, 3)
@@ -115,50 +115,50 @@ def from_graphml(root: Element, spec: str) -> Topology:
     return from_networkx(graph, spec)
 
 
-def _host(given: object, vertex: object, spec: str) -> bool:
-    if isinstance(given, str) and given.lower() in ("true", "false", "1", "0"):
-        given = given.lower() in ("true", "1")
-    if given not in (True, False):
-        raise TopologyError(f"{spec}: host of {vertex!r} is {given!r}: expected true or false")
-    return bool(given)
+def _host(value: object, vertex: object, spec: str) -> bool:
+    if isinstance(value, str) and value.lower() in ("true", "false", "1", "0"):
+        value = value.lower() in ("true", "1")
+    if value not in (True, False):
+        raise TopologyError(f"{spec}: host of {vertex!r} is {value!r}: expected true or false")
+    return bool(value)
 
 
-def _whole(given: Any, what: str) -> int:
+def _whole(value: Any, label: str) -> int:
     try:
-        number = int(given)
+        number = int(value)
     except (TypeError, ValueError, OverflowError):
         number = 0
-    if number < 1 or number != given:
-        raise TopologyError(f"{what}: {given!r}: expected a whole number of at least 1")
+    if number < 1 or number != value:
+        raise TopologyError(f"{label}: {value!r}: expected a whole number of at least 1")
     return number
 
 
-def _kind(kinds: dict[str, LinkKind], given: Mapping[str, Any], what: str) -> int:
+def _kind(kinds: dict[str, LinkKind], attributes: Mapping[str, Any], label: str) -> int:
     """Index of an edge's kind; a new one is added."""
     speeds = [DEFAULT_LINK.bandwidth, DEFAULT_LINK.latency]
     for i, key in enumerate(("bandwidth", "latency")):
         try:
-            speeds[i] = float(given.get(key, speeds[i]))
+            speeds[i] = float(attributes.get(key, speeds[i]))
         except (TypeError, ValueError):
             unit = ("bytes/s", "s")[i]
             raise TopologyError(
-                f"{what}: {key} {given[key]!r}: expected a number in {unit}"
+                f"{label}: {key} {attributes[key]!r}: expected a number in {unit}"
             ) from None
     wide, late = (
-        "from the graph" if key in given else DEFAULT for key in ("bandwidth", "latency")
+        "from the graph" if key in attributes else DEFAULT for key in ("bandwidth", "latency")
     )
-    name = str(given.get("kind", ""))
+    name = str(attributes.get("kind", ""))
     if not name:
-        alike = [k.name for k in kinds.values() if [k.bandwidth, k.latency] == speeds]
-        name = alike[0] if alike else "link" + (str(len(kinds) + 1) if kinds else "")
+        same_speed = [k.name for k in kinds.values() if [k.bandwidth, k.latency] == speeds]
+        name = same_speed[0] if same_speed else "link" + (str(len(kinds) + 1) if kinds else "")
     try:
         kind = kinds.setdefault(name, LinkKind(name, speeds[0], speeds[1], (wide, late)))
     except TopologyError as error:
-        raise TopologyError(f"{what}: {error}") from None
+        raise TopologyError(f"{label}: {error}") from None
     if [kind.bandwidth, kind.latency] != speeds:
-        raise TopologyError(f"{what}: other speeds than kind {name!r} before: expected the same")
+        raise TopologyError(f"{label}: other speeds than kind {name!r} before: expected the same")
     if len(kinds) > 256:
-        raise TopologyError(f"{what}: more than 256 kinds of links: expected fewer")
+        raise TopologyError(f"{label}: more than 256 kinds of links: expected fewer")
     return list(kinds).index(name)
 
 
@@ -192,19 +192,19 @@ def from_routes(
     link_from, link_to = ends[: len(used)], ends[len(used) :]
     _expect_simple(pairs, starts, links, link_from, spec)
     different = dict.fromkeys(speeds[link] for link in used)
-    alike = {speed: k for k, speed in enumerate(different)}
-    if len(alike) > 256:
-        raise TopologyError(f"{spec}: {len(alike)} different speeds of links: expected 256 at most")
+    index = {speed: k for k, speed in enumerate(different)}
+    if len(index) > 256:
+        raise TopologyError(f"{spec}: {len(index)} different speeds of links: expected 256 at most")
     named = tuple(
         LinkKind(f"link{k + 1}" if k else "link", *speed, ("from the platform",) * 2)
-        for speed, k in alike.items()
+        for speed, k in index.items()
     )
     return Topology(
         spec=spec,
         slots=np.array(slots, dtype=np.int64),
         link_from=link_from,
         link_to=link_to,
-        link_kind=np.array([alike[speeds[link]] for link in used], dtype=np.uint8),
+        link_kind=np.array([index[speeds[link]] for link in used], dtype=np.uint8),
         kinds=named or (DEFAULT_LINK,),
         router=RouteRouter(nodes, starts, links, link_from, link_to),
         switches=max(int(ends.max(initial=-1)) + 1 - nodes, 0),

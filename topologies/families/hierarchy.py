@@ -48,17 +48,17 @@ def tree(
     sizes = whole("tree: sizes", *children)
     if len(sizes) > MOST_LEVELS:
         raise TopologyError(f"tree: {len(sizes)} levels: expected at most {MOST_LEVELS}")
-    given = (
+    distances_up = (
         [10**level for level in range(len(sizes))]
         if costs is None
         else whole("tree: distances", *costs)
     )
     if not sizes or min(sizes) < 1:
         raise TopologyError(f"tree: sizes {_text(sizes)}: expected whole numbers of at least 1")
-    rising = all(low <= high for low, high in zip([0, *given], given, strict=False))
-    if len(given) != len(sizes) or not rising or given[-1] > FARTHEST:
+    rising = all(low <= high for low, high in zip([0, *distances_up], distances_up, strict=False))
+    if len(distances_up) != len(sizes) or not rising or distances_up[-1] > FARTHEST:
         raise TopologyError(
-            f"tree: distances {_text(given)}: expected one whole number for each of the "
+            f"tree: distances {_text(distances_up)}: expected one whole number for each of the "
             f"{len(sizes)} levels, none below the one before, up to {FARTHEST}"
         )
     check_slots("tree", slots, "core")
@@ -70,10 +70,10 @@ def tree(
     levels = plain.router.levels
     return replace(
         plain,
-        spec=f"tree:{_text(sizes)}@{_text(given)}{times(slots)}",
+        spec=f"tree:{_text(sizes)}@{_text(distances_up)}{times(slots)}",
         router=TreeRouter(
             spans=levels[:, SUBTREE].copy(),
-            costs=np.array([0, *given], dtype=np.int64),
+            costs=np.array([0, *distances_up], dtype=np.int64),
             first=levels[:, VERTEX].copy(),
             up=levels[:, UP].copy(),
             down=levels[:, DOWN].copy(),
@@ -104,9 +104,9 @@ def hierarchy(topology: Topology) -> tuple[int, ...] | None:
         return (router.hosts, router.routers, router.groups)
     elif isinstance(router, DragonflyPlusRouter):
         hosts, leaves = len(router.leaf) // len(router.group), len(router.group) // router.groups
-        alike = np.array_equal(router.leaf, np.arange(topology.nodes) // hosts)
-        alike = alike and np.array_equal(router.group, np.arange(len(router.group)) // leaves)
-        return (hosts, leaves, router.groups) if alike else None
+        regular = np.array_equal(router.leaf, np.arange(topology.nodes) // hosts)
+        regular = regular and np.array_equal(router.group, np.arange(len(router.group)) // leaves)
+        return (hosts, leaves, router.groups) if regular else None
     else:
         return None
     return tuple((spans[1:] // spans[:-1]).tolist())

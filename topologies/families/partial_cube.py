@@ -5,7 +5,7 @@ sections 2 and 3. All meshes, tori of even sizes, hypercubes and trees are parti
 
 A graph is one if and only if it is bipartite and the classes of the Djokovic relation partition
 its edges: two edges are related where the ends of one are on different sides of the other, that is
-nearer to one of its ends than to the other. A class is the cut of one digit. `recognised` takes
+nearer to one of its ends than to the other. A class is the cut of one digit. `recognise` takes
 the paper's steps: a cut for every edge that is in none yet, and refusal where two overlap. These
 look at one edge of each class, which does not show that the relation is transitive; so the labels
 are compared with the hops of all pairs of vertices in the end.
@@ -71,10 +71,10 @@ def partial_cube(topology: Topology) -> PartialCube:
         return _tree(topology, router.levels[:, SUBTREE])
     elif isinstance(router, TreeRouter):
         return _tree(topology, router.spans, router.costs)
-    return recognised(topology)
+    return recognise(topology)
 
 
-def recognised(topology: Topology) -> PartialCube:
+def recognise(topology: Topology) -> PartialCube:
     """Label any network by the classes of the Djokovic relation; see `partial_cube`.
 
     O(vertices * (edges + vertices)).
@@ -82,7 +82,7 @@ def recognised(topology: Topology) -> PartialCube:
     starts, ends = _neighbours(topology)
     u, v = odd_edge(starts, ends)
     if u >= 0:
-        raise _refused(
+        raise _refusal(
             topology,
             f"it has an odd cycle through the link {topology.vertex_name(u)} - "
             f"{topology.vertex_name(v)}",
@@ -99,7 +99,7 @@ def recognised(topology: Topology) -> PartialCube:
         other = cut_of(starts, ends, x, y, class_of, dimension, side)
         if other >= 0:
             a, b = topology.vertex_name(source[other]), topology.vertex_name(ends[other])
-            raise _refused(topology, f"the link {a} - {b} is in two classes of links")
+            raise _refusal(topology, f"the link {a} - {b} is in two classes of links")
         if dimension % 64 == 0:
             _check_size(topology, dimension + 64)
             words.append(np.zeros(topology.vertices, dtype=np.uint64))
@@ -107,17 +107,17 @@ def recognised(topology: Topology) -> PartialCube:
         dimension += 1
     words = words or [np.zeros(topology.vertices, dtype=np.uint64)]
     labels = np.ascontiguousarray(np.stack(words, axis=1))
-    u, v, hops = unlike(starts, ends, labels)
+    u, v, hops = find_wrong_distance(starts, ends, labels)
     if u >= 0:
         a, b = topology.vertex_name(u), topology.vertex_name(v)
-        raise _refused(topology, f"{a} and {b} are {hops} hops apart, and their labels are not")
+        raise _refusal(topology, f"{a} and {b} are {hops} hops apart, and their labels are not")
     cube = _without_constants(topology, labels[: topology.nodes], dimension)
     every = np.arange(topology.nodes)
     for node in range(topology.nodes):
         # Routes may be longer than the graph's shortest paths, as in a HAEC Box.
         off = np.flatnonzero(topology.hops(node, every) != cube.hops(node, every))
         if len(off):
-            raise _refused(topology, f"routes from {node} to {off[0]} are not the shortest")
+            raise _refusal(topology, f"routes from {node} to {off[0]} are not the shortest")
     return cube
 
 
@@ -137,7 +137,7 @@ def _without_constants(topology: Topology, labels: Words, dimension: int) -> Par
         return (words[..., j // 64] >> np.uint64(j % 64) & np.uint64(1)).astype(np.bool_)
 
     kept = [j for j in range(dimension) if digit(differs, j)]
-    return _packed(topology, len(kept), lambda j: digit(labels, kept[j]))
+    return _pack(topology, len(kept), lambda j: digit(labels, kept[j]))
 
 
 def _box(topology: Topology, router: BoxRouter) -> PartialCube:
@@ -154,7 +154,7 @@ def _box(topology: Topology, router: BoxRouter) -> PartialCube:
             return np.asarray((x - at - 1) % size < size // 2)
         return np.asarray(x > at)
 
-    return _packed(topology, len(cuts), above)
+    return _pack(topology, len(cuts), above)
 
 
 def _tree(topology: Topology, spans: Ints, costs: Ints | None = None) -> PartialCube:
@@ -166,14 +166,14 @@ def _tree(topology: Topology, spans: Ints, costs: Ints | None = None) -> Partial
         if span < topology.nodes
     ]
     node = np.arange(topology.nodes)
-    cube = _packed(topology, len(below), lambda j: node // spans[below[j][0]] == below[j][1])
+    cube = _pack(topology, len(below), lambda j: node // spans[below[j][0]] == below[j][1])
     if costs is None:
         return cube
     price = np.diff(costs)[[level for level, _ in below]].astype(np.int64)
     return PartialCube(cube.labels, cube.dimension, price, scale=2)
 
 
-def _packed(topology: Topology, dimension: int, column: Callable[[int], Bools]) -> PartialCube:
+def _pack(topology: Topology, dimension: int, column: Callable[[int], Bools]) -> PartialCube:
     """Labels of digits of price 1, one column after another; turned so that node 0 has zeros."""
     _check_size(topology, dimension)
     words = np.zeros((max(1, -(-dimension // 64)), topology.nodes), dtype=np.uint64)
@@ -192,7 +192,7 @@ def _check_size(topology: Topology, dimension: int) -> None:
         )
 
 
-def _refused(topology: Topology, reason: str) -> TopologyError:
+def _refusal(topology: Topology, reason: str) -> TopologyError:
     return TopologyError(
         f"{topology.spec} is no partial cube, {reason}: expected a mesh, a torus of even sizes, a "
         "hypercube, a tree, a fat tree, or another network whose hops are Hamming distances"
@@ -283,7 +283,7 @@ def cut_of(
 
 
 @njit
-def unlike(starts: Ints, ends: Ints, labels: Words) -> tuple[int, int, int]:
+def find_wrong_distance(starts: Ints, ends: Ints, labels: Words) -> tuple[int, int, int]:
     """First two vertices whose hops are not the Hamming distance, and their hops; else -1, -1, 0.
 
     O(vertices * (edges + vertices * words)).

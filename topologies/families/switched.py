@@ -172,11 +172,11 @@ def dragonfly(
     step = port % max(groups - 1, 1)
     peer = (group - step - 1) % groups * routers + (port - 2 * step + groups - 2) // max(ports, 1)
     switch = nodes + node // hosts
-    beside = nodes + np.repeat(router, routers - 1)
-    lands_beside = nodes + (router[:, None] // routers * routers + other).ravel()
+    switch_of_local = nodes + np.repeat(router, routers - 1)
+    local_target = nodes + (router[:, None] // routers * routers + other).ravel()
     leaves_by = nodes + group * routers + port // max(ports, 1)
-    link_from = np.concatenate((node, switch, beside, leaves_by)).astype(np.int32)
-    link_to = np.concatenate((switch, node, lands_beside, nodes + peer)).astype(np.int32)
+    link_from = np.concatenate((node, switch, switch_of_local, leaves_by)).astype(np.int32)
+    link_to = np.concatenate((switch, node, local_target, nodes + peer)).astype(np.int32)
     return Topology(
         spec=spec + times(slots),
         slots=np.full(nodes, slots, dtype=np.int64),

@@ -139,7 +139,7 @@ def tofud_job(shape: Sequence[int], *, order: str = "", slots: int = 1) -> Topol
     place = np.asarray(np.ravel_multi_index(tuple(places.T), (*groups, *GROUP), order="F"))
     suffix = times(slots) + (f",order={order}" if order != axes else "")
     return replace(
-        renumbered(block, place),
+        renumber_nodes(block, place),
         spec=f"tofud:job={by_x(sizes)}{suffix}",
         kinds=(TOFU_LINK,),
         parameters=END_POINTS,
@@ -155,20 +155,20 @@ def _rings(sizes: Sequence[int]) -> list[Ints]:
     """Coordinates (x, y, z, a, b, c) along every axis of a job, shape (size, 6); zero elsewhere."""
     if len(sizes) == 3:
         x, y, z = sizes
-        return [_doubled(x, 3, [(0, ceil(x / 2))]), _wound(y), _doubled(z, 5, [(2, ceil(z / 2))])]
+        return [_double(x, 3, [(0, ceil(x / 2))]), _wound(y), _double(z, 5, [(2, ceil(z / 2))])]
     if len(sizes) == 2:
         turned = sizes[1] > LONGEST_YB >= sizes[0]
         long, short = reversed(sizes) if turned else sizes
         z = ceil(long / 4 / LONGEST_X)
-        rings = [_doubled(long, 3, [(0, ceil(long / 4 / z)), (5, 2), (2, z)]), _wound(short)]
+        rings = [_double(long, 3, [(0, ceil(long / 4 / z)), (5, 2), (2, z)]), _wound(short)]
         return rings[::-1] if turned else rings
     groups = ceil(sizes[0] / prod(GROUP))
     x = round(groups ** (1 / 3))
     y = round((groups / x) ** (1 / 2))
-    return [_doubled(sizes[0], 3, [(4, 3), (5, 2), (0, x), (1, y), (2, ceil(groups / x / y))])]
+    return [_double(sizes[0], 3, [(4, 3), (5, 2), (0, x), (1, y), (2, ceil(groups / x / y))])]
 
 
-def _doubled(size: int, pair: int, axes: Sequence[tuple[int, int]]) -> Ints:
+def _double(size: int, pair: int, axes: Sequence[tuple[int, int]]) -> Ints:
     """Ring out along the axes, each wound within the next, and back on the pair's other side.
 
     A ring of an odd number has one of its hops over a place that is left out.
@@ -204,7 +204,7 @@ def _wound(size: int) -> Ints:
     return places
 
 
-def renumbered(block: Topology, first: Ints) -> Topology:
+def renumber_nodes(block: Topology, first: Ints) -> Topology:
     """Return a box with its nodes renumbered, these first; the others have no slots."""
     rest = np.ones(block.nodes, dtype=np.bool_)
     rest[first] = False

@@ -28,12 +28,12 @@ _LISTED = re.compile(r"(?:[\w.-]|\[[\d,-]+\])+")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
-def hosts_in(text: str, where: str) -> list[str]:
+def hosts_in(text: str, location: str) -> list[str]:
     """Return the hosts of a list or a table, each once, in the order in which they stand."""
-    return list(dict.fromkeys(hosts_of_ranks(text, where)))
+    return list(dict.fromkeys(hosts_of_ranks(text, location)))
 
 
-def hosts_of_ranks(text: str, where: str) -> list[str]:
+def hosts_of_ranks(text: str, location: str) -> list[str]:
     """Return the host of every rank of a table, of every line of a list.
 
     Zero bytes, which a file that many ranks wrote at once has where it has holes, are no text.
@@ -50,16 +50,16 @@ def hosts_of_ranks(text: str, where: str) -> list[str]:
             rank, name = ([*map(str.strip, line.split(",")), ""])[:2]
         if not NAME.fullmatch(name) or not re.fullmatch(r"\d{1,9}", rank):
             like = "rank,host" if table else "a host name"
-            raise TopologyError(f"{where}: line {number} is {line[:40]!r}: expected {like}")
+            raise TopologyError(f"{location}: line {number} is {line[:40]!r}: expected {like}")
         named.append((int(rank), name))
     if table and len({rank for rank, _ in named}) < len(named):
-        raise TopologyError(f"{where}: a rank is listed twice: expected each once")
+        raise TopologyError(f"{location}: a rank is listed twice: expected each once")
     if not named:
-        raise TopologyError(f"{where}: no hosts: expected at least one")
+        raise TopologyError(f"{location}: no hosts: expected at least one")
     return [name for _, name in sorted(named, key=lambda place: place[0])]
 
 
-def nodes_of(topology: Topology, hosts: Sequence[str], where: str) -> list[int]:
+def nodes_of(topology: Topology, hosts: Sequence[str], location: str) -> list[int]:
     """Return the numbers of the nodes that the hosts are; node0, node1, ... where they lack names.
 
     A host is the node of its name, of its name without the domain, or, where the network's names
@@ -75,7 +75,7 @@ def nodes_of(topology: Topology, hosts: Sequence[str], where: str) -> list[int]:
         node = next((number[name] for name in (host, short, tail) if name in number), None)
         if node is None:
             raise TopologyError(
-                f"{where}: host {host}: expected nodes of {topology.spec}, {names[0]} to "
+                f"{location}: host {host}: expected nodes of {topology.spec}, {names[0]} to "
                 f"{names[-1]}"
             )
         found.append(node)
@@ -181,11 +181,11 @@ def _numbers(ranges: str, text: str) -> list[str]:
     return numbers
 
 
-def expect_distinct(names: Sequence[str], where: str) -> None:
+def expect_distinct(names: Sequence[str], location: str) -> None:
     """Raise `TopologyError` for a host that is listed twice."""
     twice, times = Counter(names).most_common(1)[0]
     if times > 1:
-        raise TopologyError(f"{where}: node {twice} twice: expected once")
+        raise TopologyError(f"{location}: node {twice} twice: expected once")
 
 
 def compress(names: Sequence[str]) -> list[str]:

@@ -33,7 +33,7 @@ from hopmap.topologies.families.switched import cluster, fat_tree
 from hopmap.topologies.topology import Topology, TopologyError
 
 ZONES = ("zone", "AS")
-BESIDE = (*ZONES, "cluster", "cabinet", "peer", "bypassRoute", "bypassZoneRoute", "bypassASroute")
+OTHERS = (*ZONES, "cluster", "cabinet", "peer", "bypassRoute", "bypassZoneRoute", "bypassASroute")
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -51,9 +51,9 @@ def from_platform(root: Element, spec: str) -> Topology:
         element = inner[0]
     if element.tag == "cluster":
         return from_cluster(element, spec)
-    beside = [child.tag for child in element if child.tag in BESIDE]
-    if beside:
-        raise TopologyError(f"{spec}: <{beside[0]}> among hosts: expected hosts and routes only")
+    extra = [child.tag for child in element if child.tag in OTHERS]
+    if extra:
+        raise TopologyError(f"{spec}: <{extra[0]}> among hosts: expected hosts and routes only")
     routing = element.get("routing", "")
     if routing == "Full":
         return from_full(element, spec)
@@ -123,7 +123,7 @@ def _backbone(element: Element, nodes: int, slots: int, link: Ends, spec: str) -
     return from_routes([slots] * nodes, speeds, routes, spec)
 
 
-def _names(element: Element, where: str) -> tuple[str, ...]:
+def _names(element: Element, location: str) -> tuple[str, ...]:
     """Hosts of a cluster, by its radical: "0-23,30"."""
     prefix, suffix, radical = (element.get(key, "") for key in ("prefix", "suffix", "radical"))
     numbers: list[int] = []
@@ -132,17 +132,18 @@ def _names(element: Element, where: str) -> tuple[str, ...]:
         low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if low > high or len(numbers) + high - low >= NODES:
             raise TopologyError(
-                f"{where}: radical {radical[:40]!r}: expected a list like 0-23 of at most {NODES}"
+                f"{location}: radical {radical[:40]!r}: expected a list like 0-23 of at most "
+                f"{NODES}"
             )
         numbers += range(low, high + 1)
     return tuple(f"{prefix}{number}{suffix}" for number in numbers)
 
 
-def _lists(text: str, count: int, where: str, like: str) -> list[list[int]]:
+def _lists(text: str, count: int, location: str, like: str) -> list[list[int]]:
     """Read lists of whole numbers, semicolons between them."""
     parts = text.replace(" ", "").split(";")
     if len(parts) != count or not all(re.fullmatch(r"\d{1,9}(,\d{1,9})*", part) for part in parts):
-        raise TopologyError(f"{where} {text[:40]!r}: expected numbers like {like}")
+        raise TopologyError(f"{location} {text[:40]!r}: expected numbers like {like}")
     return [[int(number) for number in part.split(",")] for part in parts]
 
 
@@ -185,20 +186,20 @@ def speed_of(element: Element, bandwidth: str, latency: str, spec: str) -> Ends:
 
 
 def _quantity(
-    text: str | None, units: Mapping[str, float], per_second: bool, where: str, like: str
+    text: str | None, units: Mapping[str, float], per_second: bool, location: str, like: str
 ) -> float:
     match = re.fullmatch(r"\s*(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)\s*([a-zA-Z]*)\s*", text or "")
     unit = (match[2] or ("s" if per_second else "Bps")) if match else ""
     if match is None or unit not in units:
-        raise TopologyError(f"{where} {text!r}: expected a quantity like {like}")
+        raise TopologyError(f"{location} {text!r}: expected a quantity like {like}")
     value = float(match[1])
     return value / units[unit] if per_second else value * units[unit]
 
 
-def whole_number(text: str, where: str) -> int:
+def whole_number(text: str, location: str) -> int:
     """Read a number of at least 1."""
     if not re.fullmatch(r"\d{1,9}", text) or int(text) < 1:
-        raise TopologyError(f"{where} {text[:40]!r}: expected a whole number of at least 1")
+        raise TopologyError(f"{location} {text[:40]!r}: expected a whole number of at least 1")
     return int(text)
 
 
@@ -213,7 +214,7 @@ def _hosts(zone: Element, spec: str) -> dict[str, int]:
     return hosts
 
 
-def _directed(zone: Element, spec: str) -> dict[tuple[str, str], Ends]:
+def _direction_speeds(zone: Element, spec: str) -> dict[tuple[str, str], Ends]:
     """Speeds by name and direction; only links that are split have directions of their own."""
     links: dict[tuple[str, str], Ends] = {}
     for link in zone.findall("link"):
@@ -226,7 +227,7 @@ def _directed(zone: Element, spec: str) -> dict[tuple[str, str], Ends]:
     return links
 
 
-def _crossed(
+def _route_links(
     route: Element, links: Mapping[tuple[str, str], Ends], spec: str
 ) -> list[tuple[str, str]]:
     """Links of a route, in order."""
@@ -265,7 +266,7 @@ _BACK = {"UP": "DOWN", "DOWN": "UP", "": "back", "back": ""}
 def from_full(zone: Element, spec: str) -> Topology:
     """Network of listed routes."""
     _expect_shared(zone, spec)
-    hosts, links = _hosts(zone, spec), _directed(zone, spec)
+    hosts, links = _hosts(zone, spec), _direction_speeds(zone, spec)
     links |= {(name, "back"): speed for (name, way), speed in links.items() if not way}
     number = {link: n for n, link in enumerate(links)}
     node = {name: n for n, name in enumerate(hosts)}
@@ -275,7 +276,7 @@ def from_full(zone: Element, spec: str) -> Topology:
         if not set(ends) <= set(node):
             raise TopologyError(f"{spec}: route from {ends[0]!r} to {ends[1]!r}: expected hosts")
         s, t = node[ends[0]], node[ends[1]]
-        crossed = _crossed(route, links, spec)
+        crossed = _route_links(route, links, spec)
         routes[s, t] = [number[link] for link in crossed]
         if _symmetrical(route) and s != t:
             routes[t, s] = [number[name, _BACK[way]] for name, way in reversed(crossed)]
@@ -306,12 +307,12 @@ def _without_interfaces(
             of_node.setdefault(pair[end], set()).add(route[place])
         own = [min(chosen) for chosen in of_node.values() if len(chosen) == 1]
         long = all(len(route) > 1 for route in away.values())
-        alike = len({speeds[link] for link in own}) == 1
+        equal = len({speeds[link] for link in own}) == 1
         rest = {pair: route[1:] if end == 0 else route[:-1] for pair, route in away.items()}
         elsewhere = {link for route in rest.values() for link in route}
         if (
             len(own) == len(set(own)) == nodes
-            and alike
+            and equal
             and long
             and not elsewhere.intersection(own)
         ):
@@ -327,7 +328,7 @@ def from_graph(zone: Element, spec: str) -> Topology:
     import networkx as nx
 
     _expect_shared(zone, spec)
-    hosts, links = _hosts(zone, spec), _directed(zone, spec)
+    hosts, links = _hosts(zone, spec), _direction_speeds(zone, spec)
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from((name, {"slots": slots}) for name, slots in hosts.items())
     graph.add_nodes_from((r.get("id", ""), {"host": False}) for r in zone.findall("router"))
@@ -335,7 +336,7 @@ def from_graph(zone: Element, spec: str) -> Topology:
     joined: dict[str, tuple[str, str]] = {}  # by link
     for route in zone.findall("route"):
         ends = route.get("src", ""), route.get("dst", "")
-        crossed = _crossed(route, links, spec)
+        crossed = _route_links(route, links, spec)
         if not set(ends) <= set(graph) or len(crossed) != 1:
             raise TopologyError(
                 f"{spec}: route from {ends[0]!r} to {ends[1]!r} over {len(crossed)} links: "

@@ -42,20 +42,20 @@ def is_slurm_yaml(text: str) -> bool:
     return re.search(r"(?m)^\s*-?\s*topology\s*:", text) is not None
 
 
-def from_slurm_yaml(text: str, spec: str, wanted: str = "") -> Topology:
+def from_slurm_yaml(text: str, spec: str, name: str = "") -> Topology:
     """Network of a topology.yaml: the topology of that name, or the ring or torus in one.
 
     Without a name, the topology with ``cluster_default: true``, or the first.
     """
     try:
-        return _network(text, spec, wanted)
+        return _network(text, spec, name)
     except TopologyError:
         raise
     except ValueError as error:  # YAML can say whole numbers that Python does not print
         raise TopologyError(f"{spec}: {error}") from None
 
 
-def _network(text: str, spec: str, wanted: str) -> Topology:
+def _network(text: str, spec: str, part_name: str) -> Topology:
     with needs("slurm", "reading a topology.yaml"):
         import yaml
 
@@ -65,16 +65,16 @@ def _network(text: str, spec: str, wanted: str) -> Topology:
         reason = " ".join(str(error).split())[:120]
         raise TopologyError(f"{spec}: cannot be read as YAML ({reason})") from None
     topologies = [(_mapping(entry, spec, "topology"), entry) for entry in _list(document, spec)]
-    named = [(name, entry) for name, entry in topologies if name == wanted]
+    named = [(name, entry) for name, entry in topologies if name == part_name]
     default = [(name, entry) for name, entry in topologies if entry.get("cluster_default") is True]
-    inside = [(name, entry) for name, entry in topologies if wanted in _inner_names(entry)]
-    taken = (named or inside) if wanted else (default or topologies)
+    inside = [(name, entry) for name, entry in topologies if part_name in _inner_names(entry)]
+    taken = (named or inside) if part_name else (default or topologies)
     if not taken:
         names = [name for name, _ in topologies]
-        raise TopologyError(choice(f"{spec}: no topology", wanted, names))
+        raise TopologyError(choice(f"{spec}: no topology", part_name, names))
     name, entry = taken[0]
     where = f"{spec}: topology {name}"
-    inner = "" if named else wanted
+    inner = "" if named else part_name
     if "tree" in entry:
         switches = _parts(entry["tree"], "switches", "switch", where)
         return tree(switches_of(switches), spec)
@@ -83,23 +83,23 @@ def _network(text: str, spec: str, wanted: str) -> Topology:
         sizes = _hosts_text(entry["block"].get("block_sizes"))
         return block(blocks, sizes.split(",") if sizes else [], spec)
     if "ring" in entry:
-        return ring(chosen(_parts(entry["ring"], "rings", "ring", where), inner, where), spec)
+        return ring(choose_part(_parts(entry["ring"], "rings", "ring", where), inner, where), spec)
     if "torus3d" in entry:
         return _torus3d(entry["torus3d"], inner, where, spec)
     raise TopologyError(f"{where}: expected tree, block, ring or torus3d, which say who is close")
 
 
-def _list(given: object, where: str) -> list[Any]:
-    if not isinstance(given, list) or not given or not all(isinstance(e, dict) for e in given):
-        raise TopologyError(f"{where}: expected a list of mappings, - key: value")
-    return given
+def _list(value: object, location: str) -> list[Any]:
+    if not isinstance(value, list) or not value or not all(isinstance(e, dict) for e in value):
+        raise TopologyError(f"{location}: expected a list of mappings, - key: value")
+    return value
 
 
-def _mapping(entry: Mapping[str, Any], where: str, key: str) -> str:
+def _mapping(entry: Mapping[str, Any], location: str, key: str) -> str:
     """Name of an entry."""
     name = entry.get(key, entry.get("name"))
     if name is None or isinstance(name, list | dict):
-        raise TopologyError(f"{where}: {str(entry)[:60]}: expected {key}: NAME")
+        raise TopologyError(f"{location}: {str(entry)[:60]}: expected {key}: NAME")
     return str(name)
 
 
@@ -115,44 +115,44 @@ def _inner_names(entry: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _parts(given: object, many: str, one: str, where: str) -> list[Part]:
+def _parts(value: object, many: str, one: str, location: str) -> list[Part]:
     """Read the switches, blocks or rings of a topology."""
-    listed = given.get(many) if isinstance(given, dict) else None
+    listed = value.get(many) if isinstance(value, dict) else None
     parts = []
-    for entry in _list(listed, f"{where}: {many}"):
-        name = _mapping(entry, f"{where}: {many}", one)
+    for entry in _list(listed, f"{location}: {many}"):
+        name = _mapping(entry, f"{location}: {many}", one)
         nodes, switches = (_hosts_text(entry.get(key)) for key in ("nodes", "children"))
-        parts.append(Part(name, nodes, switches, f"{where}: {one} {name}"))
+        parts.append(Part(name, nodes, switches, f"{location}: {one} {name}"))
     return parts
 
 
-def _hosts_text(given: object) -> str:
-    return ",".join(map(str, given)) if isinstance(given, list) else str(given or "")
+def _hosts_text(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
-def _torus3d(given: object, wanted: str, where: str, spec: str) -> Topology:
-    listed = given.get("toruses") if isinstance(given, dict) else None
-    entries = _list(listed, f"{where}: toruses")
-    parts = [Part(_mapping(e, f"{where}: toruses", "name"), "", "", where) for e in entries]
-    entry = entries[parts.index(chosen(parts, wanted, where))]
-    where = f"{where}: torus {entry['name']}"
-    dims = _triple(entry.get("dims"), 1, f"{where}: dims")
+def _torus3d(value: object, name: str, location: str, spec: str) -> Topology:
+    listed = value.get("toruses") if isinstance(value, dict) else None
+    entries = _list(listed, f"{location}: toruses")
+    parts = [Part(_mapping(e, f"{location}: toruses", "name"), "", "", location) for e in entries]
+    entry = entries[parts.index(choose_part(parts, name, location))]
+    location = f"{location}: torus {entry['name']}"
+    dims = _triple(entry.get("dims"), 1, f"{location}: dims")
     count = dims[0] * dims[1] * dims[2]
     if count > LIMIT:
-        raise TopologyError(f"{where}: {count} places: expected at most {LIMIT}")
+        raise TopologyError(f"{location}: {count} places: expected at most {LIMIT}")
     names = [""] * count
     regions = entry.get("regions")
     if regions is None:
         regions = [{**entry, "anchor": {"x": 0, "y": 0, "z": 0}}]
-    for k, region in enumerate(_list(regions, f"{where}: regions")):
-        here = where if entry.get("regions") is None else f"{where}: region {k}"
+    for k, region in enumerate(_list(regions, f"{location}: regions")):
+        here = location if entry.get("regions") is None else f"{location}: region {k}"
         _fill(names, dims, region, here)
     if "" in names:
         x, y, z = _place(names.index(""), dims)
         raise TopologyError(
-            f"{where}: no node at ({x}, {y}, {z}): expected one at each of {count} places"
+            f"{location}: no node at ({x}, {y}, {z}): expected one at each of {count} places"
         )
-    expect_distinct(names, where)
+    expect_distinct(names, location)
     return replace(torus(dims), spec=spec, names=tuple(names))
 
 
@@ -181,11 +181,11 @@ def _place(index: int, dims: tuple[int, ...]) -> tuple[int, int, int]:
     return index % dims[0], index // dims[0] % dims[1], index // (dims[0] * dims[1])
 
 
-def _triple(given: object, least: int, where: str) -> tuple[int, int, int]:
+def _triple(value: object, least: int, location: str) -> tuple[int, int, int]:
     """Read x, y and z."""
-    values: list[Any] = [given.get(axis) for axis in "xyz"] if isinstance(given, dict) else []
+    values: list[Any] = [value.get(axis) for axis in "xyz"] if isinstance(value, dict) else []
     if not values or any(type(v) is not int or not least <= v <= 65535 for v in values):
-        raise TopologyError(f"{where} {str(given)[:40]}: expected whole numbers x, y and z")
+        raise TopologyError(f"{location} {str(value)[:40]}: expected whole numbers x, y and z")
     return values[0], values[1], values[2]
 
 
@@ -203,7 +203,7 @@ def is_slurm_conf(text: str) -> bool:
     return re.search(rf"(?im)^\s*({'|'.join(_KEYS)})\s*=", text) is not None
 
 
-def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
+def from_slurm_conf(text: str, spec: str, name: str = "") -> Topology:
     """Network of a topology.conf, of several rings the one of that name."""
     parts: dict[str, list[Part]] = {}
     above: list[Part] = []
@@ -211,42 +211,42 @@ def from_slurm_conf(text: str, spec: str, wanted: str = "") -> Topology:
     for number, line in _lines(text):
         where = f"{spec}: line {number}"
         pairs = _PAIR.findall(line)
-        given = {key.lower(): quoted or plain for key, quoted, plain in pairs}
-        kind = next(iter(given), "")
+        fields = {key.lower(): quoted or plain for key, quoted, plain in pairs}
+        kind = next(iter(fields), "")
         known = _KEYS.get(kind, ())
-        wrong = [key for key in list(given)[1:] if key not in known] or _PAIR.sub("", line)
-        if kind not in _KEYS or wrong or len(given) != len(pairs) or not all(given.values()):
+        wrong = [key for key in list(fields)[1:] if key not in known] or _PAIR.sub("", line)
+        if kind not in _KEYS or wrong or len(fields) != len(pairs) or not all(fields.values()):
             raise TopologyError(
                 f"{where} is {line.strip()[:60]!r}: expected SwitchName=, BlockName= or RingName= "
                 f"with Nodes= or Switches=, or BlockSizes="
             )
         if kind == "blocksizes":
-            sizes = given[kind]
+            sizes = fields[kind]
             continue
-        nodes, switches = given.get("nodes", ""), given.get("switches", "")
-        if given.get("level", "0") != "0" and not switches:
+        nodes, switches = fields.get("nodes", ""), fields.get("switches", "")
+        if fields.get("level", "0") != "0" and not switches:
             raise TopologyError(
-                f"{where}: Level={given['level']} without Switches=: expected the whole output of "
+                f"{where}: Level={fields['level']} without Switches=: expected the whole output of "
                 f"scontrol show topology"
             )
-        if "level" in given and switches:  # as scontrol prints it
-            above.append(Part(given[kind], nodes, switches, where))
+        if "level" in fields and switches:  # as scontrol prints it
+            above.append(Part(fields[kind], nodes, switches, where))
             nodes = ""
-        part = Part(given[kind], nodes, switches, where)
+        part = Part(fields[kind], nodes, switches, where)
         parts.setdefault(kind, []).append(part)
     if len(parts) != 1 or (sizes and "blockname" not in parts):
         found = ", ".join(sorted(parts)) or "none of them"
         raise TopologyError(f"{spec}: {found}: expected switches, blocks or rings, and only one")
     ((kind, entries),) = parts.items()
-    if wanted and kind != "ringname":
-        raise TopologyError(f"{spec}: #{wanted} requires a file of several rings")
+    if name and kind != "ringname":
+        raise TopologyError(f"{spec}: #{name} requires a file of several rings")
     if kind == "switchname":
         graph = switches_of(entries)
         expect_below(graph, above)
         return tree(graph, spec)
     if kind == "blockname":
         return block(entries, re.split(r",\s*", sizes) if sizes else [], spec)
-    return ring(chosen(entries, wanted, spec), spec)
+    return ring(choose_part(entries, name, spec), spec)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -272,22 +272,22 @@ class Part(NamedTuple):
     where: str
 
 
-def hosts_of(text: str, where: str) -> list[str]:
+def hosts_of(text: str, location: str) -> list[str]:
     """Expand a list of hosts; messages say where it stands."""
     try:
         return expand(text)
     except TopologyError as error:
-        raise TopologyError(f"{where}: {error}") from None
+        raise TopologyError(f"{location}: {error}") from None
 
 
-def chosen(parts: list[Part], wanted: str, where: str) -> Part:
+def choose_part(parts: list[Part], name: str, location: str) -> Part:
     """Return the ring or torus of that name, or the only one."""
-    named = [part for part in parts if part.name == wanted]
-    if (wanted and not named) or (not wanted and len(parts) > 1):
+    named = [part for part in parts if part.name == name]
+    if (name and not named) or (not name and len(parts) > 1):
         names = ", ".join(part.name for part in parts)
         raise TopologyError(
-            f"{where}: {len(parts)} networks without a link between them: expected file:PATH#NAME "
-            f"with one of {names}"
+            f"{location}: {len(parts)} networks without a link between them: expected "
+            f"file:PATH#NAME with one of {names}"
         )
     return (named or parts)[0]
 

@@ -35,7 +35,7 @@ class Reduced(NamedTuple):
     loops: Ints
 
 
-def mixed(values: NDArray[np.generic]) -> Hashes:
+def mix(values: NDArray[np.generic]) -> Hashes:
     """Scatter whole numbers over 64 bits, one to one (the finisher of splitmix64)."""
     x = values.astype(np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -43,7 +43,7 @@ def mixed(values: NDArray[np.generic]) -> Hashes:
     return x ^ (x >> np.uint64(31))
 
 
-def reduced(hashes: Hashes, apart: Bools, clean: Bools, level: Ints) -> Reduced:
+def find_loops(hashes: Hashes, apart: Bools, clean: Bools, level: Ints) -> Reduced:
     """Find the loops of a word of n symbols.
 
     No loop may hold the symbols that are `apart`. An iteration may begin or end before a symbol
@@ -60,7 +60,7 @@ def reduced(hashes: Hashes, apart: Bools, clean: Bools, level: Ints) -> Reduced:
     loops = [np.zeros((0, 3), dtype=np.int64)]
     longest = 1
     while longest < len(word):
-        sums, powers = sums_of(mixed(word))
+        sums, powers = sums_of(mix(word))
         after = _next_places(word, symbols, sums, powers, longest // 2)
         found, runs = tandem_repeats(word, after, sums, powers, clean, level, start, longest)
         if not found:
@@ -73,7 +73,7 @@ def reduced(hashes: Hashes, apart: Bools, clean: Bools, level: Ints) -> Reduced:
         # What a loop is, from what its iterations and they are.
         sums, powers = sums_of(hashes)
         body = sums[first + period] - sums[first] * powers[period]
-        made = mixed(mixed(body.view(np.int64)) + mixed(iterations) + mixed(-period))
+        made = mix(mix(body.view(np.int64)) + mix(iterations) + mix(-period))
         number = np.empty(found, dtype=np.int64)
         for place, each in enumerate(made.tolist()):
             number[place] = known.setdefault(each, symbols + len(known))
@@ -95,14 +95,14 @@ def reduced(hashes: Hashes, apart: Bools, clean: Bools, level: Ints) -> Reduced:
 
 def _next_places(word: Ints, symbols: int, sums: Hashes, powers: Hashes, gram: int) -> Ints:
     """Where each place's next `gram` symbols come again; the word's length where they do not."""
-    from .repeats_kernels import following
+    from .repeats_kernels import next_places
 
     if gram < 2:
-        return following(word, symbols)
+        return next_places(word, symbols)
     grams = sums[gram:] - sums[:-gram] * powers[gram]
     known, code = np.unique(grams, return_inverse=True)
     code = np.append(code, len(known) + np.arange(gram - 1))  # there are fewer symbols left
-    return following(code, len(known) + gram - 1)
+    return next_places(code, len(known) + gram - 1)
 
 
 _COLLECTIVE = (Kind.COLLECTIVE_END, Kind.COLLECTIVE_REQUEST, Kind.COLLECTIVE_COMPLETE)
@@ -207,12 +207,12 @@ def words_of(trace: Trace, requests: Requests) -> Words:
 
     partner = requests.partner
     steps = np.where(partner >= 0, partner - np.arange(trace.events), 0)
-    hashes = mixed(np.where(bracket, trace.ref, -1)) + mixed(trace.kind)
+    hashes = mix(np.where(bracket, trace.ref, -1)) + mix(trace.kind)
     carried = (column_of(trace, name) for name in ("peer", "tag", "size", "received"))
     for values in (comm, operation, *carried, steps):
-        hashes = mixed(hashes.view(np.int64)) + mixed(values)
+        hashes = mix(hashes.view(np.int64)) + mix(values)
     # A call is the hashes of its events, each with its place in the call.
-    scattered = mixed(hashes.view(np.int64) + (np.arange(trace.events) - first[of]))
+    scattered = mix(hashes.view(np.int64) + (np.arange(trace.events) - first[of]))
     total = np.append(np.uint64(0), np.cumsum(scattered, dtype=np.uint64))
     return Words(
         offsets=offsets,

@@ -25,7 +25,7 @@ from hopmap.traces.trace import Kind, Trace, TraceError
 from hopmap.traces.traffic import Traffic
 
 from .fold import FoldedSource, fold
-from .groups import Group, Refused, Told
+from .groups import Group, PredictedPart, Refused
 from .partners import Dims, coordinates, families, place_name, places
 from .steps import NUMBERS, Steps, Word, folded_of, steps_of
 from .value_models import Known
@@ -42,7 +42,7 @@ class Scaled(NamedTuple):
     checked: bool  # whether a third size was predicted from the others and is the same
 
 
-def scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
+def extrapolate(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
     """Extrapolate one program, recorded at one or more different rank counts, to a larger count.
 
     The loops of recordings are found first: so there is less to compare, and what grows with the
@@ -56,11 +56,11 @@ def scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
             isinstance(was, Trace) and len(now.times)
             for was, now in zip(sources, found, strict=True)
         ):
-            return _scaled(found, ranks)
-    return _scaled(sources, ranks)
+            return _extrapolate(found, ranks)
+    return _extrapolate(sources, ranks)
 
 
-def _scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
+def _extrapolate(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
     vocabulary: dict[Word, int] = {}
     known = sorted((steps_of(each, vocabulary) for each in sources), key=lambda s: s.ranks)
     counts = [each.ranks for each in known]
@@ -71,8 +71,8 @@ def _scaled(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
         raise TraceError(f"{name}: expected more than the {max(counts, default=0)} recorded")
     words = list(vocabulary)
     if len(known) > 2:
-        told, _ = _best(known[:-1], counts[-1], words, name)
-        different = _difference(told, known[-1], words)
+        predicted, _ = _best(known[:-1], counts[-1], words, name)
+        different = _difference(predicted, known[-1], words)
         if different:
             raise TraceError(
                 f"{name}: the prediction for {counts[-1]} ranks from {counts[:-1]} differs from "
@@ -93,7 +93,7 @@ def _best(
         refusal: Refused | None = None
         for split in (s for count in range(len(axes) + 1) for s in combinations(axes, count)):
             try:
-                found.append((_at(known, grids, split, words, name), grids))
+                found.append((_predict(known, grids, split, words, name), grids))
                 break
             except Refused as error:
                 if refusal is None or error.progress > refusal.progress:
@@ -127,21 +127,21 @@ def _difference(one: Steps, other: Steps, words: list[Word]) -> str:
     at = int(differs.argmax())
     rank = int(np.searchsorted(one.offsets, at, side="right")) - 1
     return (
-        f"step {at - one.offsets[rank]} of rank {rank} is {_said(one, at, words)}, not "
-        f"{_said(other, at, words)}"
+        f"step {at - one.offsets[rank]} of rank {rank} is {_describe(one, at, words)}, not "
+        f"{_describe(other, at, words)}"
     )
 
 
-def _said(steps: Steps, at: int, words: list[Word]) -> str:
+def _describe(steps: Steps, at: int, words: list[Word]) -> str:
     kind, region, *_ = words[steps.word[at]]
     what = region or (Kind(kind).name if kind < len(Kind) else "a loop")
     numbers = zip(NUMBERS, steps.numbers[at].tolist(), strict=True)
-    told = [f"{key} {value}" for key, value in numbers if value >= 0]
+    parts = [f"{key} {value}" for key, value in numbers if value >= 0]
     peer = [f"rank {steps.peer[at]}"] if steps.peer[at] >= 0 else []
-    return " ".join([what, *peer, *told])
+    return " ".join([what, *peer, *parts])
 
 
-def _at(
+def _predict(
     known: list[Steps],
     grids: tuple[Dims, ...],
     split: tuple[int, ...],
@@ -158,7 +158,7 @@ def _at(
         groups.append(Group(known, grids, coords, members, f"{_grid(grids)}, {where}", words))
     facts = Known()
     for last in range(PASSES):
-        before = facts.counted()
+        before = facts.size()
         refusal: Refused | None = None
         parts = []
         for done, group in enumerate(groups):
@@ -171,19 +171,19 @@ def _at(
                     raise
         if refusal is None and last:
             break
-        if refusal and before == facts.counted():
+        if refusal and before == facts.size():
             raise refusal
     if refusal:
         raise refusal
-    return _joined(parts, groups, grids[-1], f"{name}")
+    return _join(parts, groups, grids[-1], f"{name}")
 
 
-def _joined(parts: list[list[Told]], groups: list[Group], dims: Dims, name: str) -> Steps:
+def _join(parts: list[list[PredictedPart]], groups: list[Group], dims: Dims, name: str) -> Steps:
     """Put the ranks of all places in order."""
     ranks = int(np.prod(dims))
     lengths = np.zeros(ranks, dtype=np.int64)
-    for told, group in zip(parts, groups, strict=True):
-        lengths[group.members[-1]] = sum(t.steps for t in told)
+    for lines, group in zip(parts, groups, strict=True):
+        lengths[group.members[-1]] = sum(t.steps for t in lines)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     require_memory(
         BYTES_PER_STEP * int(offsets[-1]),
@@ -192,14 +192,14 @@ def _joined(parts: list[list[Told]], groups: list[Group], dims: Dims, name: str)
     )
     word, peer = np.zeros(offsets[-1], dtype=np.int64), np.zeros(offsets[-1], dtype=np.int64)
     numbers, gap = np.zeros((offsets[-1], len(NUMBERS)), dtype=np.int64), np.zeros(offsets[-1])
-    for told, group in zip(parts, groups, strict=True):
+    for lines, group in zip(parts, groups, strict=True):
         begin = offsets[group.members[-1]]
-        for part in told:
-            iterations, length = part.word.shape[1], len(part.alike)
+        for part in lines:
+            iterations, length = part.word.shape[1], len(part.step_kind)
             rows = begin[:, None, None] + np.arange(part.steps).reshape(iterations, length)
-            word[rows] = part.word[:, :, part.alike]
-            peer[rows] = part.peer[:, :, part.alike]
-            numbers[rows] = part.numbers[:, :, part.alike]
+            word[rows] = part.word[:, :, part.step_kind]
+            peer[rows] = part.peer[:, :, part.step_kind]
+            numbers[rows] = part.numbers[:, :, part.step_kind]
             gap[rows] = part.gap
             begin = begin + part.steps
     return Steps(name, ranks, offsets, word, peer, numbers, gap)
@@ -220,7 +220,7 @@ class ScaledSource(Source):
     @cached_property
     def extrapolated(self) -> Scaled:
         """The program at more ranks, and what it was concluded from."""
-        return scaled([each.calls() for each in self.programs], self.ranks)
+        return extrapolate([each.calls() for each in self.programs], self.ranks)
 
     def traffic(self) -> Traffic:
         """Compute who sends how much to whom."""

@@ -1,6 +1,6 @@
 """Fold a recorded trace: find what each rank repeats, and list it once.
 
-Calls are words (`event_tokens.py`), and loops the tandem repeats of a rank's words (`reduced`).
+Calls are words (`event_tokens.py`), and loops the tandem repeats of a rank's words (`find_loops`).
 Collectives need care: counting decides which calls of ranks are one, so a loop that holds some
 has to be one of all ranks. So, first, loops without collectives are found rank by rank. Then the
 stretches between blocking collectives of all ranks are words of the whole run, equal if they are
@@ -28,7 +28,7 @@ from hopmap.traces.summary import Summary
 from hopmap.traces.trace import Kind, Spans, Trace, TraceError, columns_of
 from hopmap.traces.traffic import Traffic
 
-from .event_tokens import Reduced, Words, mixed, reduced, requests_of, words_of
+from .event_tokens import Reduced, Words, find_loops, mix, requests_of, words_of
 
 NO_LOOPS = np.zeros((0, 3), dtype=np.int64)
 
@@ -46,7 +46,7 @@ def fold(trace: Trace, *, keep: bool = True) -> Folded:
     trace : Trace
     keep : bool
         Whether to keep the times and the numbers of requests as they were recorded, 8 bytes an
-        event, so that `unfolded` gives the recording back. Otherwise it gives one whose times are
+        event, so that `unfold` gives the recording back. Otherwise it gives one whose times are
         averages.
 
     Returns
@@ -71,7 +71,7 @@ def fold(trace: Trace, *, keep: bool = True) -> Folded:
         return nothing
     words = words_of(trace, requests)
     ranks = [_of_rank(words, rank) for rank in range(trace.ranks)]
-    together = _together(words, ranks)
+    together = _find_loops(words, ranks)
     loops = [
         _in_listing(np.concatenate((own.loops, of_all)), int(words.offsets[rank]))
         for rank, (own, of_all) in enumerate(zip(ranks, together, strict=True))
@@ -84,9 +84,9 @@ def fold(trace: Trace, *, keep: bool = True) -> Folded:
     length = words.first[rows[:, 0] + rows[:, 1]] - begin
     rows = np.stack((begin, length, rows[:, 2]), axis=1)
     source = _sources(trace, rows)
-    if not _same(trace, source):  # two words of one hash, in a recording made for it
+    if not _is_same(trace, source):  # two words of one hash, in a recording made for it
         return nothing
-    return _folded(trace, rows, source, keep)
+    return _fold(trace, rows, source, keep)
 
 
 def _of_rank(words: Words, rank: int) -> Reduced:
@@ -96,12 +96,12 @@ def _of_rank(words: Words, rank: int) -> Reduced:
     hashes = words.hashes[low:high].copy()
     # What stays as it is is like nothing else.
     at = np.flatnonzero(words.single[low:high])
-    hashes[at] = mixed(-2 - (low + at))
+    hashes[at] = mix(-2 - (low + at))
     clean = np.append(words.open[low:high] == 0, False)
-    return reduced(hashes, apart, clean, np.append(words.level[low:high], -1))
+    return find_loops(hashes, apart, clean, np.append(words.level[low:high], -1))
 
 
-def _together(words: Words, ranks: list[Reduced]) -> list[Ints]:
+def _find_loops(words: Words, ranks: list[Reduced]) -> list[Ints]:
     """Find the loops of all ranks: of each rank its first call, length and iterations."""
     from .repeats_kernels import sums_of
 
@@ -121,12 +121,12 @@ def _together(words: Words, ranks: list[Reduced]) -> list[Ints]:
         at = np.searchsorted(own.start, np.append(0, end))
         sums, powers = sums_of(own.hashes)
         of_rank = sums[at[1:]] - sums[at[:-1]] * powers[np.diff(at)]
-        stretch += mixed(mixed(of_rank.view(np.int64)) + mixed(np.array([rank])))
+        stretch += mix(mix(of_rank.view(np.int64)) + mix(np.array([rank])))
         place = low + np.append(0, end)
         behind = place < words.offsets[rank + 1]
-        level += mixed(mixed(np.where(behind, words.level[place - ~behind], -1)) + np.uint64(rank))
+        level += mix(mix(np.where(behind, words.level[place - ~behind], -1)) + np.uint64(rank))
         clean &= behind & (words.open[place - ~behind] == 0)
-    found = reduced(stretch, np.zeros(cuts, dtype=np.bool_), clean, level.view(np.int64))
+    found = find_loops(stretch, np.zeros(cuts, dtype=np.bool_), clean, level.view(np.int64))
     rows = []
     for end in ends:
         place = np.append(0, end)
@@ -158,7 +158,7 @@ def _sources(trace: Trace, rows: Ints) -> Ints:
     return source
 
 
-def _same(trace: Trace, source: Ints) -> bool:
+def _is_same(trace: Trace, source: Ints) -> bool:
     """Whether every event does what the one does that stands for it."""
     moved = np.flatnonzero(source != np.arange(trace.events))
     kind, of = trace.kind[moved], source[moved]
@@ -173,7 +173,7 @@ def _same(trace: Trace, source: Ints) -> bool:
     return all((column[mine] == column[theirs]).all() for column in columns.values())
 
 
-def _folded(trace: Trace, rows: Ints, source: Ints, keep: bool) -> Folded:
+def _fold(trace: Trace, rows: Ints, source: Ints, keep: bool) -> Folded:
     """List what is its own source, with the times of the average iteration."""
     listed = source == np.arange(trace.events)
     place = np.append(0, np.cumsum(listed))
@@ -193,14 +193,14 @@ def _folded(trace: Trace, rows: Ints, source: Ints, keep: bool) -> Folded:
         trace,
         offsets=offsets,
         time=time,
-        spans=_moved(trace, time, place),
+        spans=_shift_spans(trace, time, place),
         **columns_of(trace, listed),
     )
     own = Recorded(trace.time, trace.records.request, trace.spans) if keep else None
     return Folded(whole, place[begin], place[begin + length], times, own)
 
 
-def _moved(trace: Trace, time: Floats, place: Ints) -> Spans:
+def _shift_spans(trace: Trace, time: Floats, place: Ints) -> Spans:
     """Return the spans at the new times of the events behind them, which are listed."""
     begin, end = trace.spans.begin.copy(), trace.spans.end.copy()
     for at, (rank, since) in enumerate(zip(trace.spans.rank, trace.spans.begin, strict=True)):

@@ -16,10 +16,10 @@ import numpy as np
 from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces.trace import Kind
 
-from .event_tokens import mixed
-from .partners import Dims, Place, candidates, fitting
+from .event_tokens import mix
+from .partners import Dims, Place, candidates, find_rules
 from .steps import LOOP, NUMBERS, Steps, Word
-from .value_models import Known, Unknown, counted_at, iterations_at, size_at, tag_at
+from .value_models import Known, Unknown, count_at, iterations_at, size_at, tag_at
 
 TAG, SIZE, RECEIVED, REQUEST, TIMES = range(len(NUMBERS))
 LONGEST = 80  # steps of a body that grows
@@ -42,10 +42,10 @@ class Group:
         grids: tuple[Dims, ...],
         coords: list[Ints],
         members: list[Ints],
-        where: str,
+        location: str,
         words: list[Word],
     ) -> None:
-        self.known, self.where, self.members = known, where, members
+        self.known, self.where, self.members = known, location, members
         self.places = [
             Place(dims, c[m], 1) for dims, c, m in zip(grids, coords, members, strict=True)
         ]
@@ -54,12 +54,12 @@ class Group:
         brackets = np.array([word[0] >= LOOP for word in words])
         for steps, ranks, place in zip(known, members, self.places, strict=False):
             if not len(ranks):
-                raise Refused(f"{where}: no rank is there at {steps.ranks} ranks", 0.0)
+                raise Refused(f"{location}: no rank is there at {steps.ranks} ranks", 0.0)
             counts = np.diff(steps.offsets)[ranks]
             rows = steps.offsets[ranks][:, None] + np.arange(counts[0])
             if (counts != counts[0]).any() or (steps.word[rows] != steps.word[rows[:1]]).any():
                 raise Refused(
-                    f"{where}: not all ranks take the same steps at {steps.ranks} ranks", 0.5
+                    f"{location}: not all ranks take the same steps at {steps.ranks} ranks", 0.5
                 )
             self.rows.append(rows)
             word, peer, tag = steps.word[rows[0]], steps.peer[rows], steps.numbers[rows, TAG]
@@ -68,15 +68,15 @@ class Group:
         if found is None:
             taken = ", ".join(str(len(line.word)) for line in lines)
             raise Refused(
-                f"{where}: {taken} steps at {', '.join(str(s.ranks) for s in known)} ranks, and "
+                f"{location}: {taken} steps at {', '.join(str(s.ranks) for s in known)} ranks, and "
                 "loops that grow do not explain it",
                 1.0,
             )
         self.parts: list[Part] = found
 
-    def at(self, facts: Known, words: list[Word]) -> list[Told]:
+    def at(self, facts: Known, words: list[Word]) -> list[PredictedPart]:
         """Say what these ranks do at the target, part by part."""
-        told, refusal = [], None
+        predictions, refusal = [], None
         seen: dict[bytes, Ints] = {}
         for part in self.parts:
             try:
@@ -91,7 +91,7 @@ class Group:
                 rows[:, begin : begin + n * part.length].reshape(len(rows), n, part.length)
                 for rows, begin, n in zip(self.rows, part.begin, part.iterations, strict=True)
             ]
-            first, alike = self._alike(columns)
+            first, step_kind = self._kinds_of_steps(columns)
             gap = _seconds(
                 [
                     s.gap[rows].mean(axis=(0, 1))
@@ -101,11 +101,11 @@ class Group:
                 each[-1].ranks,
             )
             shape = (len(each[-1].coords), iterations, len(first))
-            result = Told(
+            result = PredictedPart(
                 np.zeros(shape, dtype=np.int64),
                 np.full(shape, -1, dtype=np.int64),
                 np.full((*shape, len(NUMBERS)), -1, dtype=np.int64),
-                alike,
+                step_kind,
                 gap,
             )
             for place, step in enumerate(first.tolist()):
@@ -121,12 +121,12 @@ class Group:
                         f"{error}",
                         2.0,
                     )
-            told.append(result)
+            predictions.append(result)
         if refusal:
             raise refusal
-        return told
+        return predictions
 
-    def _alike(self, columns: list[Ints]) -> tuple[Ints, Ints]:
+    def _kinds_of_steps(self, columns: list[Ints]) -> tuple[Ints, Ints]:
         """Which steps of a body differ, in order, and which of these each step is.
 
         A recording takes the same steps over and over: a rule is looked for once.
@@ -134,22 +134,22 @@ class Group:
         code = np.zeros(columns[0].shape[2], dtype=np.uint64)
         for steps, rows in zip(self.known, columns, strict=True):
             place = np.arange(rows[:, :, 0].size).reshape(*rows.shape[:2], 1)
-            each = mixed(steps.word[rows]) + mixed(place)
+            each = mix(steps.word[rows]) + mix(place)
             for values in (steps.peer, *steps.numbers.T):
-                each = mixed(each.view(np.int64) + values[rows])
-            code = mixed((code + each.sum(axis=(0, 1))).view(np.int64))
-        _, first, alike = np.unique(code, return_index=True, return_inverse=True)
+                each = mix(each.view(np.int64) + values[rows])
+            code = mix((code + each.sum(axis=(0, 1))).view(np.int64))
+        _, first, kinds = np.unique(code, return_index=True, return_inverse=True)
         for steps, rows in zip(self.known, columns, strict=True):
-            one = rows[:, :, first[alike]]
+            one = rows[:, :, first[kinds]]
             same = (steps.word[one] == steps.word[rows]) & (steps.peer[one] == steps.peer[rows])
             if not (same & (steps.numbers[one] == steps.numbers[rows]).all(axis=-1)).all():
-                first = alike = np.arange(len(code))  # two steps of one hash
+                first = kinds = np.arange(len(code))  # two steps of one hash
         order = np.argsort(first)
-        return first[order], np.argsort(order)[alike]
+        return first[order], np.argsort(order)[kinds]
 
     def _step(
         self,
-        result: Told,
+        result: PredictedPart,
         step: int,
         at: list[Ints],
         each: list[Place],
@@ -161,16 +161,16 @@ class Group:
         peers = [s.peer[rows] for s, rows in zip(self.known, at, strict=True)]
         collective = word[0] in (Kind.COLLECTIVE_END, Kind.COLLECTIVE_COMPLETE)
 
-        def once(what: str, values: list[Ints], rule: Callable[[], Ints]) -> Ints:
+        def once(name: str, values: list[Ints], rule: Callable[[], Ints]) -> Ints:
             sizes = "".join(f"{p.iterations},{len(p.coords)}," for p in each)
-            key = (what + sizes).encode() + b"".join(v.tobytes() for v in values)
+            key = (name + sizes).encode() + b"".join(v.tobytes() for v in values)
             if key not in seen:
                 seen[key] = rule()
             return seen[key]
 
         def partner() -> Ints:
-            told = [rule.at(each[-1]) for rule in fitting(peers, each[:-1])]
-            different = {t.tobytes(): t for t in told if t is not None}
+            candidates = [rule.at(each[-1]) for rule in find_rules(peers, each[:-1])]
+            different = {t.tobytes(): t for t in candidates if t is not None}
             if len(different) != 1:
                 raise Unknown(
                     f"partners follow {len(different) or 'no'} rule"
@@ -206,33 +206,33 @@ class Group:
                     result.numbers[chosen[-1], :, step, number] = once(what, kept, rule)
                 continue
             if number == TAG:
-                told = once("tag", values, partial(tag_at, values, each))
+                value = once("tag", values, partial(tag_at, values, each))
             else:
-                counted = counted_at(values, each)
+                counted = count_at(values, each)
                 if counted is None:
                     raise Unknown(
                         "requests are named in another order"
                         if number == REQUEST
                         else "a loop's iterations change with the number of ranks"
                     )
-                told = counted
-            result.numbers[:, :, step, number] = told
+                value = counted
+            result.numbers[:, :, step, number] = value
 
 
-class Told(NamedTuple):
+class PredictedPart(NamedTuple):
     """Steps of ranks in one place at the target; what they say is as in `Steps`."""
 
     # (ranks, iterations, different steps, ...)
     word: Ints
     peer: Ints
     numbers: Ints
-    alike: Ints  # (length of the body,): which of the different ones each step is
+    step_kind: Ints  # (length of the body,): which of the different ones each step is
     gap: Floats  # (length of the body,): seconds, the same for all ranks and iterations
 
     @property
     def steps(self) -> int:
         """Steps that a rank takes here."""
-        return int(self.word.shape[1]) * len(self.alike)
+        return int(self.word.shape[1]) * len(self.step_kind)
 
 
 def _seconds(gaps: list[Floats], ranks: list[int], target: int) -> Floats:
@@ -272,7 +272,7 @@ def match_parts(lines: list[Line]) -> list[Part] | None:
     if all(np.array_equal(line.word, first) for line in lines):
         ones = (1,) * len(lines)
         return [Part((0,) * len(lines), ones, len(first))]
-    folded = [_folded(line) for line in lines]
+    folded = [_fold_line(line) for line in lines]
     if len({len(parts) for parts in folded}) > 1:
         return None
     found = []
@@ -288,12 +288,12 @@ def match_parts(lines: list[Line]) -> list[Part] | None:
     return found
 
 
-def _folded(line: Line) -> list[tuple[int, int, int]]:
+def _fold_line(line: Line) -> list[tuple[int, int, int]]:
     """First step, length and iterations of each part; the shortest body that repeats is taken."""
     count = len(line.word)
     sort, level = _sorts(line)
-    alike = (line.tag == line.tag[:1]).all(axis=0)
-    tag = np.where(alike, line.tag[0], -1)
+    constant = (line.tag == line.tag[:1]).all(axis=0)
+    tag = np.where(constant, line.tag[0], -1)
     runs = []
     for length in range(1, min(LONGEST, count // 2) + 1):
         ahead, behind = slice(length, None), slice(None, count - length)
@@ -340,7 +340,7 @@ def _sorts(line: Line) -> tuple[Ints, Ints]:
         rules = [
             rule
             for rule in candidates(peers, place)
-            if (told := rule.at(place)) is not None and np.array_equal(told, peers)
+            if (predicted := rule.at(place)) is not None and np.array_equal(predicted, peers)
         ]
         rule = next((r for r in rules if r.kind == "bit"), rules[0] if rules else None)
         if rule is not None and rule.kind == "bit":

@@ -23,7 +23,7 @@ MOST_DIMENSIONS = 3
 
 
 @lru_cache
-def balanced(ranks: int, dimensions: int) -> Dims | None:
+def balance_grid(ranks: int, dimensions: int) -> Dims | None:
     """Ranks in each dimension, ascending, as close to each other as they can be; at least 2.
 
     That is what MPI_Dims_create gives, in the other order.
@@ -45,7 +45,7 @@ def _products(ranks: int, dimensions: int, least: int) -> Iterator[Dims]:
 def families(ranks: list[int]) -> Iterator[tuple[Dims, ...]]:
     """Grids of one family at all these rank counts: of 1 to 3 dimensions, longest last or first."""
     for dimensions in range(1, MOST_DIMENSIONS + 1):
-        grids = [balanced(count, dimensions) for count in ranks]
+        grids = [balance_grid(count, dimensions) for count in ranks]
         if None in grids:
             continue
         ascending = tuple(grid for grid in grids if grid)
@@ -61,7 +61,7 @@ def coordinates(dims: Dims) -> Ints:
     return np.stack(at[::-1], axis=1).astype(np.int64)
 
 
-def numbered(coords: Ints, dims: Dims) -> Ints:
+def rank_at(coords: Ints, dims: Dims) -> Ints:
     """Rank at coordinates, shape (..., dimensions)."""
     stride = np.concatenate(([1], np.cumprod(dims)[:-1]))
     rank: Ints = (coords * stride).sum(axis=-1)
@@ -137,7 +137,7 @@ class Partner(NamedTuple):
                 return None
             to = np.repeat(coords[:, None, :], place.iterations, axis=1)
             to[:, :, self.axis] ^= 1 << bit
-            return numbered(to, place.dims)
+            return rank_at(to, place.dims)
         if self.kind == "transpose":
             if len(set(place.dims)) > 1:
                 return None
@@ -148,7 +148,7 @@ class Partner(NamedTuple):
             if (np.abs(self.values) >= dims).any():
                 return None
             to = (coords + self.values) % dims
-        return np.repeat(numbered(to, place.dims)[:, None], place.iterations, axis=1)
+        return np.repeat(rank_at(to, place.dims)[:, None], place.iterations, axis=1)
 
 
 def candidates(peers: Ints, place: Place) -> Iterator[Partner]:
@@ -179,17 +179,17 @@ def candidates(peers: Ints, place: Place) -> Iterator[Partner]:
     yield Partner("rank", values=(first - place.ranks + 1,), from_top=True)
 
 
-def fitting(peers: list[Ints], places: list[Place]) -> list[Partner]:
+def find_rules(peers: list[Ints], places: list[Place]) -> list[Partner]:
     """Rules that all ranks of all sizes follow; of one size, rules of the simplest kind.
 
     `peers` has an array (ranks, iterations) for each size.
     """
     found = []
     for rule in dict.fromkeys(candidates(peers[0], places[0])):
-        told = [rule.at(place) for place in places]
+        predicted = [rule.at(place) for place in places]
         if all(
             is_ is not None and np.array_equal(is_, was)
-            for is_, was in zip(told, peers, strict=True)
+            for is_, was in zip(predicted, peers, strict=True)
         ):
             found.append(rule)
     if len(places) == 1:

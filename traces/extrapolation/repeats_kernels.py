@@ -28,7 +28,7 @@ def sums_of(hashes: Hashes) -> tuple[Hashes, Hashes]:
 
 
 @njit
-def following(word: Ints, symbols: int) -> Ints:
+def next_places(word: Ints, symbols: int) -> Ints:
     """Where the symbol at each place comes next; the word's length where it does not."""
     size = len(word)
     latest = np.full(symbols, size, dtype=np.int64)
@@ -68,7 +68,7 @@ def tandem_repeats(
 ) -> tuple[int, Ints]:
     """Find runs of equal stretches from left to right, none of a period above `longest`.
 
-    A period is the distance to one of the `TRIES` next places of a symbol, see `following` for
+    A period is the distance to one of the `TRIES` next places of a symbol, see `next_places` for
     `after` and `sums_of` for `sums` and `powers`. An iteration may begin or end before a symbol
     that is `clean` (n + 1,); begins and ends have one `level` (n + 1,). `start` (n + 1,) is what
     length the symbols before stand for: a run has to save `WORTH` of it.
@@ -81,11 +81,11 @@ def tandem_repeats(
     found, free, at = 0, 0, 0
     rejected, until = 0, 0  # a period that came to nothing, and where its run ends
     while at < size:
-        next_place, tried, taken = after[at], 0, False
-        while next_place < size and next_place - at <= longest and tried < TRIES:
+        next_place, tries, taken = after[at], 0, False
+        while next_place < size and next_place - at <= longest and tries < TRIES:
             period = next_place - at
             behind = next_place + period
-            tried += 1
+            tries += 1
             same = behind <= size and not (period == rejected and behind <= until)
             if same:
                 same = (

@@ -176,11 +176,11 @@ def folded_of(steps: Steps, vocabulary: dict[Word, int]) -> Folded:
     )
     request = np.where(posts, posted, np.where(ends, posted - numbers[:, 3] + 1, -1))
     time = np.rint(seconds * 1e9) / 1e9
-    told = np.array([(each[2], each[3]) for each in words])[word]
+    operations = np.array([(each[2], each[3]) for each in words])[word]
     columns = {
         "peer": steps.peer[event],
-        "operation": told[:, 0],
-        "comm": told[:, 1],
+        "operation": operations[:, 0],
+        "comm": operations[:, 1],
         "request": request,
         **{name: numbers[:, at] for at, name in enumerate(("tag", "size", "received"))},
     }

@@ -49,7 +49,7 @@ class Known:
     units: set[tuple[int, int]] = field(default_factory=set)
     tables: dict[object, list[Factor]] = field(default_factory=dict)  # factors that were made
 
-    def counted(self) -> tuple[int, ...]:
+    def size(self) -> tuple[int, ...]:
         """How much is known."""
         return len(self.slopes), len(self.points), len(self.units)
 
@@ -65,14 +65,14 @@ def iterations_at(iterations: list[int], places: list[Place]) -> int:
     """Return the iterations of a loop at the target, the last of `places`."""
     if len(set(iterations)) == 1:
         return iterations[0]
-    told = set()
+    candidates = set()
     for axis in range(len(places[-1].dims)):
         lengths = [p.dims[axis] for p in places]
         for counts in (lengths, [_bits(n) for n in lengths]):
             more = {n - count for n, count in zip(iterations, counts, strict=False)}
             if len(more) == 1 and abs(min(more)) <= 2 and min(counts) > 0:
-                told.add(counts[-1] + min(more))
-    return int(_only(told, f"a loop of {_listed(iterations)} iterations"))
+                candidates.add(counts[-1] + min(more))
+    return int(_require_one(candidates, f"a loop of {_format_list(iterations)} iterations"))
 
 
 def _bits(length: int) -> int:
@@ -80,7 +80,7 @@ def _bits(length: int) -> int:
     return 0 if length & (length - 1) else length.bit_length() - 1
 
 
-def counted_at(values: list[Ints], places: list[Place]) -> Ints | None:
+def count_at(values: list[Ints], places: list[Place]) -> Ints | None:
     """Numbers that are constant, or count iterations up or down, at the target; else None."""
     *sources, target = places
     for up, down in product((0, 1, -1), (0, 1)):
@@ -94,18 +94,18 @@ def counted_at(values: list[Ints], places: list[Place]) -> Ints | None:
 
 def tag_at(values: list[Ints], places: list[Place]) -> Ints:
     """Tags at the target: also coordinates of cells, c + first + p * second."""
-    plain = counted_at(values, places)
+    plain = count_at(values, places)
     if plain is not None:
         return plain
     if not _square(places):
         raise Unknown("tags differ between ranks")
-    told: dict[bytes, Ints] = {}
+    candidates: dict[bytes, Ints] = {}
     for pairs in zip(*map(cells, places), strict=True):
         label = [one + p.dims[0] * other for (one, other), p in zip(pairs, places, strict=True)]
         base = int(values[0].flat[0] - label[0].flat[0])
         if all((v == base + each).all() for v, each in zip(values, label, strict=False)):
-            told.setdefault(label[-1].tobytes(), base + label[-1])
-    return _one_of(list(told.values()), "tags")
+            candidates.setdefault(label[-1].tobytes(), base + label[-1])
+    return _one_of(list(candidates.values()), "tags")
 
 
 def size_at(
@@ -134,21 +134,21 @@ def size_at(
     even: set[int] = set()
     if single:
         sizes = [int(v.flat[0]) for v in values]
-        told = _proportional(sizes, places, known) or _affine(sizes, places, known)
+        candidates = _proportional(sizes, places, known) or _affine(sizes, places, known)
         unit = gcd(ELEMENT, *sizes)
-        even = {int(size) for size in told if size.denominator == 1 and size % unit == 0}
-        if told and not even and not known.points:
+        even = {int(size) for size in candidates if size.denominator == 1 and size % unit == 0}
+        if candidates and not even and not known.points:
             raise Unknown(
-                f"sizes of {_listed(sizes)} bytes would be {float(max(told)):g} at "
+                f"sizes of {_format_list(sizes)} bytes would be {float(max(candidates)):g} at "
                 f"{target.ranks} ranks: expected multiples of {unit}, so what is shared out does "
                 "not divide evenly there, and nothing says who has the rest"
             )
-    shares, alike = _of_shares(values, places, known) if known.points or not even else ([], False)
-    if not alike:  # what is shared out like other messages is not shared out evenly
+    shares, same = _of_shares(values, places, known) if known.points or not even else ([], False)
+    if not same:  # what is shared out like other messages is not shared out evenly
         shares += [np.full(shape, size) for size in even if size >= 0]
-    told_there = {each.tobytes(): each for each in shares}
-    shown = ", ".join(_listed(np.unique(v).tolist()) for v in values)
-    return _one_of(list(told_there.values()), f"sizes of {shown} bytes")
+    different = {each.tobytes(): each for each in shares}
+    shown = ", ".join(_format_list(np.unique(v).tolist()) for v in values)
+    return _one_of(list(different.values()), f"sizes of {shown} bytes")
 
 
 def _proportional(sizes: list[int], places: list[Place], known: Known) -> set[Fraction]:
@@ -174,7 +174,7 @@ def _proportional(sizes: list[int], places: list[Place], known: Known) -> set[Fr
 
 def _affine(sizes: list[int], places: list[Place], known: Known) -> set[Fraction]:
     """Lines in one over a dimension, whose slope is known or which three sizes lie on."""
-    told: set[Fraction] = set()
+    candidates: set[Fraction] = set()
     for axis in range(len(places[-1].dims)):
         x = [Fraction(1, p.dims[axis]) for p in places]
         if x[0] == x[1]:
@@ -183,31 +183,31 @@ def _affine(sizes: list[int], places: list[Place], known: Known) -> set[Fraction
         base = sizes[0] - slope * x[0]
         fits = all(slope * a + base == size for a, size in zip(x, sizes, strict=False))
         if fits and (len(sizes) > 2 or slope in known.slopes):
-            told.add(slope * x[-1] + base)
-    return told
+            candidates.add(slope * x[-1] + base)
+    return candidates
 
 
 def _of_shares(values: list[Ints], places: list[Place], known: Known) -> tuple[list[Ints], bool]:
     """Products of shares, or faces of cells, that fit, and whether a unit of theirs is known."""
     square = _square(places)
-    told: dict[bytes, Ints] = {}
-    alike: list[Ints] = []
+    candidates: dict[bytes, Ints] = {}
+    same: list[Ints] = []
     for points in sorted(known.points | points_from(values, places)):
         if divides(points, places):
             fits = products(values, known.factors(points, places, square))
             if fits:
                 known.points.add(points)
-            told |= {each.tobytes(): each for each, _ in fits}
+            candidates |= {each.tobytes(): each for each, _ in fits}
             if any((v != v.flat[0]).any() for v in values):
                 known.units |= {(unit, points) for _, unit in fits}
-            alike += [each for each, unit in fits if (unit, points) in known.units]
-    if len(told) > 1 and len({each.tobytes() for each in alike}) == 1:
-        return alike[:1], True
-    if not told and square and all(v.shape[1] == 1 for v in values):
+            same += [each for each, unit in fits if (unit, points) in known.units]
+    if len(candidates) > 1 and len({each.tobytes() for each in same}) == 1:
+        return same[:1], True
+    if not candidates and square and all(v.shape[1] == 1 for v in values):
         sums, edges = cell_sums(values, places)
         known.points |= edges
-        told |= {each.tobytes(): each for each in sums}
-    return list(told.values()), len(alike) > 0
+        candidates |= {each.tobytes(): each for each in sums}
+    return list(candidates.values()), len(same) > 0
 
 
 def _square(places: list[Place]) -> bool:
@@ -217,19 +217,19 @@ def _square(places: list[Place]) -> bool:
     )
 
 
-def _one_of(told: list[Ints], what: str) -> Ints:
-    return told[int(_only(set(range(len(told))), what))]
+def _one_of(candidates: list[Ints], label: str) -> Ints:
+    return candidates[int(_require_one(set(range(len(candidates))), label))]
 
 
-def _only(told: set[Fraction] | set[int], what: str) -> Fraction | int:
-    if not told:
-        raise Unknown(f"{what} follow no rule that is known")
-    if len(told) > 1:
-        raise Unknown(f"{what} follow {len(told)} rules that differ there")
-    return told.pop()
+def _require_one(candidates: set[Fraction] | set[int], label: str) -> Fraction | int:
+    if not candidates:
+        raise Unknown(f"{label} follow no rule that is known")
+    if len(candidates) > 1:
+        raise Unknown(f"{label} follow {len(candidates)} rules that differ there")
+    return candidates.pop()
 
 
-def _listed(numbers: list[int]) -> str:
+def _format_list(numbers: list[int]) -> str:
     """Write a few numbers."""
     few = [str(n) for n in numbers[:3]]
     return " ".join(few) + (" ..." if len(numbers) > 3 else "")
@@ -246,7 +246,7 @@ class Factor(NamedTuple):
     whole: bool = False  # the same for all ranks: points div parts
 
 
-def share(points: int | Ints, parts: int, place: Ints) -> Ints:
+def points_in(points: int | Ints, parts: int, place: Ints) -> Ints:
     """Points of a part; the first ones have what is left over."""
     return points // parts + (place < points % parts)
 
@@ -283,7 +283,7 @@ def factors(points: int, places: list[Place], diagonal: bool) -> list[Factor]:
 
     def shares(at: Ints, length: int, inner: bool) -> Ints:
         border = (at == 0).astype(np.int64) + (at == length - 1)
-        inside: Ints = share(points, length, at) - inner * border
+        inside: Ints = points_in(points, length, at) - inner * border
         return inside
 
     add(0, [np.ones((len(p.coords), p.iterations), dtype=np.int64) for p in places])
@@ -333,9 +333,9 @@ def products(values: list[Ints], table: list[Factor]) -> list[tuple[Ints, int]]:
             both = row * flat[other]
             unit, rest = divmod(int(v[0]), int(both[0]))
             if rest == 0 and np.array_equal(unit * both, v):
-                told = unit * table[number].at[-1] * table[other].at[-1]
+                product = unit * table[number].at[-1] * table[other].at[-1]
                 whole = table[number].whole or table[other].whole
-                (wholes if whole else found).setdefault(told.tobytes(), (told, unit))
+                (wholes if whole else found).setdefault(product.tobytes(), (product, unit))
     return list((found or wholes).values())
 
 
@@ -391,8 +391,8 @@ def cell_sums(values: list[Ints], places: list[Place]) -> tuple[list[Ints], set[
         for n, each in zip(points.tolist(), unit.tolist() if unit is not None else [], strict=True):
             if divides(n, places):
                 known.add(n)
-                told = each * _faces(np.array([n]), places[-1], axis, high)[0][:, None]
-                found.setdefault(told.tobytes(), told)
+                total = each * _faces(np.array([n]), places[-1], axis, high)[0][:, None]
+                found.setdefault(total.tobytes(), total)
     return list(found.values()), known
 
 
@@ -403,6 +403,6 @@ def _faces(points: Ints, place: Place, axis: int, high: bool) -> Ints:
     at = np.stack([(i + c) % p, (j - c) % p, 0 * i + c])
     one, other = (at[b] for b in range(3) if b != axis)
     inner = at[axis] != (p - 1 if high else 0)
-    extent = share(points[:, None], p, c[None, :])
+    extent = points_in(points[:, None], p, c[None, :])
     area: Ints = (extent[:, one] * extent[:, other] * inner).sum(axis=-1)
     return area

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints
-from hopmap.traces.matching import Messages, matched
+from hopmap.traces.matching import Messages, pair_up
 
 from .trace_builder import Acts, Calls, acts_of
 
@@ -83,7 +83,7 @@ class Listed:
 
         The second column is where the status of the call that completes each stands, or -1.
         """
-        call, sends, peer, tag, comm, size, blocks, told = (
+        call, sends, peer, tag, comm, size, blocks, status_place = (
             np.concatenate(column) for column in zip(*self._rows, strict=True)
         )
         kept = np.flatnonzero(blocks)
@@ -97,7 +97,7 @@ class Listed:
         row = np.concatenate((kept, whole.row[made[begins]]))
         begun = np.concatenate((call[kept], whole.call[begins]))
         done = np.concatenate((call[kept], np.where(by >= 0, whole.call[by], -1)))
-        status = np.concatenate((told[kept], np.where(by >= 0, whole.status[by], -1)))
+        status = np.concatenate((status_place[kept], np.where(by >= 0, whole.status[by], -1)))
         order = np.argsort(begun, kind="stable")
         row = row[order]
         named = (column[row] for column in (peer, tag, comm, size))
@@ -140,7 +140,7 @@ def completions(key: Ints, part: Ints) -> tuple[Ints, Ints]:
     return made, ended
 
 
-def settled(
+def settle(
     tables: Sequence[Messages], calls: Calls, when: Floats
 ) -> tuple[tuple[Acts, Acts], dict[str, int]]:
     """Put the messages of all ranks together, and find what their receives took.
@@ -156,7 +156,7 @@ def settled(
         for table, first in zip(tables, calls.offsets.tolist(), strict=False)
     ]
     messages = Messages(*map(np.concatenate, zip(*rows, strict=True)))
-    messages, guessed, untold = matched(messages, calls.ranks()[messages.call], when[messages.call])
+    messages, guessed, untold = pair_up(messages, calls.ranks()[messages.call], when[messages.call])
     return acts_of(messages), {
         "MPI_ANY_SOURCE or MPI_ANY_TAG (matched with senders in order of time), in": guessed,
         "receives that no message fits, left out, in": untold,

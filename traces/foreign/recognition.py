@@ -52,7 +52,7 @@ class Recording(FileSource):
         return False
 
     @staticmethod
-    def indexed(index: Path) -> tuple[Path, ...]:
+    def files_of_index(index: Path) -> tuple[Path, ...]:
         """Return the files that an index names."""
         raise NotImplementedError
 
@@ -91,7 +91,7 @@ def recording_of(path: Path) -> Found | None:
         if tool is None:
             return None
         files = _files(tool, path)
-        return Found(tool, _short(path) if len(files) > 1 else path.stem, files)
+        return Found(tool, _base_name(path) if len(files) > 1 else path.stem, files)
     if not path.is_dir():
         return None
     by_tool: dict[type[Recording], list[Path]] = {}
@@ -127,7 +127,7 @@ def _tool_of(file: Path) -> type[Recording] | None:
     return next((tool for tool in tools().values() if tool.matches(file, start)), None)
 
 
-def _short(path: Path) -> str:
+def _base_name(path: Path) -> str:
     """Name without suffix and without the number of the rank, which is the last."""
     match = _NUMBERED.fullmatch(path.stem)
     return "".join(match.groups() if match else "").strip("-_.") or path.stem
@@ -137,7 +137,7 @@ def _files(tool: type[Recording], file: Path) -> tuple[Path, ...]:
     """Return all files of the trace that a file belongs to, in order of ranks."""
     if tool.is_one_file:
         return (file,)
-    return tool.indexed(file) if tool.is_index(file) else _of_ranks(file, tool)
+    return tool.files_of_index(file) if tool.is_index(file) else _of_ranks(file, tool)
 
 
 def _of_ranks(file: Path, tool: type[Recording]) -> tuple[Path, ...]:

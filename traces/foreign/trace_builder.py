@@ -85,8 +85,8 @@ class Acts(NamedTuple):
 def acts(call: Ints, kind: Any, **columns: Any) -> Acts:
     """List acts; columns that are not named say "does not apply"."""
     blank: dict[str, Any] = dict.fromkeys(Acts._fields, -1) | {"operation": NO_OPERATION}
-    given = blank | {"call": call, "kind": kind} | columns
-    wide = {key: np.broadcast_to(np.asarray(v, np.int64), len(call)) for key, v in given.items()}
+    values = blank | {"call": call, "kind": kind} | columns
+    wide = {key: np.broadcast_to(np.asarray(v, np.int64), len(call)) for key, v in values.items()}
     return Acts(**wide)
 
 
@@ -109,9 +109,9 @@ def acts_of(messages: Messages) -> tuple[Acts, Acts]:
     known = {key: np.where(receives, -1, column) for key, column in about.items()}
     begun = acts(messages.call, kind, request=np.where(blocking, -1, numbers), **known)
     over = np.flatnonzero(~blocking & (messages.done >= 0))
-    told = {key: np.where(sends[over], -1, column[over]) for key, column in about.items()}
+    values = {key: np.where(sends[over], -1, column[over]) for key, column in about.items()}
     ends = np.where(sends[over], Kind.ISEND_COMPLETE, Kind.IRECV)
-    return begun, acts(messages.done[over], ends, request=numbers[over], **told)
+    return begun, acts(messages.done[over], ends, request=numbers[over], **values)
 
 
 def trace_of(
@@ -151,7 +151,7 @@ def trace_of(
     ref = np.empty(len(kind), dtype=np.int32)
     ref[enter] = ref[leave] = calls.region
     ref[at] = np.arange(acting)
-    begin, end, backwards = _rising(calls)
+    begin, end, backwards = _rectify(calls)
     time = np.empty(len(kind))
     time[enter], time[leave] = begin, end
     sends = (whole.kind == Kind.SEND) | (whole.kind == Kind.ISEND)
@@ -160,13 +160,13 @@ def trace_of(
     late = np.maximum.accumulate(np.where(starts, -1, np.arange(acting)))
     early = starts & (late < before[whole.call])
     time[at] = np.where(early, begin[whole.call], end[whole.call])
-    told = dict(ignored or {})
+    records_ignored = dict(ignored or {})
     if backwards:
-        told["times that run backwards, set to the one before, in"] = backwards
+        records_ignored["times that run backwards, set to the one before, in"] = backwards
     words = [mpi_name(region) for region in regions]
     for what, names in _NOT_READ.items():
         mine = [place for place, word in enumerate(words) if names.fullmatch(word)]
-        told[what] = int(np.isin(calls.region, mine).sum())
+        records_ignored[what] = int(np.isin(calls.region, mine).sum())
     events = np.append(enter, len(kind))[calls.offsets]
     columns = {key: getattr(whole, key).astype(kind_) for key, kind_ in RECORD_TYPES.items()}
     return Trace(
@@ -179,12 +179,12 @@ def trace_of(
         regions=tuple(regions),
         communicators=tuple(np.asarray(each, dtype=np.int32) for each in communicators),
         resolution=resolution,
-        ignored={key: value for key, value in told.items() if value},
+        ignored={key: value for key, value in records_ignored.items() if value},
         counts=counts,
     )
 
 
-def _rising(calls: Calls) -> tuple[Floats, Floats, int]:
+def _rectify(calls: Calls) -> tuple[Floats, Floats, int]:
     """Begins and ends that never decrease within a rank, and how many did."""
     times = np.stack((calls.begin, calls.end), axis=1).ravel()
     raised = times.copy()

@@ -66,7 +66,7 @@ def read_matrix_market(path: str | Path) -> Any:
                 places = [("row", np.int64), ("column", np.int64)]
                 types = (places if header.layout == "coordinate" else []) + _FIELDS[header.field]
                 table = np.loadtxt(stream, dtype=types, comments="%", ndmin=1)
-            return _assembled(header, table)
+            return _assemble(header, table)
     except (OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise TraceError(f"{path}: cannot be read as a MatrixMarket matrix: {reason}") from None
@@ -102,7 +102,7 @@ def _read_header(stream: BinaryIO, size: int) -> _Header:
     return _Header(layout, field, symmetry, rows, columns, entries)
 
 
-def _assembled(header: _Header, table: NDArray[Any]) -> Any:
+def _assemble(header: _Header, table: NDArray[Any]) -> Any:
     from scipy import sparse  # slow to import, and few files need it
 
     if len(table) != header.entries:

@@ -36,14 +36,14 @@ _OF_RANK = re.compile(r"(.*[._])(\d{1,9})\.prof")
 
 def profiles(path: str | Path) -> list[Path]:
     """Return the files of a run: all of a folder, or those that differ in the rank alone."""
-    given = Path(path)
-    if given.is_dir():
-        return sorted(given.glob(f"*{SUFFIX}"))
-    match = _OF_RANK.fullmatch(given.name)
+    file_path = Path(path)
+    if file_path.is_dir():
+        return sorted(file_path.glob(f"*{SUFFIX}"))
+    match = _OF_RANK.fullmatch(file_path.name)
     if match is None:
-        return [given]
-    beside = (_OF_RANK.fullmatch(file.name) for file in given.parent.iterdir())
-    return sorted(given.parent / m[0] for m in beside if m is not None and m[1] == match[1])
+        return [file_path]
+    matches = (_OF_RANK.fullmatch(file.name) for file in file_path.parent.iterdir())
+    return sorted(file_path.parent / m[0] for m in matches if m is not None and m[1] == match[1])
 
 
 def read_monitoring(path: str | Path, *, collectives: bool = False) -> Traffic:

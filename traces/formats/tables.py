@@ -61,8 +61,8 @@ def read_metadata(text: str, name: str) -> dict[str, Any]:
         raise TraceError(f"{name}: metadata {text[:60]!r}: expected a JSON object")
     for key, (expected, good) in _KNOWN.items():
         if key in metadata and not good(metadata[key]):
-            given = repr(metadata[key])[:60]
-            raise TraceError(f"{name}: metadata: {key}: {given}: expected {expected}")
+            value = repr(metadata[key])[:60]
+            raise TraceError(f"{name}: metadata: {key}: {value}: expected {expected}")
     return metadata
 
 

@@ -33,7 +33,7 @@ from hopmap.traces.traffic import MOST_RANKS, Traffic
 Row = tuple[Call, int, int, int]
 
 
-def listed(rows: list[Row]) -> Table:
+def call_table(rows: list[Row]) -> Table:
     """Make a table of calls from (call, peer, tag, size); the oldest request is waited for."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 4)
     call, peer, tag, size = columns.T
@@ -72,7 +72,7 @@ def begin(rank: int, ranks: int, bcasts: Sequence[int], *before_them: Table) -> 
     ]
 
 
-def after(seconds: float, table: Table) -> Table:
+def delay(seconds: float, table: Table) -> Table:
     """Put computation before the first call."""
     table = table.copy()
     table["before"][:1] += seconds

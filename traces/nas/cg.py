@@ -23,10 +23,10 @@ from hopmap.traces.trace import TraceError
 from .benchmarks import (
     Benchmark,
     Row,
-    after,
     begin,
+    call_table,
+    delay,
     everyone,
-    listed,
     log2_of,
     parameters_of,
     reduce,
@@ -131,33 +131,33 @@ def _rank_program(p: CgProblem, rank: int, ranks: int, vector: float, product: f
 
     def reduction(size: int) -> Table:
         rows = [exchange(partners[i], i + 1, size, size) for i in stages]
-        return listed([call for stage in rows for call in stage])
+        return call_table([call for stage in rows for call in stage])
 
     scalar, norms = reduction(8), reduction(16)
     rows = [exchange(partners[i], i + 1, *pieces(i, partners[i])) for i in reversed(stages)]
     other = int(p.transpose[rank])
     rows.append(exchange(other, 1, *pieces(-1, other)))
-    sum_up = listed([call for stage in rows for call in stage])
+    sum_up = call_table([call for stage in rows for call in stage])
 
     start = begin(rank, ranks, [4])
     barrier, end = everyone(Call.BARRIER, ranks), everyone(Call.FINALIZE, ranks)
     last = reduce(rank, ranks, 8)
     if ranks == 1:  # no messages to compute between
         spent = vector * (6 + 5 * INNER) + product * (1 + INNER)
-        return [*start, after(spent, barrier), after(p.steps * spent, last), end]
+        return [*start, delay(spent, barrier), delay(p.steps * spent, last), end]
     a_round: Parts = [
-        after(2 * vector, scalar),  # x of the last round; rho
+        delay(2 * vector, scalar),  # x of the last round; rho
         Repeat(
             INNER,
             [
-                after(vector + product, sum_up),  # p, q = A p
-                after(vector, scalar),  # p q
-                after(3 * vector, scalar),  # z, r, rho
+                delay(vector + product, sum_up),  # p, q = A p
+                delay(vector, scalar),  # p q
+                delay(3 * vector, scalar),  # z, r, rho
             ],
         ),
-        after(product, sum_up),  # A z
-        after(2 * vector, scalar),  # the residual's norm
-        after(2 * vector, norms),  # x z, z z
+        delay(product, sum_up),  # A z
+        delay(2 * vector, scalar),  # the residual's norm
+        delay(2 * vector, norms),  # x z, z z
     ]
     return [*start, *a_round, barrier, Repeat(p.steps, a_round), last, end]
 

@@ -16,11 +16,11 @@ from hopmap.traces.trace import TraceError
 from .benchmarks import (
     Benchmark,
     Row,
-    after,
     bcast,
     begin,
+    call_table,
+    delay,
     everyone,
-    listed,
     log2_of,
     parameters_of,
     reduce,
@@ -62,7 +62,7 @@ def _ep_programs(shares: tuple[int, int], ranks: int, seconds: float) -> Iterato
     a_batch = (2 << EP_BATCH) * seconds  # two numbers a pair
     for rank in range(ranks):
         sums = [everyone(Call.ALLREDUCE, ranks, 8 * doubles) for doubles in SUMS]
-        sums[0] = after((batches + (rank < more)) * a_batch, sums[0])
+        sums[0] = delay((batches + (rank < more)) * a_batch, sums[0])
         barrier, end = everyone(Call.BARRIER, ranks), everyone(Call.FINALIZE, ranks)
         yield [*begin(rank, ranks, [4]), barrier, *sums, end]
 
@@ -153,14 +153,14 @@ def _ft_program(p: FtProblem, rank: int, ranks: int, seconds: float) -> Parts:
         for work, exchange in stages:
             before += work
             if exchange is not None and len(exchange):
-                tables.append(after(before, exchange))
+                tables.append(delay(before, exchange))
                 before = 0.0
         return tables, before
 
     def time_step(before: float) -> list[Table]:
         """Evolve, transform back, add up the checksum."""
         exchanges, rest = fft(FFT, before + STEP * seconds, forwards=False)
-        return [*exchanges, after(rest, reduce(rank, ranks, 16))]
+        return [*exchanges, delay(rest, reduce(rank, ranks, 16))]
 
     warm_up, rest = fft(FIRST_FFT, SETUP * seconds, forwards=True)
     # The same once more, with the clock running.
@@ -175,7 +175,7 @@ def _ft_program(p: FtProblem, rank: int, ranks: int, seconds: float) -> Parts:
         split,
         split,
         *warm_up,
-        after(rest, everyone(Call.BARRIER, ranks)),
+        delay(rest, everyone(Call.BARRIER, ranks)),
         *first,
         *time_step(behind_first),
         *others,
@@ -319,7 +319,7 @@ def _is_program(p: IsProblem, rank: int, ranks: int, received: Ints, seconds: fl
     spent = 0.0
     for keys in received.tolist():
         parts += [
-            after(spent + OWN * p.own * seconds, sizes),
+            delay(spent + OWN * p.own * seconds, sizes),
             everyone(Call.ALLTOALL, ranks, KEY),
             calls(Call.ALLTOALLV, size=KEY * p.own, received=KEY * keys),
         ]
@@ -334,8 +334,8 @@ def _is_program(p: IsProblem, rank: int, ranks: int, received: Ints, seconds: fl
     return [
         *begin(rank, ranks, [KEY]),
         *parts,
-        after(spent, reduce(rank, ranks, 8)),
-        listed(chain),
+        delay(spent, reduce(rank, ranks, 8)),
+        call_table(chain),
         reduce(rank, ranks, 4),
         everyone(Call.FINALIZE, ranks),
     ]

@@ -19,7 +19,7 @@ from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.trace import TraceError
 
-from .benchmarks import Benchmark, after, begin, everyone, parameters_of, steps_of
+from .benchmarks import Benchmark, begin, delay, everyone, parameters_of, steps_of
 
 # Class: grid edge n and time steps (itmax).
 CLASSES = {
@@ -168,9 +168,9 @@ def _rank_program(p: LuProblem, rank: int, i: int, j: int, seconds: float) -> Pa
     head = begin(rank, ranks, INPUT_BCASTS, read_input)
     end = everyone(Call.FINALIZE, ranks)
     if ranks == 1:  # no messages to compute between
-        rhs = after(RHS * seconds, l2norm[0])
-        untimed = [after(2 * RHS * seconds, l2norm[0]), barrier, after(seconds, maximum[0])]
-        solved = [rhs, barrier, after((p.steps - RHS) * seconds, l2norm[0]), rhs]
+        rhs = delay(RHS * seconds, l2norm[0])
+        untimed = [delay(2 * RHS * seconds, l2norm[0]), barrier, delay(seconds, maximum[0])]
+        solved = [rhs, barrier, delay((p.steps - RHS) * seconds, l2norm[0]), rhs]
         return [*head, *untimed, *solved, *maximum, *l2norm, *maximum * 3, end]
     start = [*exchange_3(), *l2norm, barrier]
     surface = shift(west, east, FROM_E, 16 * nx, chain=True)

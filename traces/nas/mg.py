@@ -24,10 +24,10 @@ from hopmap.traces.trace import TraceError
 from .benchmarks import (
     Benchmark,
     Row,
-    after,
     begin,
+    call_table,
+    delay,
     everyone,
-    listed,
     log2_of,
     parameters_of,
     reduce,
@@ -127,7 +127,7 @@ def _pairs(p: MgProblem, ranks: int) -> list[Ints]:
     for k in range(top + 1) if ranks > 1 else ():
         times = 3 * cycles + 4 if k == top else 2 * cycles if k == 0 else 3 * cycles
         for axis in range(3):
-            face, plane = (_plane(p.points[k], axis, whole=whole) for whole in (False, True))
+            face, plane = (_plane(p.points[k], axis, full=whole) for whole in (False, True))
             for peer, planes in ((p.up[k, axis], 2), (p.down[k, axis], 1)):
                 for who, count, size in (
                     (p.alive[k], times, face),
@@ -145,12 +145,12 @@ def _share(place: Ints, edge: int, across: Ints) -> Ints:
     return (place + 1) * edge // across - place * edge // across
 
 
-def _plane(points: Ints, axis: int, *, whole: bool) -> Ints:
-    """Bytes of a plane of points: prolongated ones go with all border points (`whole`).
+def _plane(points: Ints, axis: int, *, full: bool) -> Ints:
+    """Bytes of a plane of points: prolongated ones go with all border points (`full`).
 
     A border itself goes along y with the border points in x, along z with those in y.
     """
-    one, other = (points[b] + 2 * (whole or b < axis) for b in range(3) if b != axis)
+    one, other = (points[b] + 2 * (full or b < axis) for b in range(3) if b != axis)
     size: Ints = 8 * one * other
     return size
 
@@ -174,7 +174,7 @@ def _rank_program(p: MgProblem, rank: int, ranks: int, seconds: float) -> Parts:
     top = len(p.alive) - 1
     cost = seconds * p.points[:, :, rank].prod(axis=1)  # of one operation per point
     borders = [_comm3(p, rank, k) for k in range(top + 1)]
-    given = [_comm3_ex(p, rank, k) for k in range(top + 1)]
+    borders_of = [_comm3_ex(p, rank, k) for k in range(top + 1)]
     norm = [everyone(Call.ALLREDUCE, ranks, 8)] * 2
     barrier = everyone(Call.BARRIER, ranks)
     charge = [everyone(Call.ALLREDUCE, ranks, 8), everyone(Call.ALLREDUCE, ranks, 16)]
@@ -183,16 +183,16 @@ def _rank_program(p: MgProblem, rank: int, ranks: int, seconds: float) -> Parts:
     end = [reduce(rank, ranks, 8), everyone(Call.FINALIZE, ranks)]
     if ranks == 1:  # no messages to compute between
         once, whole = RESID * cost[top], seconds * _operations(p)
-        initial = [after(once, norm[0]), norm[1]]
-        final = [after(p.steps * whole, norm[0]), norm[1]]
-        again = [after(whole, barrier), *zran3[1:], barrier]
+        initial = [delay(once, norm[0]), norm[1]]
+        final = [delay(p.steps * whole, norm[0]), norm[1]]
+        again = [delay(whole, barrier), *zran3[1:], barrier]
         return [*start, *initial, *again, *initial, *final, *end]
-    resid = after(RESID * cost[top], borders[top])
-    cycle: Parts = [after(RPRJ3 * cost[k], borders[k]) for k in range(top - 1, -1, -1)]
-    cycle.append(after(PSINV * cost[0], borders[0]))
+    resid = delay(RESID * cost[top], borders[top])
+    cycle: Parts = [delay(RPRJ3 * cost[k], borders[k]) for k in range(top - 1, -1, -1)]
+    cycle.append(delay(PSINV * cost[0], borders[0]))
     for k in range(1, top + 1):
-        exchanges = np.concatenate((given[k], after(RESID * cost[k], borders[k])))
-        cycle += [after(INTERP * cost[k - 1], exchanges), after(PSINV * cost[k], borders[k])]
+        exchanges = np.concatenate((borders_of[k], delay(RESID * cost[k], borders[k])))
+        cycle += [delay(INTERP * cost[k - 1], exchanges), delay(PSINV * cost[k], borders[k])]
     cycle.append(resid)
     initial = [resid, *norm]
     return [
@@ -213,19 +213,19 @@ def _comm3(p: MgProblem, rank: int, k: int) -> Table:
     rows: list[Row] = []
     if len(p.alive[k]) > 1 and p.alive[k, rank]:
         for axis in range(3):
-            size = int(_plane(p.points[k, :, rank], axis, whole=False))
+            size = int(_plane(p.points[k, :, rank], axis, full=False))
             rows += _exchange(p, rank, (k, axis), (size, size))
-    return listed(rows)
+    return call_table(rows)
 
 
 def _comm3_ex(p: MgProblem, rank: int, k: int) -> Table:
     """Prolongated points: two planes go up an axis, one goes down; a rank gives or takes them."""
     rows: list[Row] = []
     for axis in range(3) if len(p.alive[k]) > 1 else ():
-        size = int(_plane(p.points[k, :, rank], axis, whole=True))
+        size = int(_plane(p.points[k, :, rank], axis, full=True))
         takes, gives = bool(p.takes[k, axis, rank]), bool(p.gives[k, axis, rank])
         rows += _exchange(p, rank, (k, axis), (2 * size, size), takes=takes, gives=gives)
-    return listed(rows)
+    return call_table(rows)
 
 
 def _exchange(

@@ -28,7 +28,7 @@ from hopmap.traces.folded import Parts, Repeat
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.trace import TraceError
 
-from .benchmarks import Benchmark, after, bcast, everyone, parameters_of, reduce, steps_of
+from .benchmarks import Benchmark, bcast, delay, everyone, parameters_of, reduce, steps_of
 
 FACE_BYTES = 80  # of a grid point on a face: two layers of 5 doubles
 
@@ -129,14 +129,14 @@ def pairs(solver: Solver, layout: Layout, ranks: int) -> list[Ints]:
         (p - 1, 0), partners(p, i, j), (solver.eliminate, solver.substitute), strict=True
     ):
         for axis in range(3):
-            faces = _between(layout.points, i, j, axis, ends)
-            swept = _between(layout.swept, i, j, axis, ends)
+            faces = _inner_area(layout.points, i, j, axis, ends)
+            swept = _inner_area(layout.swept, i, j, axis, ends)
             volume = (steps + 2) * FACE_BYTES * faces + (steps + 1) * unit * swept
             rows.append((i + p * j, partner[axis], messages, volume))
     return [np.concatenate(column) for column in zip(*rows, strict=True)]
 
 
-def _between(extent: Ints, i: Ints, j: Ints, axis: int, end: int) -> Ints:
+def _inner_area(extent: Ints, i: Ints, j: Ints, axis: int, end: int) -> Ints:
     """Area across an axis of each rank's cells in all, except the one at this end of the axis.
 
     A cell's extents in the two other dimensions are ``extent`` at its coordinates there.
@@ -255,11 +255,11 @@ def _program(solver: Solver, layout: Layout, rank: int, cells: Cells) -> Parts:
         duplicate,
         *[bcast(rank, ranks, size, comm=SETUP) for size in solver.bcasts],
         warm_up,
-        after(rest, everyone(Call.BARRIER, ranks, comm=SETUP)),
+        delay(rest, everyone(Call.BARRIER, ranks, comm=SETUP)),
         *loop,
-        after(timed, norm),  # error_norm
+        delay(timed, norm),  # error_norm
         faces,
-        after(rhs, norm),  # rhs_norm
+        delay(rhs, norm),  # rhs_norm
         reduce(rank, ranks, 8, comm=SETUP),
         everyone(Call.BARRIER, ranks),
         everyone(Call.FINALIZE, ranks),

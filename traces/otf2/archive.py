@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.progress import Progress
-from hopmap.traces.safety.guarded_process import Death, Limits, Line, guarded_all
+from hopmap.traces.safety.guarded_process import Death, Limits, Line, run_guarded
 from hopmap.traces.safety.memory import OutOfMemoryError
 from hopmap.traces.trace import TraceError
 
 from .definitions import Definitions, Location, read_definitions
 from .files import expect_anchor, expect_end, find_archive
-from .library import LARGEST_CHUNK, SMALLEST_CHUNK, UINT64, Complaints, alone, call, listening
+from .library import LARGEST_CHUNK, SMALLEST_CHUNK, UINT64, Complaints, call, exclusive, listening
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ class Archive:
             before += events
             if min(share, shares - 1) == which:
                 if rank < ranks:
-                    self.definitions.partners.seen_by(rank)
+                    self.definitions.partners.switch_to_rank(rank)
                 yield (rank if rank < ranks else -1), own
 
     def state(self, kind: np.dtype[Any]) -> NDArray[Any]:
@@ -233,9 +233,9 @@ def reading_in_shares(
         workers = min(_processors(), size // _PER_WORKER)
     shares = max(1, min(workers, sum(file.suffix == ".evt" for file in files)))
     works = [partial(read, anchor, (share, shares)) for share in range(shares)]
-    with alone():  # no other thread is inside libotf2 when the process forks
+    with exclusive():  # no other thread is inside libotf2 when the process forks
         try:
-            found = guarded_all(works, limits, progress)
+            found = run_guarded(works, limits, progress)
         except Death as death:
             raise TraceError(
                 f"{death.at or anchor}: reading it {death}: the archive is damaged"
@@ -263,7 +263,7 @@ def _processors() -> int:
 
 
 @contextmanager
-def opened(anchor: Path, line: Line | None) -> Iterator[Archive]:
+def open_reader(anchor: Path, line: Line | None) -> Iterator[Archive]:
     """Open an archive up to the point where events can be read; close all of it in any case."""
     with listening() as complaints, ExitStack() as cleanup:
         reader = call("Reader_Open", os.fsencode(anchor))

@@ -124,7 +124,7 @@ def read_records(reader: int, file: str, complaints: Complaints) -> Records:
     records = Records()
     failure: list[BaseException] = []
 
-    def guarded(method: Callable[..., None]) -> Callable[..., int]:
+    def guard(method: Callable[..., None]) -> Callable[..., int]:
         def callback(_user: int | None, *arguments: Any) -> int:
             try:
                 method(*arguments)
@@ -141,7 +141,7 @@ def read_records(reader: int, file: str, complaints: Complaints) -> Records:
         kept_alive = []
         for name, method, types in _CALLBACKS:
             prototype = ctypes.CFUNCTYPE(STATUS, POINTER, *types)
-            kept_alive.append(prototype(guarded(getattr(records, method))))
+            kept_alive.append(prototype(guard(getattr(records, method))))
             call(f"GlobalDefReaderCallbacks_Set{name}Callback", callbacks, kept_alive[-1])
         definitions = call("Reader_GetGlobalDefReader", reader)
         if not definitions:
@@ -177,7 +177,7 @@ class Partners(NamedTuple):
     selves: tuple[int, ...]  # rows that mean the reading rank alone
     bridges: tuple[tuple[int, int, int, int], ...]  # rows with two sides: row, start, lengths
 
-    def seen_by(self, rank: int) -> None:
+    def switch_to_rank(self, rank: int) -> None:
         """Fill in what depends on the rank whose events are read next."""
         self.members[-1] = rank
         for row in self.selves:

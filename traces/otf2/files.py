@@ -96,19 +96,19 @@ _WITH_PROPERTIES = b"\3"  # version of the anchor file's format
 
 def find_archive(path: str | os.PathLike[str]) -> Path:
     """Return the anchor file of the archive that a path means."""
-    given = Path(path)
-    if given.is_file():
-        if given.suffix != ".otf2":
-            raise TraceError(f"{given}: not an OTF2 anchor file (*.otf2) or archive folder")
-        return given
-    if not given.is_dir():
-        raise TraceError(f"{given}: no such file or folder")
-    found = sorted(given.glob("*.otf2"))
-    if given / "traces.otf2" in found:  # what Score-P writes
-        return given / "traces.otf2"
+    archive = Path(path)
+    if archive.is_file():
+        if archive.suffix != ".otf2":
+            raise TraceError(f"{archive}: not an OTF2 anchor file (*.otf2) or archive folder")
+        return archive
+    if not archive.is_dir():
+        raise TraceError(f"{archive}: no such file or folder")
+    found = sorted(archive.glob("*.otf2"))
+    if archive / "traces.otf2" in found:  # what Score-P writes
+        return archive / "traces.otf2"
     if len(found) != 1:
         names = ", ".join(entry.name for entry in found[:3]) or "none"
-        raise TraceError(f"{given}: expected one OTF2 anchor file (*.otf2) in it, found {names}")
+        raise TraceError(f"{archive}: expected one OTF2 anchor file (*.otf2) in it, found {names}")
     return found[0] if found[0].is_file() else find_archive(found[0])
 
 

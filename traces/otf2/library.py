@@ -127,18 +127,18 @@ def describe(status: int) -> str:
 class Complaints(list[str]):
     """What libotf2 had to say, in order; the first is the cause, later ones its consequences."""
 
-    def fail(self, place: str, what: str = "") -> TraceError:
+    def fail(self, place: str, text: str = "") -> TraceError:
         """Make one `TraceError` line of the first complaint, and forget them all."""
         heard = f"libotf2: {self[0]}" if self else ""
         self.clear()
-        return TraceError(f"{place}: " + (f"{what} ({heard})" if what and heard else what or heard))
+        return TraceError(f"{place}: " + (f"{text} ({heard})" if text and heard else text or heard))
 
-    def expect(self, status: int, place: str, what: str = "") -> None:
+    def expect(self, status: int, place: str, text: str = "") -> None:
         """Raise unless `status` is success (0); warnings are negative and pass."""
         if status > 0:
             if not self:
                 self.append(describe(status))
-            raise self.fail(place, what)
+            raise self.fail(place, text)
 
 
 _ERROR_CALLBACK = ctypes.CFUNCTYPE(
@@ -148,7 +148,7 @@ _one_user = threading.RLock()
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def exclusive() -> Iterator[None]:
     """Keep other threads out of libotf2, which is loaded."""
     _library()
     with _one_user:

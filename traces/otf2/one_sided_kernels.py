@@ -55,7 +55,7 @@ def _window(state, position, window):
 
 
 @subroutine
-def _told(
+def _note(
     state, name, kind, time, position, window, remote=UNDEFINED, operation=_NO_OPERATION, size=-1,
     received=-1, request=-1,
 ):  # fmt: skip
@@ -79,7 +79,7 @@ def _told(
 
 def _of_window(kind, name):
     def callback(_location, time, position, states, _attributes, window):
-        return _told(carray(states, 1)[0], name, kind, time, position, window)
+        return _note(carray(states, 1)[0], name, kind, time, position, window)
 
     return callback
 
@@ -100,8 +100,8 @@ def _collective_end(kind, name):
         if np.int64(sent) < 0 or np.int64(got) < 0:
             return fail(state, SIZE, position, max(sent, got))
         # A root of no rank is OTF2_UNDEFINED_UINT32, or one of OTF2_CollectiveRoot below it.
-        given = root if root < UNDEFINED - 2 else np.uint32(UNDEFINED)
-        return _told(state, name, kind, time, position, window, given, operation, sent, got, level)
+        rank = root if root < UNDEFINED - 2 else np.uint32(UNDEFINED)
+        return _note(state, name, kind, time, position, window, rank, operation, sent, got, level)
 
     return callback
 
@@ -113,14 +113,14 @@ def _group_sync(kind, name):
         if row < 0:
             return fail(state, GROUP, position, group)
         operation = np.uint8(level)
-        return _told(state, name, kind, time, position, window, operation=operation, size=row)
+        return _note(state, name, kind, time, position, window, operation=operation, size=row)
 
     return callback
 
 
 def _sync(kind, name):
     def callback(_location, time, position, states, _attributes, window, remote, sort):
-        return _told(carray(states, 1)[0], name, kind, time, position, window, remote, sort)
+        return _note(carray(states, 1)[0], name, kind, time, position, window, remote, sort)
 
     return callback
 
@@ -128,7 +128,7 @@ def _sync(kind, name):
 def _lock(kind, name):
     def callback(_location, time, position, states, _attributes, window, remote, number, sort):
         state = carray(states, 1)[0]
-        return _told(state, name, kind, time, position, window, remote, sort, request=number)
+        return _note(state, name, kind, time, position, window, remote, sort, request=number)
 
     return callback
 
@@ -136,7 +136,7 @@ def _lock(kind, name):
 def _release(kind, name):
     def callback(_location, time, position, states, _attributes, window, remote, number):
         state = carray(states, 1)[0]
-        return _told(state, name, kind, time, position, window, remote, request=number)
+        return _note(state, name, kind, time, position, window, remote, request=number)
 
     return callback
 
@@ -146,7 +146,7 @@ def _moves(kind, name):
         state = carray(states, 1)[0]
         if np.int64(size) < 0:
             return fail(state, SIZE, position, size)
-        return _told(state, name, kind, time, position, window, remote, size=size, request=number)
+        return _note(state, name, kind, time, position, window, remote, size=size, request=number)
 
     return callback
 
@@ -158,7 +158,7 @@ def _atomic(kind, name):
         state = carray(states, 1)[0]
         if np.int64(sent) < 0 or np.int64(got) < 0:
             return fail(state, SIZE, position, max(sent, got))
-        return _told(state, name, kind, time, position, window, remote, sort, sent, got, number)
+        return _note(state, name, kind, time, position, window, remote, sort, sent, got, number)
 
     return callback
 
@@ -166,7 +166,7 @@ def _atomic(kind, name):
 def _completion(kind, name):
     def callback(_location, time, position, states, _attributes, window, number):
         state = carray(states, 1)[0]
-        return _told(state, name, kind, time, position, window, request=number)
+        return _note(state, name, kind, time, position, window, request=number)
 
     return callback
 

@@ -38,10 +38,10 @@ from hopmap.traces.trace import (
     Trace,
     TraceError,
     is_call,
-    joined,
+    join_rows,
 )
 
-from .archive import opened, reading_in_shares
+from .archive import open_reader, reading_in_shares
 from .definitions import Definitions
 from .files import archive_files, companion_of, find_archive, read_pair_counts
 
@@ -91,7 +91,7 @@ def _read_trace(
     from . import read_kernels as kernels
     from .state_kernels import STATE
 
-    with opened(anchor, line) as archive:
+    with open_reader(anchor, line) as archive:
         definitions = archive.definitions
         if len(definitions.windows.reference) and windows is None:
             return None
@@ -139,7 +139,7 @@ def _read_trace(
                 parts += int(state["events"]) > begin
             if threads and state["events"] > first:
                 end = columns.time[first : int(state["events"])].max(initial=-np.inf)
-                spans.add(rank, beside(threads, end), Span.BESIDE)
+                spans.add(rank, thread_spans(threads, end), Span.THREADS)
             if parts > 1:
                 columns.merge(first, int(state["events"]), first_record)
             offsets.append(int(state["events"]))
@@ -160,7 +160,7 @@ def _read_trace(
             resolution=float(definitions.resolution),
             ignored=ignored,
             roles=definitions.roles,
-            spans=joined(spans.parts),
+            spans=join_rows(spans.parts),
             windows=tuple(
                 int(definitions.partners.number[row]) if row >= 0 else -1
                 for row in definitions.windows.communicator
@@ -309,21 +309,21 @@ def activity_of(
     rows = np.stack((time[:-1], time[1:]), axis=1)
     computing = rows[~inside & ~idle]
     if len(away):
-        computing = _at_once(computing, away, both=False)
+        computing = _overlap(computing, away, both=False)
     return Activity(rows[inside], computing)
 
 
-def beside(threads: list[Activity], end: float) -> Floats:
+def thread_spans(threads: list[Activity], end: float) -> Floats:
     """Return when some thread computes while another is in a call: rows, in order, disjoint.
 
     Behind `end`, the last event that is kept of the rank, all that is computed counts.
     """
     computing = np.concatenate([thread.computing for thread in threads])
     calls = np.concatenate([*(thread.calls for thread in threads), [[end, np.inf]]])
-    return _at_once(computing, calls, both=True)
+    return _overlap(computing, calls, both=True)
 
 
-def _at_once(these: Floats, those: Floats, *, both: bool) -> Floats:
+def _overlap(these: Floats, those: Floats, *, both: bool) -> Floats:
     """Return when one of these is going on and, as `both` says, one of those or none."""
     edges = np.concatenate((these.ravel(), those.ravel()))
     change = np.zeros((len(edges), 2), dtype=np.int64)

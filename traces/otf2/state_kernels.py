@@ -194,9 +194,9 @@ def call_at(_typing_context: Any, _address: Any, arguments: Any) -> Any:
 
     def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
         address, packed = values
-        given = [builder.extract_value(packed, place) for place in range(len(arguments))]
-        prototype = ir.FunctionType(ir.IntType(32), [value.type for value in given])
-        return builder.call(builder.inttoptr(address, prototype.as_pointer()), given)
+        fields = [builder.extract_value(packed, place) for place in range(len(arguments))]
+        prototype = ir.FunctionType(ir.IntType(32), [value.type for value in fields])
+        return builder.call(builder.inttoptr(address, prototype.as_pointer()), fields)
 
     return types.int32(types.uint64, arguments), generate
 

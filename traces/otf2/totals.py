@@ -22,7 +22,7 @@ from hopmap.traces.summary import Summary, count_calls
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import Traffic
 
-from .archive import opened, reading_in_shares
+from .archive import open_reader, reading_in_shares
 from .library import UNDEFINED_UINT64
 
 # Totals of a rank with each other one: messages sent, one-sided operations
@@ -97,7 +97,7 @@ def _read_share(
     from . import read_kernels as kernels
     from .state_kernels import OPERATIONS, STATE
 
-    with opened(anchor, line) as archive:
+    with open_reader(anchor, line) as archive:
         definitions = archive.definitions
         if len(definitions.windows.reference) and windows is None:
             return None
@@ -172,9 +172,9 @@ def _summary(shares: list[_Share]) -> Summary:
     records = {}
     if one.windows:
         at = kernels.EVENTS.index(kernels.ONE_SIDED[0])
-        told = counts[at : at + len(kernels.ONE_SIDED)]
-        records = {k: int(n) for k, n in zip(kernels.ONE_SIDED, told, strict=True) if n}
-        told[:] = 0
+        records_counted = counts[at : at + len(kernels.ONE_SIDED)]
+        records = {k: int(n) for k, n in zip(kernels.ONE_SIDED, records_counted, strict=True) if n}
+        records_counted[:] = 0
     ignored = {name: int(n) for name, n in zip(kernels.EVENTS, counts, strict=True) if n}
     foreign = sum(share.foreign for share in shares)
     calls = np.sum([share.calls for share in shares], axis=0)
@@ -185,7 +185,7 @@ def _summary(shares: list[_Share]) -> Summary:
     spent = max(t[1] for t in ticks) - min(t[0] for t in ticks) if ticks else 0
     return Summary(
         name=one.name,
-        traffic=_added(one, [rows for share in shares for rows in share.sent]),
+        traffic=_add_up(one, [rows for share in shares for rows in share.sent]),
         events=sum(share.events for share in shares),
         collectives=count_calls(
             (row[0] == 0, int(row[2]), int(calls[tuple(row)]), one.members[row[1]])
@@ -193,13 +193,13 @@ def _summary(shares: list[_Share]) -> Summary:
         ),
         collective_bytes=collective_bytes,
         duration=spent / one.resolution,
-        one_sided=_added(one, [rows for share in shares for rows in share.moved]),
+        one_sided=_add_up(one, [rows for share in shares for rows in share.moved]),
         one_sided_records=records,
         ignored=ignored | ({"of other locations": foreign} if foreign else {}),
     )
 
 
-def _added(one: _Share, rows: list[Pairs]) -> Traffic:
+def _add_up(one: _Share, rows: list[Pairs]) -> Traffic:
     none = np.zeros(0, dtype=np.int64)
     src, dst, messages, sizes = map(
         np.concatenate, zip(*rows, (none, none, none, none), strict=True)

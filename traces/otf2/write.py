@@ -109,7 +109,7 @@ def write_trace(
             f"{trace.name}: resolution {trace.resolution}, expected whole ticks per second"
         )
     ticks = _ticks(trace)
-    with _complete_or_absent(Path(path)) as folder, listening() as complaints, ExitStack() as last:
+    with _fresh_folder(Path(path)) as folder, listening() as complaints, ExitStack() as last:
         archive = call(
             *("Archive_Open", os.fsencode(folder), b"traces", _WRITE, *_chunks(trace)),
             *(_POSIX, _NO_COMPRESSION),
@@ -145,11 +145,11 @@ class _Output(NamedTuple):
         """Call a function of libotf2 that may fail."""
         self.complaints.expect(call(name, *arguments), self.path, "not written")
 
-    def writer(self, kind: str, rank: int, what: str) -> Any:
+    def writer(self, kind: str, rank: int, name: str) -> Any:
         """Begin the file of a rank."""
         writer = call(f"Archive_Get{kind}Writer", self.archive, rank)
         if not writer:
-            raise self.complaints.fail(self.path, f"no {what} file for rank {rank}")
+            raise self.complaints.fail(self.path, f"no {name} file for rank {rank}")
         return writer
 
 
@@ -211,7 +211,7 @@ def _notes(trace: Trace, rank: int, first_tick: int) -> dict[int, list[tuple[Any
     """Events that tell the spans of a rank, by the row that they stand before."""
     low, high = trace.offsets[rank : rank + 2]
     notes = []
-    for row in np.flatnonzero((trace.spans.rank == rank) & (trace.spans.kind != Span.BESIDE)):
+    for row in np.flatnonzero((trace.spans.rank == rank) & (trace.spans.kind != Span.THREADS)):
         times = np.array([trace.spans.begin[row], trace.spans.end[row]])
         begin, end = (np.rint(times * trace.resolution).astype(np.int64) + first_tick).tolist()
         if trace.spans.kind[row] == Span.FLUSH:
@@ -255,13 +255,13 @@ def _state(trace: Trace, first_tick: int, kernels: Any) -> tuple[NDArray[Any], l
             )
     positions = [np.argsort(members, kind="stable") for members in trace.communicators]
     sizes = [len(members) for members in trace.communicators]
-    nobody = [np.zeros(0, dtype=np.int32)]
+    empty = [np.zeros(0, dtype=np.int32)]
     sorted_members = [
         members[order] for members, order in zip(trace.communicators, positions, strict=True)
     ]
     point("start", np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), np.int64)
-    point("member", np.concatenate(sorted_members + nobody), np.int32)
-    point("position", np.concatenate(positions + nobody), np.int32)
+    point("member", np.concatenate(sorted_members + empty), np.int32)
+    point("position", np.concatenate(positions + empty), np.int32)
     state["regions"], state["records"] = len(trace.regions), len(trace.records.peer)
     state["communicators"] = len(trace.communicators)
     point("window_comm", np.array(trace.windows), np.int32)
@@ -326,8 +326,8 @@ def _write_definitions(out: _Output, node_of: NDArray[np.integer[Any]] | None) -
         )
     # A flush is one event, a time without recording two.
     of_span = np.array([1, 2, 0])[trace.spans.kind]
-    told = np.bincount(trace.spans.rank, of_span, minlength=trace.ranks)
-    for rank, events in enumerate(np.diff(trace.offsets) + told.astype(np.int64)):
+    spans = np.bincount(trace.spans.rank, of_span, minlength=trace.ranks)
+    for rank, events in enumerate(np.diff(trace.offsets) + spans.astype(np.int64)):
         write("Location", rank, text("Master thread"), CPU_THREAD, int(events), rank)
     for number, (name, kind) in enumerate(zip(trace.regions, trace.roles.tolist(), strict=True)):
         mpi = bool(is_call(trace.roles[number]))
@@ -357,7 +357,7 @@ def _write_definitions(out: _Output, node_of: NDArray[np.integer[Any]] | None) -
 
 
 @contextmanager
-def _complete_or_absent(path: Path) -> Iterator[Path]:
+def _fresh_folder(path: Path) -> Iterator[Path]:
     """Give a fresh folder next to `path` that takes its place at the end unless an error occurs."""
     expect_replaceable(path)
     try:

@@ -116,10 +116,10 @@ def stencil_traffic(
         >>> traffic.dst[traffic.src == 1].tolist()
         [0, 2, 4]
     """
-    return traffic_of_stencil(checked(dims, stencil, periodic, size))
+    return traffic_of_stencil(check_stencil(dims, stencil, periodic, size))
 
 
-def checked(
+def check_stencil(
     dims: Sequence[int],
     stencil: str | Sequence[Sequence[int]],
     periodic: Sequence[bool] | bool,
@@ -200,19 +200,19 @@ def parse_stencil(text: str) -> Stencil:
     dimensions (`parse_periodic`) and bytes, one number or one for each vector, joined by colons.
     """
     dims, *rest = text.split(",")
-    given = dict(part.partition("=")[::2] for part in rest[1:])
-    known = given.keys() <= {"periodic", "bytes"} and all(given.values())
-    if not rest or not rest[0] or len(given) < len(rest) - 1 or not known:
+    options = dict(part.partition("=")[::2] for part in rest[1:])
+    known = options.keys() <= {"periodic", "bytes"} and all(options.values())
+    if not rest or not rest[0] or len(options) < len(rest) - 1 or not known:
         raise TraceError(
             f"stencil {text!r}: expected DIMS,STENCIL and then periodic=..., bytes=..., like "
             "12x11x8,7pt,periodic=y"
         )
     shape = parse_dims(dims)
-    sizes = parse_bytes(given.get("bytes", "1"))
-    return checked(
+    sizes = parse_bytes(options.get("bytes", "1"))
+    return check_stencil(
         shape,
         parse_vectors(rest[0]),
-        parse_periodic(given.get("periodic", "none"), len(shape)),
+        parse_periodic(options.get("periodic", "none"), len(shape)),
         sizes if len(sizes) > 1 else sizes[0],
     )
 

@@ -100,11 +100,11 @@ class Training(NamedTuple):
 
 def parse_training(text: str) -> Training:
     """Read KEY=VALUE, ...: the fields of `Training`, and model=NAME of `MODELS`."""
-    given: dict[str, int | float] = {}
+    options: dict[str, int | float] = {}
     for part in text.split(","):
         key, equals, value = part.strip().partition("=")
         if key == "model" and value.lower() in MODELS:
-            given["layers"], given["hidden"] = MODELS[value.lower()]
+            options["layers"], options["hidden"] = MODELS[value.lower()]
         elif key == "model":
             raise TraceError(f"training {text}: model {value}: expected {', '.join(MODELS)}")
         elif not equals or key not in Training._fields:
@@ -113,8 +113,8 @@ def parse_training(text: str) -> Training:
                 f"model, {', '.join(Training._fields)}"
             )
         else:
-            given[key] = _number(text, key, value)
-    training = Training(**given)  # type: ignore[arg-type]
+            options[key] = _number(text, key, value)
+    training = Training(**options)  # type: ignore[arg-type]
     _check(text, training)
     return training
 
@@ -162,15 +162,15 @@ class Groups:
         self.communicators: list[Ints32] = []
         grid = np.arange(of.ranks).reshape(of.pp, of.dp // of.ep, of.ep, of.tp)
         everyone = grid.reshape(of.pp, of.dp, of.tp)
-        self.tensor = self._listed(everyone.reshape(-1, of.tp))
-        self.data = self._listed(everyone.transpose(0, 2, 1).reshape(-1, of.dp))
-        self.expert = self._listed(grid.transpose(0, 1, 3, 2).reshape(-1, of.ep))
+        self.tensor = self._communicators(everyone.reshape(-1, of.tp))
+        self.data = self._communicators(everyone.transpose(0, 2, 1).reshape(-1, of.dp))
+        self.expert = self._communicators(grid.transpose(0, 1, 3, 2).reshape(-1, of.ep))
         same = grid.transpose(0, 2, 3, 1).reshape(-1, of.dp // of.ep)
-        self.same_experts = self._listed(same) if of.ep > 1 else self.data
+        self.same_experts = self._communicators(same) if of.ep > 1 else self.data
         ends = np.stack((everyone[0].ravel(), everyone[-1].ravel()), axis=1)
-        self.embedding = self._listed(ends if of.pp > 1 else ends[:, :1])
+        self.embedding = self._communicators(ends if of.pp > 1 else ends[:, :1])
 
-    def _listed(self, members: Ints) -> dict[int, int]:
+    def _communicators(self, members: Ints) -> dict[int, int]:
         """Return the communicator of each rank, none of groups of one."""
         own: dict[int, int] = {}
         for group in members if members.shape[1] > 1 else ():
@@ -202,7 +202,7 @@ def _program(of: Training, groups: Groups, rank: int) -> Parts:
     warm = min(of.pp - 1 - stage, of.microbatches)
     steady = of.microbatches - warm
 
-    def passed(to: int, to_way: int, source: int, source_way: int) -> Parts:
+    def pass_on(to: int, to_way: int, source: int, source_way: int) -> Parts:
         """Send to one and receive from another, or the same; -1 is no rank."""
         size = of.activations
         rows = []
@@ -217,19 +217,19 @@ def _program(of: Training, groups: Groups, rank: int) -> Parts:
             rows.append(calls(Call.WAIT, peer=source, tag=source_way, size=size, request=-1))
         return list(rows)
 
-    get = passed(-1, 0, before, FORWARD)
-    turn = [*forward, *passed(behind, FORWARD, behind, BACKWARD), *backward]
+    get = pass_on(-1, 0, before, FORWARD)
+    turn = [*forward, *pass_on(behind, FORWARD, behind, BACKWARD), *backward]
     parts: Parts = [calls(Call.INIT, size=0, received=0)]
     if warm:
-        parts.append(Repeat(warm, [*get, *forward, *passed(behind, FORWARD, -1, 0)]))
+        parts.append(Repeat(warm, [*get, *forward, *pass_on(behind, FORWARD, -1, 0)]))
     if steady:
         parts += get
         if steady > 1:
-            parts.append(Repeat(steady - 1, [*turn, *passed(before, BACKWARD, before, FORWARD)]))
-        parts += [*turn, *passed(before, BACKWARD, -1, 0)]
+            parts.append(Repeat(steady - 1, [*turn, *pass_on(before, BACKWARD, before, FORWARD)]))
+        parts += [*turn, *pass_on(before, BACKWARD, -1, 0)]
     if warm:
-        back = passed(-1, 0, behind, BACKWARD)
-        parts.append(Repeat(warm, [*back, *backward, *passed(before, BACKWARD, -1, 0)]))
+        back = pass_on(-1, 0, behind, BACKWARD)
+        parts.append(Repeat(warm, [*back, *backward, *pass_on(before, BACKWARD, -1, 0)]))
     return [*parts, *_gradients(of, groups, rank, stage), calls(Call.FINALIZE, size=0, received=0)]
 
 

@@ -28,7 +28,7 @@ _SAYS = {
     "openmpi": re.compile(r"Open MPI|OpenRTE|Open RTE|PRRTE|prterun"),
     "hydra": re.compile(r"HYDRA|Intel\(R\) MPI", re.IGNORECASE),
 }
-_ASKED = re.compile(r"(mpirun|mpiexec|prterun|orterun)([.-]\w+)?")
+_LAUNCHERS = re.compile(r"(mpirun|mpiexec|prterun|orterun)([.-]\w+)?")
 
 
 def launcher_of(words: Sequence[str]) -> str:
@@ -36,22 +36,22 @@ def launcher_of(words: Sequence[str]) -> str:
     name = Path(words[0]).name
     if name == "srun":
         return "slurm"
-    if not _ASKED.fullmatch(name) or shutil.which(words[0]) is None:
+    if not _LAUNCHERS.fullmatch(name) or shutil.which(words[0]) is None:
         return ""
     done = subprocess.run([words[0], "--version"], capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     return next((kind for kind, pattern in _SAYS.items() if pattern.search(said)), "")
 
 
-def compiler_beside(words: Sequence[str]) -> str:
+def find_compiler(words: Sequence[str]) -> str:
     """Return the mpicc of a launcher's folder with its suffix, or the first on the path."""
     found, name = shutil.which(words[0]), Path(words[0]).name
-    match = _ASKED.fullmatch(name)
+    match = _LAUNCHERS.fullmatch(name)
     if found is not None and match is not None:
         for ending in (match[2] or "", ""):
-            beside = Path(found).with_name(f"mpicc{ending}")
-            if os.access(beside, os.X_OK):
-                return str(beside)
+            compiler = Path(found).with_name(f"mpicc{ending}")
+            if os.access(compiler, os.X_OK):
+                return str(compiler)
     return "mpicc"
 
 
@@ -70,22 +70,22 @@ def with_library(
             f"for {built.mpi}: expected --mpicc of the same MPI"
         )
     before = [environment["LD_PRELOAD"]] if environment.get("LD_PRELOAD") else []
-    given = {"LD_PRELOAD": ":".join([*before, str(built.path)]), **settings}
+    values = {"LD_PRELOAD": ":".join([*before, str(built.path)]), **settings}
     first, rest = words[0], list(words[1:])
     match kind:
         case "openmpi":
-            told = [word for name, value in given.items() for word in ("-x", f"{name}={value}")]
+            flags = [word for name, value in values.items() for word in ("-x", f"{name}={value}")]
         case "hydra":
-            told = [word for name, value in given.items() for word in ("-genv", name, value)]
+            flags = [word for name, value in values.items() for word in ("-genv", name, value)]
         case "slurm":
             if any(word.startswith("--export") for word in rest):
                 raise RecorderError(
                     "srun --export: reserved for hopmap: expected the variables in the environment"
                 )
-            told = ["--export=" + ",".join(["ALL", *(f"{n}={v}" for n, v in given.items())])]
+            flags = ["--export=" + ",".join(["ALL", *(f"{n}={v}" for n, v in values.items())])]
         case _:
-            return [first, *rest], given
-    return [first, *told, *rest], {}
+            return [first, *rest], values
+    return [first, *flags, *rest], {}
 
 
 def as_line(words: Sequence[str], environment: Mapping[str, str]) -> str:
@@ -121,7 +121,7 @@ def finish(folder: Path, out: Path) -> tuple[str, ...]:
         save_traffic(out, _traffic(folder, processes, out.stem))
     else:
         write_trace(trace_of(processes, str(out)), out, node_of=hosts_of(processes))
-    return tuple(_missed(processes))
+    return tuple(_find_missing(processes))
 
 
 def is_profile(folder: Path) -> bool:
@@ -158,7 +158,7 @@ def _traffic(folder: Path, processes: Sequence[Process], name: str) -> Traffic:
     return Traffic.from_pairs(ranks, src, dst, sent, sizes, name=name)
 
 
-def _missed(processes: Sequence[Process]) -> list[str]:
+def _find_missing(processes: Sequence[Process]) -> list[str]:
     lines = []
     for code, how in ((0, "without MPI_Finalize"), (2, "by MPI_Abort")):
         ended = [

@@ -24,7 +24,7 @@ from hopmap.traces.trace import (
     Spans,
     Trace,
     TraceError,
-    joined,
+    join_rows,
     mpi_name,
     role_of_call,
 )
@@ -63,11 +63,11 @@ class Events(NamedTuple):
 
 def whole_calls(records: Table) -> Table:
     """Leave out parts of a call that never ended."""
-    closed = np.flatnonzero(closes(records))
+    closed = np.flatnonzero(are_last(records))
     return records[: closed[-1] + 1] if len(closed) else records[:0]
 
 
-def closes(records: Table) -> Bools:
+def are_last(records: Table) -> Bools:
     """Which records are not a part of the call whose record follows."""
     closing: Bools = (records["region"] != PART) | _ALONE[records["kind"]]
     return closing
@@ -75,7 +75,7 @@ def closes(records: Table) -> Bools:
 
 def call_of(records: Table) -> Ints:
     """Row of the record that ends the call to which each record belongs."""
-    closing = closes(records)
+    closing = are_last(records)
     closed = np.flatnonzero(closing)
     return closed[np.cumsum(closing) - closing]
 
@@ -93,10 +93,10 @@ def expand(records: Table, region: Ints, communicators: Communicators, rank: int
     enters = np.zeros(len(records), dtype=np.int64)
     enters[first] = is_call[call[first]]
     bracket = (kind == Extra.REGION_ENTER) | (kind == Extra.REGION_LEAVE)
-    told = _EVENTS[kind]
-    start = np.cumsum(enters + told + is_call + bracket)
+    events = _EVENTS[kind]
+    start = np.cumsum(enters + events + is_call + bracket)
     total = int(start[-1]) if len(start) else 0
-    start -= enters + told + is_call + bracket
+    start -= enters + events + is_call + bracket
     kinds = np.full(total, Kind.LEAVE, dtype=np.uint8)
     time, ref = np.zeros((2, total), dtype=np.int64)
     begin, end = records["begin"].astype(np.int64), records["end"].astype(np.int64)
@@ -106,14 +106,14 @@ def expand(records: Table, region: Ints, communicators: Communicators, rank: int
     kinds[at], time[at] = Kind.ENTER, begin[entering]
     ref[at] = region[records["region"][call[entering]]]
     leaving = np.flatnonzero(is_call)
-    at = start[leaving] + enters[leaving] + told[leaving]
+    at = start[leaving] + enters[leaving] + events[leaving]
     time[at], ref[at] = end[leaving], region[records["region"][leaving]]
     own = np.flatnonzero(bracket)
     kinds[start[own]] = np.where(kind[own] == Extra.REGION_ENTER, Kind.ENTER, Kind.LEAVE)
     time[start[own]], ref[start[own]] = begin[own], region[records["tag"][own]]
 
-    source = np.repeat(np.arange(len(records)), told)
-    at = np.repeat(start + enters - np.cumsum(told) + told, told) + np.arange(len(source))
+    source = np.repeat(np.arange(len(records)), events)
+    at = np.repeat(start + enters - np.cumsum(events) + events, events) + np.arange(len(source))
     kinds[at] = kind[source]
     opens = np.flatnonzero(np.diff(source, append=-1) == 0)  # the first of two
     fences = kind[source[opens]] == Kind.RMA_COLLECTIVE_END
@@ -195,7 +195,7 @@ def trace_of(processes: Sequence[Process], name: str) -> Trace:
         for number, region in process.names.regions.items():
             of_region[number] = regions.index((number >= FIRST_USER_REGION, region))
         events = expand(records, of_region, known[rank], rank)
-        behind = _ahead(processes, rank)
+        behind = _clock_offset(processes, rank)
         bears = events.kind > Kind.LEAVE
         parts.append(
             events._replace(
@@ -205,7 +205,7 @@ def trace_of(processes: Sequence[Process], name: str) -> Trace:
         )
         filled += int(bears.sum())
         pairs.append(_pairs(process, records, known[rank], communicators, rank))
-        off = _off(records)
+        off = _unrecorded(records)
         spans.append((rank, off - behind(off)))
     time = np.concatenate([each.time for each in parts])
     first = int(time.min(initial=np.iinfo(np.int64).max)) if len(time) else 0
@@ -222,7 +222,7 @@ def trace_of(processes: Sequence[Process], name: str) -> Trace:
         regions=tuple(region for _, region in regions),
         communicators=communicators,
         roles=np.array(roles, dtype=np.uint8),
-        spans=joined(_spans(rank, (times - first) / 1e9) for rank, times in spans),
+        spans=join_rows(_spans(rank, (times - first) / 1e9) for rank, times in spans),
         windows=windows,
         groups=groups,
         counts=PairCounts(name, *of_pairs) if of_pairs.size and not uncounted else None,
@@ -298,11 +298,11 @@ def _groups(
     return tuple(groups.values())
 
 
-def _ahead(processes: Sequence[Process], rank: int) -> Callable[[Ints], Ints]:
+def _clock_offset(processes: Sequence[Process], rank: int) -> Callable[[Ints], Ints]:
     """Return a function that says how far the clock of a process was ahead of rank 0's, in ns."""
     host = processes[rank].header["host"]
-    asked = next(each.header for each in processes if each.header["host"] == host)
-    measured = asked["clock"][: int(asked["clocks"])]
+    first = next(each.header for each in processes if each.header["host"] == host)
+    measured = first["clock"][: int(first["clocks"])]
     at, ahead = measured["at"].astype(np.float64), measured["ahead"].astype(np.float64)
 
     def behind(time: Ints) -> Ints:
@@ -314,7 +314,7 @@ def _ahead(processes: Sequence[Process], rank: int) -> Callable[[Ints], Ints]:
     return behind
 
 
-def _off(records: Table) -> Ints:
+def _unrecorded(records: Table) -> Ints:
     """Begin and end of times in which nothing was recorded, one behind the other, in ns."""
     modes = np.isin(records["kind"], (Extra.RECORDING_OFF, Extra.RECORDING_ON))
     times = records["begin"][modes].astype(np.int64)

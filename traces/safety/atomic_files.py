@@ -17,9 +17,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """
     target = Path(path)
     # The suffix stays last: libraries choose formats by it.
-    partial = _beside(target, f"{secrets.token_hex(4)}{target.name}")
+    partial = _partial_path(target, f"{secrets.token_hex(4)}{target.name}")
     try:  # from before there is anything: Ctrl-C may come at any time
-        with _naming(target):
+        with _name_target(target):
             partial.touch(exist_ok=False)
         yield partial
         partial.replace(target)
@@ -37,9 +37,9 @@ def write_text(path: str | Path, text: str) -> None:
 def replacing_folder(path: str | Path) -> Iterator[Path]:
     """Yield an empty folder to fill; on success it takes the place of `path`."""
     target = Path(path)
-    partial = _beside(target, f"{target.name}{secrets.token_hex(4)}")
+    partial = _partial_path(target, f"{target.name}{secrets.token_hex(4)}")
     try:
-        with _naming(target):
+        with _name_target(target):
             partial.mkdir()
         yield partial
         if target.is_dir():
@@ -53,12 +53,12 @@ def replacing_folder(path: str | Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _beside(target: Path, name: str) -> Path:
+def _partial_path(target: Path, name: str) -> Path:
     return target.parent / f".partial-{name}"
 
 
 @contextmanager
-def _naming(target: Path) -> Iterator[None]:
+def _name_target(target: Path) -> Iterator[None]:
     """Let an error name the requested file, not the temporary one next to it."""
     try:
         yield

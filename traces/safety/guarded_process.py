@@ -1,13 +1,13 @@
 """Work on untrusted files in a process of its own, so that a crash there does no harm here.
 
 A library in C may crash, loop or ask for all memory on a damaged file, and takes the interpreter
-with it. `guarded_all` forks, so that nothing has to be started or imported again: a child works
+with it. `run_guarded` forks, so that nothing has to be started or imported again: a child works
 under limits on memory and on the processor time between two signs of progress, and hands its result
 over through a pipe, arrays straight from memory to memory. Cost: the fork, milliseconds, and two
 copies of the arrays; memory shared between the two would be slower, as it comes in small pages.
 
 The child never imports, compiles or waits for a lock that another thread may hold: callers of
-`guarded_all` prepare what it needs. Where there is no fork, the work is done unguarded.
+`run_guarded` prepare what it needs. Where there is no fork, the work is done unguarded.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Line:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
 
 
-def guarded_all(
+def run_guarded(
     works: Sequence[Callable[[Line | None], T]],
     limits: Limits,
     progress: Progress | None = None,
@@ -99,7 +99,7 @@ def guarded_all(
     children: list[_Child] = []
     try:
         for work in works:
-            children.append(_forked(work, limits, [child.pipe for child in children]))
+            children.append(_fork(work, limits, [child.pipe for child in children]))
         waiting = list(children)
         while waiting:
             for pipe in wait([child.pipe for child in waiting]):
@@ -150,7 +150,7 @@ class _Child:
             elif kind == "error":
                 self.failure = said[0]
             else:
-                self.result = _received(self.pipe, *said)
+                self.result = _receive(self.pipe, *said)
         except EOFError:
             self.failure = Death(_reason(_wait(self.number)), self.at)
         else:
@@ -158,7 +158,7 @@ class _Child:
         return False
 
 
-def _forked(work: Callable[[Line | None], T], limits: Limits, others: list[Connection]) -> _Child:
+def _fork(work: Callable[[Line | None], T], limits: Limits, others: list[Connection]) -> _Child:
     """Begin a work in a child, which does not keep the lines of `others`."""
     import fcntl
 
@@ -211,7 +211,7 @@ def _send(pipe: Connection, result: object) -> None:
             sent += os.write(pipe.fileno(), part[sent:])
 
 
-def _received(pipe: Connection, rest: bytes, sizes: list[int]) -> Any:
+def _receive(pipe: Connection, rest: bytes, sizes: list[int]) -> Any:
     parts = [np.empty(size, dtype=np.uint8) for size in sizes]
     for part in parts:
         left = part.data

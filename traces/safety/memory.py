@@ -13,14 +13,14 @@ class OutOfMemoryError(HopmapError, MemoryError):
     """Something that would not fit in the memory that is free."""
 
 
-def require_memory(need: int, what: str, instead: str) -> None:
+def require_memory(need: int, task: str, instead: str) -> None:
     """Check that `need` bytes are free for what is about to begin, or say what to do `instead`."""
     import psutil
 
     free = psutil.virtual_memory().available
     if need > free:
         raise OutOfMemoryError(
-            f"{what} takes at least {_gib(need)} of memory, {_gib(free)} are free: {instead}"
+            f"{task} takes at least {_gib(need)} of memory, {_gib(free)} are free: {instead}"
         )
 
 

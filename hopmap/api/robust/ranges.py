@@ -34,13 +34,13 @@ from hopmap.simulator.parameters.settings import (
     check_settings,
     configure,
     known_keys,
-    normalised,
+    normalise,
     toml_document,
 )
 from hopmap.topologies import Topology, did_you_mean
 
 Settings: TypeAlias = dict[str, Value]
-GivenRanges: TypeAlias = str | Path | Mapping[str, Any] | None
+RangesLike: TypeAlias = str | Path | Mapping[str, Any] | None
 
 SHIPPED = Path(__file__).parent / "ranges.toml"
 BETWEEN, FACTOR = "between", "factor"
@@ -57,26 +57,26 @@ class Range(NamedTuple):
     values: tuple[Value, ...]  # All there are, or the ends.
 
 
-def ranges_given(given: GivenRanges) -> list[Range]:
+def read_ranges(ranges: RangesLike) -> list[Range]:
     """Return ranges: of a file's table [ranges], of a mapping, or those that come with hopmap."""
-    where, table = "ranges", given
-    if not isinstance(given, Mapping):
-        where = str(SHIPPED if given is None else Path(given))
+    where, table = "ranges", ranges
+    if not isinstance(ranges, Mapping):
+        where = str(SHIPPED if ranges is None else Path(ranges))
         table = toml_document(where).get("ranges")
     if not isinstance(table, Mapping) or not table:
         raise SettingError(f"{where}: expected a table [ranges] with at least one key")
     return [_range(key, value, where) for key, value in table.items()]
 
 
-def _range(key: str, given: Any, where: str) -> Range:
-    kind, values = "", given
-    if isinstance(given, Mapping):
-        kind, values = next(iter(given.items()), ("?", None))
-        if len(given) != 1 or kind not in (BETWEEN, FACTOR):
-            raise SettingError(f"{where}: {key}: {dict(given)}: expected {EXPECTED}")
+def _range(key: str, spec: Any, location: str) -> Range:
+    kind, values = "", spec
+    if isinstance(spec, Mapping):
+        kind, values = next(iter(spec.items()), ("?", None))
+        if len(spec) != 1 or kind not in (BETWEEN, FACTOR):
+            raise SettingError(f"{location}: {key}: {dict(spec)}: expected {EXPECTED}")
     fine = isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
     if not fine or any(isinstance(v, bool) or not isinstance(v, str | int | float) for v in values):
-        raise SettingError(f"{where}: {key}: {given!r}: expected {EXPECTED}")
+        raise SettingError(f"{location}: {key}: {spec!r}: expected {EXPECTED}")
     return Range(key, kind, tuple(values))
 
 
@@ -99,7 +99,7 @@ def draw_models(
     if not drawn:
         raise SettingError("ranges: all their parameters are set: expected one that is not")
     columns = [column for each in drawn for column in _columns(each, now, parameters)]
-    shares = np.stack([_stratified(count, seed, name) for name, _, _ in columns], axis=1)
+    shares = np.stack([_draw_stratified(count, seed, name) for name, _, _ in columns], axis=1)
     found = []
     for number, row in enumerate(shares[spread_out(shares)]):
         model: Settings = {"noise.seed": number} if "noise.seed" not in settings else {}
@@ -136,7 +136,7 @@ def _check(each: Range, network: Topology) -> None:
 
 def _ends(each: Range, key: str) -> list[float]:
     if each.kind == BETWEEN:
-        return [float(normalised(((key, value),))[key]) for value in each.values]
+        return [float(normalise(((key, value),))[key]) for value in each.values]
     if any(isinstance(value, str) for value in each.values):
         raise SettingError(f"ranges: {key}: factor {list(each.values)}: expected plain numbers")
     return [float(value) for value in each.values]
@@ -180,7 +180,7 @@ def _at(each: Range, key: str, base: Value | None, share: float) -> Value:
     return round(value) if whole else value
 
 
-def _stratified(count: int, seed: int, key: str) -> Floats:
+def _draw_stratified(count: int, seed: int, key: str) -> Floats:
     """Draw one number from each of so many equal parts of 0 to 1, in any order."""
     rng = np.random.default_rng(np.random.SeedSequence([seed, crc32(key.encode())]))
     return np.asarray((rng.permutation(count) + rng.random(count)) / count)

@@ -42,7 +42,7 @@ from hopmap.simulator.parameters.settings import SettingError, configure
 from hopmap.simulator.uncertainty import Standing, least_regret, regrets, sentence, standings
 from hopmap.topologies.spec import FILE
 
-from .ranges import GivenRanges, Settings, draw_models, ranges_given
+from .ranges import RangesLike, Settings, draw_models, read_ranges
 
 Candidate: TypeAlias = "MappingLike"
 
@@ -68,7 +68,7 @@ class Sampling:
 
     samples: int = SAMPLES
     max_simulations: int | None = None
-    ranges: GivenRanges = None
+    ranges: RangesLike = None
 
     def __post_init__(self) -> None:
         if self.samples < 1:
@@ -192,15 +192,15 @@ def robust(
     sampling = sampling or Sampling()
     samples, replays = sampling.samples, sampling.max_simulations
     check_engine(engine)
-    asked = [_canonical(each) for each in candidates]
-    if len(asked) < 2:
-        raise SettingError(f"candidates: {len(asked)}: expected two or more to choose from")
+    names = [_canonical(each) for each in candidates]
+    if len(names) < 2:
+        raise SettingError(f"candidates: {len(names)}: expected two or more to choose from")
     workload, machine = Workload.of(workload), Machine.of(machine)
     machine.expect_alone("robust")
     network, settings = machine.network, machine.settings
     workload.program(machine.parameters.algorithms)  # read before anything takes long
-    found = draw_models(ranges_given(sampling.ranges), network, settings, samples, seed)
-    placements = _placements(workload, machine, asked, seed, seconds, progress)
+    found = draw_models(read_ranges(sampling.ranges), network, settings, samples, seed)
+    placements = _placements(workload, machine, names, seed, seconds, progress)
     if replays is None:
         replays = budget(len(placements), samples)
     if replays < len(placements):
@@ -292,7 +292,7 @@ def halving(
     """
     times = np.full((candidates, models), np.nan)
     left, dropped, rejected = list(range(candidates)), list[list[int]](), set[int]()
-    tried, rest, rounds = 0, replays, rounds_of(candidates)
+    simulated, rest, rounds = 0, replays, rounds_of(candidates)
 
     def fill(model: int, who: Sequence[int]) -> int:
         """Replay a model with some candidates; return how many replays that took."""
@@ -305,9 +305,9 @@ def halving(
         return len(who)
 
     for to_come in range(rounds, 0, -1):
-        until = min(models, tried + max(rest // (to_come * len(left)), not tried))
-        rest -= sum(fill(model, left) for model in range(tried, until))
-        tried = until
+        until = min(models, simulated + max(rest // (to_come * len(left)), not simulated))
+        rest -= sum(fill(model, left) for model in range(simulated, until))
+        simulated = until
         found = standings(times)
         left.sort(key=lambda each: (found[each].worst, found[each].mean, each))
         keep = ceil(len(left) / 2) if to_come > 1 else len(left)

@@ -99,7 +99,7 @@ def matrix(
         if found.expanded or found.one_sided:
             facts |= found.traffic.to_dict()
         if out is not None:
-            put(found.traffic, out)
+            write_or_print(found.traffic, out)
             facts["out"] = str(out)
         if plot is not None:
             from hopmap.figures.spy import spy_plot
@@ -127,7 +127,7 @@ def _read(workload: Workload, progress: Progress, workers: int | None = None) ->
     return facts | {"omitted": workload.omissions(), "wall_seconds": seconds}
 
 
-def put(workload: WorkloadLike, out: Path) -> Traffic:
+def write_or_print(workload: WorkloadLike, out: Path) -> Traffic:
     """Write a workload as an archive or as traffic, or print traffic as CSV for ``-``."""
     from hopmap.api.exports import write_workload
     from hopmap.api.workload import Workload
@@ -174,13 +174,13 @@ def print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
 
 def one_sided_rows(facts: dict[str, Any]) -> list[tuple[str, object]]:
     """Say how many one-sided operations there are, and what they move."""
-    told = facts.get("one_sided") or {"records": {}}
-    if not told["records"]:
+    total = facts.get("one_sided") or {"records": {}}
+    if not total["records"]:
         return []
     rows: list[tuple[str, object]] = [
-        (f"one-sided: {name}", count) for name, count in told["records"].items()
+        (f"one-sided: {name}", count) for name, count in total["records"].items()
     ]
-    moved = f"{told['messages']:,} messages, {told['bytes']:,} B, {told['pairs']:,} pairs"
+    moved = f"{total['messages']:,} messages, {total['bytes']:,} B, {total['pairs']:,} pairs"
     said = {"include": " (counted above)", "ignore": " (not counted)"}
     counted = said.get(facts.get("rma", ""), "")
     return [*rows, ("one-sided: moved", moved + counted)]

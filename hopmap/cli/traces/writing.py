@@ -16,7 +16,7 @@ from hopmap.errors import choice
 
 from ..console import say, warn, working
 from ..options import AsJson, check_options, check_out
-from .reading import print_facts, put
+from .reading import print_facts, write_or_print
 
 if TYPE_CHECKING:
     from hopmap.api.workload import WorkloadLike
@@ -201,7 +201,7 @@ def _write(made: Made, label: str, out: Path, as_json: bool, *, compiles: bool =
     """Make something, write it, and print what it is."""
     with working(label, compiles=compiles):
         begin = time.perf_counter()
-        traffic = put(made.make(), out)
+        traffic = write_or_print(made.make(), out)
         facts = traffic.to_dict() | {"wall_seconds": time.perf_counter() - begin}
     print_facts(made.name, {**facts, **made.facts, "out": str(out)}, as_json)
     return traffic

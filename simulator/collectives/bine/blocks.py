@@ -18,24 +18,24 @@ from hopmap.simulator.collectives.schedules import (
     Schedule,
     cut,
     edges,
-    expect,
+    equal_blocks,
     one_after_another,
+    require,
+    rotate,
     schedule,
-    shares,
-    turned,
     work,
 )
 
 from .trees import (
     Dims,
+    announce_to_all,
     by_port,
     doubling,
-    early,
-    gathered,
+    gather_blocks,
     halving,
-    reached_order,
-    scattered,
-    told_by_all,
+    order_of_reach,
+    post_early,
+    scatter_blocks,
     tree_down,
     tree_from,
     ways,
@@ -49,11 +49,11 @@ def bine_reduce_then_gather(
     """Halve, nearest first, then gather along the tree: REDUCE_SCATTER_GATHER."""
 
     def of(port: int, part: Ints) -> Schedule:
-        way, blocks = ways(members, dims, port), shares(int(part[0]), members)
+        way, blocks = ways(members, dims, port), equal_blocks(int(part[0]), members)
         tree = tree_from(root, way, nearest_first=True)
-        return one_after_another(halving(way, blocks, puts=puts), gathered(tree, blocks))
+        return one_after_another(halving(way, blocks, puts=puts), gather_blocks(tree, blocks))
 
-    return early(by_port(ports, volume[:1], of), puts, told_by_all(members, ports))
+    return post_early(by_port(ports, volume[:1], of), puts, announce_to_all(members, ports))
 
 
 def bine_scatter_then_allgather(
@@ -62,11 +62,11 @@ def bine_scatter_then_allgather(
     """Scatter along the tree, then exchange what is held: SCATTER_ALLGATHER."""
 
     def of(port: int, part: Ints) -> Schedule:
-        way, blocks = ways(members, dims, port), shares(int(part[0]), members)
+        way, blocks = ways(members, dims, port), equal_blocks(int(part[0]), members)
         tree = tree_from(root, way, nearest_first=True)
-        return one_after_another(scattered(tree, blocks), doubling(way, blocks))
+        return one_after_another(scatter_blocks(tree, blocks), doubling(way, blocks))
 
-    return early(by_port(ports, volume[:1], of), puts, told_by_all(members, ports))
+    return post_early(by_port(ports, volume[:1], of), puts, announce_to_all(members, ports))
 
 
 def bine_gather(
@@ -89,9 +89,9 @@ def _gather(
     me = np.arange(members)
 
     def of(port: int, part: Ints) -> Schedule:
-        return gathered(tree_from(root, ways(members, dims, port), nearest_first), part)
+        return gather_blocks(tree_from(root, ways(members, dims, port), nearest_first), part)
 
-    around = early(by_port(ports, volume, of), puts)
+    around = post_early(by_port(ports, volume, of), puts)
     return with_copies(
         around,
         [(-1, me, volume), (around.steps, np.array([root]), volume.sum(keepdims=True))],
@@ -119,9 +119,9 @@ def _scatter(
     me = np.arange(members)
 
     def of(port: int, part: Ints) -> Schedule:
-        return scattered(tree_from(root, ways(members, dims, port), nearest_first), part)
+        return scatter_blocks(tree_from(root, ways(members, dims, port), nearest_first), part)
 
-    around = early(by_port(ports, volume, of), puts)
+    around = post_early(by_port(ports, volume, of), puts)
     return with_copies(
         around,
         [(-1, np.array([root]), volume.sum(keepdims=True)), (around.steps, me, volume)],
@@ -137,7 +137,7 @@ def bine_gather_ranges(members: int, root: int, volume: Ints, /) -> Schedule:
     child, parent, reached, size = _ranges(members, root, volume)
     step = 2 * (reached.max(initial=-1) - reached)
     own = work([(-1, np.arange(members), np.roll(volume, -root))])
-    return turned(_in_two(step, child, parent, size)._replace(work=own), members, root)
+    return rotate(_in_two(step, child, parent, size)._replace(work=own), members, root)
 
 
 def bine_scatter_ranges(members: int, root: int, volume: Ints, /) -> Schedule:
@@ -147,9 +147,9 @@ def bine_scatter_ranges(members: int, root: int, volume: Ints, /) -> Schedule:
     """
     child, parent, reached, size = _ranges(members, root, volume)
     inner = np.unique(np.append(parent, 0))
-    given = _in_two(2 * reached, parent, child, size)
-    own = work([(given.steps, inner, np.roll(volume, -root)[inner])])
-    return turned(given._replace(work=own), members, root)
+    plan = _in_two(2 * reached, parent, child, size)
+    own = work([(plan.steps, inner, np.roll(volume, -root)[inner])])
+    return rotate(plan._replace(work=own), members, root)
 
 
 def _ranges(members: int, root: int, volume: Ints) -> tuple[Ints, Ints, Ints, Ints]:
@@ -159,7 +159,7 @@ def _ranges(members: int, root: int, volume: Ints) -> tuple[Ints, Ints, Ints, In
     of what goes on with the first's, -1 where nothing does.
     """
     tree = tree_from(0, ways(members), nearest_first=False)
-    child = reached_order(tree)
+    child = order_of_reach(tree)
     parent = tree.parent[child]
     low, high = np.arange(members), np.arange(members)
     for one, above in zip(child[::-1].tolist(), parent[::-1].tolist(), strict=True):
@@ -192,20 +192,18 @@ def bine_bcast_at_once(members: int, root: int, volume: Ints, /) -> Schedule:
 
 def bine_scatter_allgather_once(members: int, root: int, volume: Ints, /) -> Schedule:
     """Scatter along the tree, then exchange what the partner lacks: bcast_bine_bdw_static."""
-    return _scattered_and_exchanged(members, root, volume, one_by_one=False)
+    return _scatter_and_exchange(members, root, volume, one_by_one=False)
 
 
 def bine_scatter_allgather_blocking(members: int, root: int, volume: Ints, /) -> Schedule:
     """As above, the scatter to child after child: bcast_bine_bdw_remap."""
-    return _scattered_and_exchanged(members, root, volume, one_by_one=True)
+    return _scatter_and_exchange(members, root, volume, one_by_one=True)
 
 
-def _scattered_and_exchanged(
-    members: int, root: int, volume: Ints, *, one_by_one: bool
-) -> Schedule:
+def _scatter_and_exchange(members: int, root: int, volume: Ints, *, one_by_one: bool) -> Schedule:
     way, blocks = ways(members), cut(int(volume[0]), members)
     tree = tree_from(root, way, nearest_first=True)
-    down = scattered(tree, blocks)
+    down = scatter_blocks(tree, blocks)
     if one_by_one:
         now = tree.reached[down.dst]
         down = down._replace(round=now, posted=now, taken=now)
@@ -222,7 +220,7 @@ def _scattered_and_exchanged(
 def bine_reduce_whole(members: int, root: int, volume: Ints, /) -> Schedule:
     """Bine tree towards the root, nearest first, whole buffers: reduce_bine_lat."""
     tree = tree_from(root, ways(members), nearest_first=False)
-    child = reached_order(tree)[::-1]
+    child = order_of_reach(tree)[::-1]
     step, size = tree.reached.max(initial=0) - tree.reached[child], volume[0] + 0 * child
     parent = tree.parent[child]
     adding = work([(-1, np.arange(members), volume[:1])], [(step, parent, size)])
@@ -231,8 +229,8 @@ def bine_reduce_whole(members: int, root: int, volume: Ints, /) -> Schedule:
 
 def bine_reduce_scatter_gather_copied(members: int, root: int, volume: Ints, /) -> Schedule:
     """Copy the buffer, halve, nearest first, then gather along the tree: reduce_bine_bdw."""
-    given = bine_reduce_then_gather(members, root, volume)
-    return with_copies(given, [(-1, np.arange(members), volume[:1])])
+    plan = bine_reduce_then_gather(members, root, volume)
+    return with_copies(plan, [(-1, np.arange(members), volume[:1])])
 
 
 def bine_allgather_joined(members: int, _root: int, volume: Ints, /) -> Schedule:
@@ -306,7 +304,7 @@ def _blocks(partner: Ints, away: Ints) -> tuple[Ints, Ints]:
 
 def _by_distance(members: int) -> list[tuple[Ints, Ints]]:
     """Partners, nearest first, and the distances of the blocks that go with them."""
-    expect(members % 2 == 0 or members == 1, "bine_any_even", members, "an even number")
+    require(members % 2 == 0 or members == 1, "bine_any_even", members, "an even number")
     me, steps = np.arange(members), (members - 1).bit_length()
     low = -sum(1 << k for k in range(1, steps, 2))  # least and greatest number of so many digits
     high = sum(1 << k for k in range(0, steps, 2))

@@ -17,24 +17,24 @@ from hopmap.simulator.collectives.schedules import (
     Schedule,
     cut,
     edges,
-    folded,
+    equal_blocks,
+    fold_members,
+    merge,
     one_after_another,
-    renumbered,
+    renumber,
     schedule,
-    shares,
-    together,
     work,
 )
 
 from .trees import (
     ADDRESSES,
     Dims,
+    announce_to_all,
+    announce_to_partners,
     by_port,
     doubling,
-    early,
     halving,
-    told_by_all,
-    told_by_partners,
+    post_early,
     tree_from,
     ways,
     with_copies,
@@ -51,7 +51,7 @@ def bine_allgather(
         volume,
         lambda port, part: doubling(ways(members, dims, port), part),
     )
-    around = early(around, puts)
+    around = post_early(around, puts)
     return with_copies(
         around,
         [(-1, me, volume), (around.steps, me, volume.sum(keepdims=True))],
@@ -73,11 +73,11 @@ def bine_allgather_sending(
     stays = me == 0 if puts else inverse == me
     moves, own = me[~stays], [(-1, me[stays], volume[stays])]
     first = schedule([(moves, inverse[moves], volume[moves])], own)
-    around = early(doubling(way, volume[place]), puts)
+    around = post_early(doubling(way, volume[place]), puts)
     if not puts:
         return one_after_another(first, around)
     back = schedule([(moves, place[moves], np.full_like(moves, ADDRESSES))])
-    return one_after_another(told_by_partners(way, 1), back, first, around)
+    return one_after_another(announce_to_partners(way, 1), back, first, around)
 
 
 def bine_allgather_ranges(
@@ -120,7 +120,7 @@ def bine_allgather_blocks(
             held = np.concatenate((held, held[partner]), axis=1)
         return schedule(rounds)
 
-    around = early(by_port(ports, volume, of), puts, told_by_all(members, ports))
+    around = post_early(by_port(ports, volume, of), puts, announce_to_all(members, ports))
     return with_copies(around, [(-1, me, volume)])
 
 
@@ -132,7 +132,7 @@ def bine_reduce_scatter(
     around = by_port(
         ports, volume, lambda port, part: halving(ways(members, dims, port), part, puts=puts)
     )
-    around = early(around, puts)
+    around = post_early(around, puts)
     end = [] if puts else [(around.steps, me, volume)]
     return with_copies(
         around, [(-1, me, volume.sum(keepdims=True)), *end], [(-1, me, np.array([members]))]
@@ -148,7 +148,7 @@ def bine_allreduce(
 
 def bine_allreduce_folded(members: int, _root: int, volume: Ints, /) -> Schedule:
     """Exchange all with the partner of each step, nearest first; fold beyond a power of two."""
-    return _folded(members, volume, lambda power: bine_allreduce(power, 0, volume))
+    return _fold(members, volume, lambda power: bine_allreduce(power, 0, volume))
 
 
 def bine_in_turns(members: int, _root: int, volume: Ints, /, *, segment: int = 0) -> Schedule:
@@ -174,17 +174,17 @@ def bine_in_turns(members: int, _root: int, volume: Ints, /, *, segment: int = 0
                 early = np.full(power, begin + max(k - 1, 0))
                 parts.append(Schedule(now, me, partner, part, early, now, adding))
             begin += count
-        both = one_after_another(together(*parts), doubling(way, blocks)) if parts else schedule([])
+        both = one_after_another(merge(*parts), doubling(way, blocks)) if parts else schedule([])
         return with_copies(both, [(-1, me, volume[:1])])
 
-    return _folded(members, volume, inner)
+    return _fold(members, volume, inner)
 
 
-def _folded(members: int, volume: Ints, inner: Callable[[int], Schedule]) -> Schedule:
-    fold, active = folded(members, int(volume[0]))
+def _fold(members: int, volume: Ints, inner: Callable[[int], Schedule]) -> Schedule:
+    fold, active = fold_members(members, int(volume[0]))
     even = np.arange(0, 2 * (members - len(active)), 2)
     back = schedule([(even + 1, even, np.full(len(even), volume[0]))] if len(even) else [])
-    return one_after_another(fold, renumbered(inner(len(active)), active), back)
+    return one_after_another(fold, renumber(inner(len(active)), active), back)
 
 
 def torus_doubling_allreduce(
@@ -259,12 +259,12 @@ def _halving_then_doubling(
     """Without puts the buffer is copied first; with puts, partners tell where theirs are."""
 
     def of(port: int, part: Ints) -> Schedule:
-        way, blocks = ways(members, dims, port, on_torus), shares(int(part[0]), members)
+        way, blocks = ways(members, dims, port, on_torus), equal_blocks(int(part[0]), members)
         return one_after_another(halving(way, blocks, segment, puts), doubling(way, blocks))
 
     copies: list[Done] = [] if puts else [(-1, np.arange(members), volume[:1])]
-    told = told_by_partners(ways(members, dims, doubling=on_torus), ports)
-    return with_copies(early(by_port(ports, volume[:1], of), puts, told), copies)
+    announced = announce_to_partners(ways(members, dims, doubling=on_torus), ports)
+    return with_copies(post_early(by_port(ports, volume[:1], of), puts, announced), copies)
 
 
 def bine_alltoall(

@@ -23,12 +23,12 @@ from hopmap.simulator.collectives.schedules import (
     AlgorithmError,
     Done,
     Schedule,
-    expect,
     masks,
+    merge,
     one_after_another,
+    require,
     schedule,
     segments,
-    together,
     work,
 )
 
@@ -55,7 +55,7 @@ def ways(members: int, dims: Dims = (), port: int = 0, doubling: bool = False) -
     shape = dims or (members,)
     suits = members == np.prod(shape) and all(size & (size - 1) == 0 for size in shape)
     wanted = "as many as the dimensions make, each a power of two" if dims else "a power of two"
-    expect(suits, "a Bine tree", members, wanted)
+    require(suits, "a Bine tree", members, wanted)
     at = np.stack(np.unravel_index(np.arange(members), shape))
     mirror = -1 if _is_mirrored(port, len(shape)) else 1
     left = [size.bit_length() - 1 for size in shape]
@@ -114,7 +114,7 @@ def by_port(ports: int, volume: Ints, of: Callable[[int, Ints], Schedule]) -> Sc
     another meets receives that are posted in that order.
     """
     parts = [volume // ports + (port < volume % ports) for port in range(ports)]
-    joined = together(*(of(port, part) for port, part in enumerate(parts)))
+    joined = merge(*(of(port, part) for port, part in enumerate(parts)))
     return joined if ports == 1 else joined.of(np.argsort(joined.round, kind="stable"))
 
 
@@ -133,8 +133,8 @@ def bine_bcast(
 
     With puts, members first exchange the addresses of their buffers.
     """
-    given = _bcast(members, root, volume, dims, ports, segment)
-    return early(given, puts, told_by_all(members, ports))
+    plan = _bcast(members, root, volume, dims, ports, segment)
+    return post_early(plan, puts, announce_to_all(members, ports))
 
 
 def _bcast(members: int, root: int, volume: Ints, dims: Dims, ports: int, segment: int) -> Schedule:
@@ -154,7 +154,7 @@ def bine_bcast_increasing(members: int, root: int, volume: Ints, /, *, dims: Dim
 def bine_bcast_blocking(members: int, root: int, volume: Ints, /, *, dims: Dims = ()) -> Schedule:
     """Bine tree, farthest first, child after child: bine_bcast_l_mpi, bcast_bine_lat_new."""
     tree = tree_from(root, ways(members, dims), nearest_first=False)
-    child = reached_order(tree)
+    child = order_of_reach(tree)
     step = tree.reached[child]
     return Schedule(step, tree.parent[child], child, volume[0] + 0 * child, step, step, work())
 
@@ -171,14 +171,14 @@ def bine_bcast_with_buffer(
     puts: int = 0,
 ) -> Schedule:
     """As the Bine tree, by way of a buffer from which everyone copies: bine_bcast_l_tmpbuf."""
-    given = early(_bcast(members, root, volume, dims, ports, segment), puts)
+    plan = post_early(_bcast(members, root, volume, dims, ports, segment), puts)
     others = np.delete(np.arange(members), root)
-    return given._replace(work=work([(given.steps, others, volume[:1])]))
+    return plan._replace(work=work([(plan.steps, others, volume[:1])]))
 
 
 def tree_down(tree: BineTree, size: Ints) -> Schedule:
     """Send segments of these sizes down a tree, each to all children at once."""
-    child = reached_order(tree)
+    child = order_of_reach(tree)
     which, dst = np.repeat(np.arange(len(size)), len(child)), np.tile(child, len(size))
     taken = 2 * which + 1
     return Schedule(
@@ -209,7 +209,7 @@ def bine_reduce(
 
     def of(port: int, part: Ints) -> Schedule:
         tree = tree_from(root, ways(members, dims, port), nearest_first=False)
-        child = reached_order(tree)[::-1]
+        child = order_of_reach(tree)[::-1]
         size = _segments(int(part[0]), segment)
         count, src = len(size), np.repeat(child, len(size))
         which = np.tile(np.arange(count), len(child))
@@ -229,46 +229,46 @@ def bine_reduce(
         )
         if not asks:
             return data
-        told = 4 * behind[child] + 2
+        when = 4 * behind[child] + 2
         zero = np.zeros_like(child)
-        return together(
-            Schedule(4 * turn[child], tree.parent[child], child, zero, told, told, work()), data
+        return merge(
+            Schedule(4 * turn[child], tree.parent[child], child, zero, when, when, work()), data
         )
 
-    given = early(by_port(ports, volume[:1], of), puts)
+    plan = post_early(by_port(ports, volume[:1], of), puts)
     if puts:
-        return given
+        return plan
     copied = schedule([], [(-1, np.arange(members), volume[:1])])
-    return together(given, copied)
+    return merge(plan, copied)
 
 
-def gathered(tree: BineTree, volume: Ints) -> Schedule:
+def gather_blocks(tree: BineTree, volume: Ints) -> Schedule:
     """Send the blocks of whole subtrees towards the root, last reached first."""
-    child = reached_order(tree)[::-1]
+    child = order_of_reach(tree)[::-1]
     below = bytes_below(tree, volume)
     step = int(tree.reached.max(initial=-1)) - tree.reached[child]
     return Schedule(step, child, tree.parent[child], below[child], step, step, work())
 
 
-def scattered(tree: BineTree, volume: Ints) -> Schedule:
+def scatter_blocks(tree: BineTree, volume: Ints) -> Schedule:
     """Send the blocks of whole subtrees from the root; all children at once."""
-    child = reached_order(tree)
+    child = order_of_reach(tree)
     below = bytes_below(tree, volume)
     zero = np.zeros_like(child)
     return Schedule(zero + 1, tree.parent[child], child, below[child], zero, zero, work())
 
 
-def reached_order(tree: BineTree) -> Ints:
+def order_of_reach(tree: BineTree) -> Ints:
     """All members but the root, as they are reached."""
     order = np.argsort(tree.reached, kind="stable")
     return order[tree.reached[order] >= 0]
 
 
-def _segments(whole: int, segment: int) -> Ints:
-    return segments(whole, min(segment or LARGEST_PUT, LARGEST_PUT))
+def _segments(total: int, segment: int) -> Ints:
+    return segments(total, min(segment or LARGEST_PUT, LARGEST_PUT))
 
 
-def told_by_all(members: int, ports: int) -> Schedule:
+def announce_to_all(members: int, ports: int) -> Schedule:
     """Everyone tells everyone where its buffer lies: bine_utofu_exchange_buf_info_allgather.
 
     An MPI_Allgather in place of 16 bytes for each port, taken to be by recursive doubling.
@@ -279,7 +279,7 @@ def told_by_all(members: int, ports: int) -> Schedule:
     return schedule(rounds)
 
 
-def told_by_partners(way: Ints, ports: int) -> Schedule:
+def announce_to_partners(way: Ints, ports: int) -> Schedule:
     """Everyone tells the partner of each step where its buffer lies: bine_utofu_exchange_buf_info.
 
     All at once, with as many bytes for each port.
@@ -291,15 +291,15 @@ def told_by_partners(way: Ints, ports: int) -> Schedule:
     return Schedule(zero, me, way.ravel(), size, step, step, work())
 
 
-def early(given: Schedule, puts: int, told: Schedule | None = None) -> Schedule:
+def post_early(plan: Schedule, puts: int, announcements: Schedule | None = None) -> Schedule:
     """Post all receives in the beginning if data are put into memory that is there.
 
     Addresses have been exchanged before, unless the library keeps the buffer.
     """
     if not puts:
-        return given
-    given = given._replace(posted=np.zeros_like(given.posted), puts=True)
-    return one_after_another(told, given) if told else given
+        return plan
+    plan = plan._replace(posted=np.zeros_like(plan.posted), puts=True)
+    return one_after_another(announcements, plan) if announcements else plan
 
 
 def doubling(way: Ints, held: Ints) -> Schedule:
@@ -342,9 +342,9 @@ def halving(way: Ints, volume: Ints, segment: int = 0, puts: int = 0) -> Schedul
                 )
             )
         begin += count
-    return together(*parts) if parts else schedule([])
+    return merge(*parts) if parts else schedule([])
 
 
-def with_copies(given: Schedule, copied: list[Done], blocks: list[Done] | None = None) -> Schedule:
+def with_copies(plan: Schedule, copied: list[Done], blocks: list[Done] | None = None) -> Schedule:
     """Add what is copied, and how many blocks by themselves."""
-    return together(given, schedule([], copied, blocks=blocks or ()))
+    return merge(plan, schedule([], copied, blocks=blocks or ()))

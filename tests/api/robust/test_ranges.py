@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hopmap as hm
-from hopmap.api.robust.ranges import SHIPPED, draw_models, ranges_given, spread_out
+from hopmap.api.robust.ranges import SHIPPED, draw_models, read_ranges, spread_out
 from hopmap.simulator.parameters.settings import configure
 from support import about
 
@@ -23,7 +23,7 @@ RANGES = {
 
 
 def drawn(ranges, count=12, settings=None, seed=0, network=HAEC):
-    return draw_models(ranges_given(ranges), network, settings or {}, count, seed)
+    return draw_models(read_ranges(ranges), network, settings or {}, count, seed)
 
 
 def test_every_part_of_a_range_has_as_many_models():
@@ -139,6 +139,6 @@ def test_files_that_are_none_are_one_line(tmp_path):
     (tmp_path / "none.toml").write_text("a = 1", encoding="utf-8")
     for name, said in (("no", "No such file"), ("bad", "TOML"), ("none", "expected a table")):
         with pytest.raises(hm.HopmapError, match=said):
-            ranges_given(tmp_path / f"{name}.toml")
+            read_ranges(tmp_path / f"{name}.toml")
     with pytest.raises(hm.HopmapError, match="all their parameters are set"):
         drawn({"gap": [0, 1e-9]}, settings={"gap": 0})

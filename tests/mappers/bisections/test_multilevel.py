@@ -11,7 +11,7 @@ from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.basic_kernels import Graph
 from hopmap.mappers.bisections import multilevel
 from hopmap.mappers.bisections.block_moves_kernels import group_hops
-from hopmap.mappers.bisections.multilevel import SCALE, _grouped, place_by_levels, table_scale
+from hopmap.mappers.bisections.multilevel import SCALE, _group, place_by_levels, table_scale
 from hopmap.mappers.bisections.recursive_bisection import exchange_blocks, slot_layers
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.objectives import MOST, cost_model
@@ -88,7 +88,7 @@ def test_ranks_are_grouped_by_their_heaviest_pairs():
     traffic = Traffic.from_pairs(64, src, dst, weight, weight)
     model = cost_model(traffic, topology_from_spec("mesh:64"), "hop_bytes")
     sizes, random = np.ones(64, dtype=np.int64), np.array([5], dtype=np.uint64)
-    group = _grouped(Graph(model.indptr, model.peer, model.weight), sizes, 32, random)
+    group = _group(Graph(model.indptr, model.peer, model.weight), sizes, 32, random)
     assert (group[first] == group[first + 1]).all()
     assert len(np.unique(group)) == 32
 

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.basic_kernels import Graph, contract, grouped
+from hopmap.mappers.basic_kernels import Graph, contract, group_by_block
 from hopmap.mappers.bisections import halving_kernels, recursive_bisection
 from hopmap.mappers.bisections.block_moves_kernels import choose, divide, recreate
 from hopmap.mappers.bisections.fm_kernels import cut_cost
 from hopmap.mappers.bisections.halving_kernels import FEW, TRIES, bisect, evolve
-from hopmap.mappers.bisections.recursive_bisection import bisected, clustered, halves
+from hopmap.mappers.bisections.recursive_bisection import bisect_nodes, cluster_ranks, halves
 from hopmap.mappers.cost_kernels import total_cost
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import hierarchy, topology_from_spec
@@ -124,11 +124,11 @@ def test_a_bisection_that_is_over_early_has_the_halves_that_it_got_to(monkeypatc
     """4 x 16 ranks: after the first slice everybody is in a half, as with all the time there is."""
     topology = topology_from_spec("mesh:16x4")
     model = cost_model(grid_traffic(16, 4), topology, "hop_bytes")
-    whole = bisected(model, topology, np.random.default_rng(1))
+    whole = bisect_nodes(model, topology, np.random.default_rng(1))
     monkeypatch.setattr(recursive_bisection, "SLICE", 64)
-    sliced = bisected(model, topology, np.random.default_rng(1))
+    sliced = bisect_nodes(model, topology, np.random.default_rng(1))
     looks = iter([False, True])
-    early = bisected(model, topology, np.random.default_rng(1), over=lambda: next(looks))
+    early = bisect_nodes(model, topology, np.random.default_rng(1), over=lambda: next(looks))
     assert np.array_equal(whole, sliced)
     assert np.array_equal(np.sort(early), np.arange(64))
     assert not np.array_equal(early, whole)
@@ -145,7 +145,7 @@ def test_a_bisection_without_any_time_brings_together_who_talks(spec, monkeypatc
     costs = []
     for slices in (0, 4, 10**6):
         looks = iter([False] * slices)
-        places = bisected(
+        places = bisect_nodes(
             model, topology, np.random.default_rng(1), over=lambda looks=looks: next(looks, True)
         )
         assert np.array_equal(np.bincount(places), topology.slots)
@@ -163,7 +163,7 @@ def test_who_talks_most_stands_side_by_side():
     traffic = Traffic.from_pairs(8, src, dst, np.ones(6), [9, 9, 9, 9, 5, 5])
     model = cost_model(traffic, topology_from_spec("mesh:10"), "hop_bytes")
     for seed in range(9):
-        order = clustered(model, random(seed))
+        order = cluster_ranks(model, random(seed))
         place = np.argsort(order)
         assert np.array_equal(order[place], np.arange(10))
         assert all(abs(place[a] - place[a + 1]) == 1 for a in (0, 2, 4, 6))
@@ -177,9 +177,9 @@ def test_an_order_of_clusters_is_an_order(n, free, seed):
     src, dst = np.nonzero(rng.random((n, n)) < 0.1)
     traffic = Traffic.from_pairs(n, src, dst, np.ones(len(src)), rng.integers(0, 9, len(src)))
     model = cost_model(traffic, topology_from_spec(f"mesh:{n + free}"), "hop_bytes")
-    order = clustered(model, random(seed))
+    order = cluster_ranks(model, random(seed))
     assert np.array_equal(np.sort(order), np.arange(n + free))
-    assert np.array_equal(order, clustered(model, random(seed)))
+    assert np.array_equal(order, cluster_ranks(model, random(seed)))
 
 
 def test_a_star_is_not_matched_level_by_level(monkeypatch):
@@ -189,7 +189,7 @@ def test_a_star_is_not_matched_level_by_level(monkeypatch):
     levels = []
     match = halving_kernels.match
     monkeypatch.setattr(halving_kernels, "match", lambda *a: levels.append(1) or match(*a))
-    assert np.array_equal(np.sort(clustered(model, random(1))), np.arange(1000))
+    assert np.array_equal(np.sort(cluster_ranks(model, random(1))), np.arange(1000))
     assert len(levels) == 1
 
 
@@ -306,7 +306,7 @@ def test_chosen_blocks_have_one_parent_and_talk(compiled):
     traffic = Traffic.from_pairs(24, np.arange(20), np.arange(4, 24), *np.ones((2, 20)))
     graph = graph_of(traffic)
     block, parent = np.arange(24) // 4, np.array([0, 0, 0, 1, 1, 1])
-    starts, members = grouped(block, 6)
+    starts, members = group_by_block(block, 6)
     for seed in range(50):
         chosen = choose(graph, block, parent, starts, members, 3, random(seed))
         assert len(set(parent[chosen])) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import hopmap.mappers
-from hopmap.mappers.cartesian.boxes import factorised_all, gropp_all, level_factors
+from hopmap.mappers.cartesian.boxes import factorise_all, gropp_all, level_factors
 from hopmap.mappers.cartesian.grid import all_row_major, crossing
 from hopmap.mappers.cartesian.halvings import (
     dividing_mean,
@@ -39,7 +39,7 @@ EVERYONE = {
     ),
     "hyperplane": lambda dims, sizes, stencil: hyperplane_all(dims, dividing_mean(sizes), stencil),
     "gropp": lambda dims, sizes, stencil: gropp_all(dims, sizes[0]),
-    "factorisation": lambda dims, sizes, stencil: factorised_all(
+    "factorisation": lambda dims, sizes, stencil: factorise_all(
         level_factors(dims, (len(sizes), sizes[0]), crossing(stencil, None, len(dims)))
     ),
 }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
 from hopmap.mappers.cartesian.grid_portfolio import PUBLISHED
-from hopmap.mappers.cartesian.off_node import leaving, peers_of, refine, value
+from hopmap.mappers.cartesian.off_node import outgoing, peers_of, refine, value
 from hopmap.mappers.cartesian.off_node_kernels import Best
 from hopmap.mappers.stop import Watch
 from hopmap.simulator import evaluate
@@ -28,7 +28,7 @@ VECTORS = {
 def measures(traffic, topology, node_of, first, amount="bytes"):
     """(sum, worst) or (worst, sum) of what leaves the nodes."""
     check_mapping(node_of, topology, traffic.ranks)
-    return value(leaving(peers_of(traffic, amount, traffic.ranks), node_of, topology.nodes), first)
+    return value(outgoing(peers_of(traffic, amount, traffic.ranks), node_of, topology.nodes), first)
 
 
 @st.composite
@@ -95,12 +95,12 @@ def test_the_best_places_have_the_measures_that_are_kept_with_them(case, first, 
     items = int(topology.slots.sum())
     peers = peers_of(traffic, "bytes", items)
     places = np.repeat(np.arange(topology.nodes), topology.slots)
-    load = leaving(peers, places, topology.nodes)
+    load = outgoing(peers, places, topology.nodes)
     best = Best(places.copy(), np.array([load.sum(), load.max()]))
     rng = np.random.default_rng(per_item)
     refine(peers, topology, [places], best, first, per_item * items, Watch(), rng)
     assert np.array_equal(np.bincount(best.places, minlength=topology.nodes), topology.slots)
-    found = leaving(peers, best.places, topology.nodes)
+    found = outgoing(peers, best.places, topology.nodes)
     assert best.measures.tolist() == [found.sum(), found.max()]
     assert value(found, first) <= value(load, first)
 

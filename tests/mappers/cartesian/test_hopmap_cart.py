@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.boxes import factorised_all, gropp_all, level_factors
+from hopmap.mappers.cartesian.boxes import factorise_all, gropp_all, level_factors
 from hopmap.mappers.cartesian.grid import crossing
 from hopmap.mappers.cartesian.halvings import dividing_mean, hyperplane_all, skewed_kd_tree_all
 from hopmap.mappers.cartesian.strips import stencil_strips_all
@@ -196,7 +196,7 @@ def test_weights_count_as_in_the_python(coordinates):
         if len(set(sizes)) == 1:
             across = crossing(stencil, weights, len(dims))
             factors = level_factors(dims, (len(sizes), sizes[0]), across)
-            found["factorisation"] = factorised_all(factors)
+            found["factorisation"] = factorise_all(factors)
         nodes = (len(sizes), min(sizes), max(sizes))
         cases += [(name, dims, nodes, stencil, 0, prod(dims), weights) for name in found]
         expected += [every.ravel().tolist() for every in found.values()]

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from hypothesis import given
 
-from hopmap.mappers.cartesian.boxes import factorised_all, gropp_all, level_factors
+from hopmap.mappers.cartesian.boxes import factorise_all, gropp_all, level_factors
 from hopmap.mappers.cartesian.grid import all_row_major, crossing
 from hopmap.mappers.cartesian.halvings import hyperplane_all, kd_tree_all, skewed_kd_tree_all
 from hopmap.mappers.cartesian.strips import squarest_strips_all, stencil_strips_all
@@ -34,7 +34,7 @@ def forms(dims, size, stencil):
     return {
         "row_major": (lambda r: row_major(r, dims), all_row_major(dims)),
         "gropp": (lambda r: gropp_coordinates(r, dims, size), gropp_all(dims, size)),
-        "factorisation": (lambda r: factorised_coordinates(r, factors), factorised_all(factors)),
+        "factorisation": (lambda r: factorised_coordinates(r, factors), factorise_all(factors)),
         "kd_tree": (lambda r: kd_tree_coordinates(r, dims), kd_tree_all(dims)),
         "skewed_kd_tree": (
             lambda r: skewed_kd_tree_coordinates(r, dims, stencil),
@@ -90,7 +90,7 @@ def test_a_million_ranks_take_less_than_a_second():
         "stencil_strips": lambda: stencil_strips_all(dims, size, stencil),
         "hyperplane": lambda: hyperplane_all(dims, size, stencil),
         "gropp": lambda: gropp_all(dims, size),
-        "factorisation": lambda: factorised_all(level_factors(dims, (2**15, size), (2, 2))),
+        "factorisation": lambda: factorise_all(level_factors(dims, (2**15, size), (2, 2))),
     }
     for name, make in makers.items():
         begin = time.process_time()

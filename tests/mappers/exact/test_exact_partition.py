@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.off_node import leaving, peers_of
-from hopmap.mappers.exact.exact_partition import Ahead, Limits, row_of, within
+from hopmap.mappers.cartesian.off_node import outgoing, peers_of
+from hopmap.mappers.exact.exact_partition import Ahead, Limits, find_within, row_of
 from hopmap.topologies import MappingError, check_mapping, cluster, topology_from_spec
 from hopmap.traces import stencil_traffic
 from support.slow import examples
@@ -21,7 +21,7 @@ def measures(traffic, topology, mapper, amount="bytes"):
     """What leaves all nodes and the worst."""
     node_of = map_ranks(traffic, topology, mapper)
     check_mapping(node_of, topology, traffic.ranks)
-    load = leaving(peers_of(traffic, amount, traffic.ranks), node_of, topology.nodes)
+    load = outgoing(peers_of(traffic, amount, traffic.ranks), node_of, topology.nodes)
     return int(load.sum()), int(load.max())
 
 
@@ -91,12 +91,12 @@ def test_the_search_finds_what_is_within_limits_and_nothing_else(case):
         Limits(most, worst): None,
         Limits(most, worst - 1): None,
     }.items():
-        found = within(peers, order, slots, row, limits)
+        found = find_within(peers, order, slots, row, limits)
         there = limits.sum >= total and (limits.worst is None or limits.worst >= worst)
         assert (found is not None) == there
         if found is not None:
             assert (np.bincount(found, minlength=len(slots)) <= slots).all()
-            load = leaving(peers, found, len(slots))
+            load = outgoing(peers, found, len(slots))
             assert least is None or load.sum() == least
             assert limits.worst is None or load.max() <= limits.worst
 
@@ -118,7 +118,7 @@ def test_its_bounds_never_exceed_what_is_to_come(case, seed, kind):
         node = node.reshape(row.length, -1).T.ravel()
     node_of = np.empty_like(node)
     node_of[order] = node
-    final = leaving(peers, node_of, nodes)
+    final = outgoing(peers, node_of, nodes)
     for placed in range(1, traffic.ranks + 1):
         inside = np.isin(traffic.src, order[:placed]) & np.isin(traffic.dst, order[:placed])
         src, dst = node_of[traffic.src], node_of[traffic.dst]

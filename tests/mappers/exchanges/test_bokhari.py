@@ -7,7 +7,7 @@ import pytest
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.cost_kernels import total_cost
-from hopmap.mappers.exchanges.bokhari import Jumps, _started, bokhari
+from hopmap.mappers.exchanges.bokhari import Jumps, _start, bokhari
 from hopmap.mappers.exchanges.bokhari_kernels import _fill
 from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.stop import Stop
@@ -138,7 +138,7 @@ def test_gains_are_what_an_exchange_takes_off_the_cost(spec, objective):
     src, dst = np.nonzero(rng.random((ranks, ranks)) < 0.4)
     traffic = Traffic.from_pairs(ranks, src, dst, *rng.integers(1, 9, (2, len(src))))
     model, places = cost_model(traffic, topology, objective), rng.permutation(sweep_of(topology))
-    assignment = _started(model, places.astype(np.int64), topology)
+    assignment = _start(model, places.astype(np.int64), topology)
     before = total_cost(model, assignment.places)
     at, there = np.zeros(topology.nodes, dtype=np.int64), np.zeros(len(places), dtype=np.int64)
     for u, v in product(range(ranks), range(len(places))):

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import OBJECTIVES, map_ranks, objective_value, parse_pipeline
 from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
-from hopmap.mappers.exchanges.local_search import started
+from hopmap.mappers.exchanges.local_search import start_search
 from hopmap.mappers.exchanges.local_search_kernels import WITHIN, dense_gain, exchange, improve
-from hopmap.mappers.objectives import cost_model, nearest, with_free_slots
+from hopmap.mappers.objectives import cost_model, least_distance, with_free_slots
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, nas_traffic
 from support.slow import examples
@@ -114,7 +114,7 @@ def test_partners_are_tried_in_random_order():
     model, start = cost_model(traffic, topology, "hop_bytes"), np.arange(9)
     first = set()
     for seed in range(20):
-        search = started(model, start, topology, np.random.default_rng(seed))
+        search = start_search(model, start, topology, np.random.default_rng(seed))
         improve(model, search, np.array([8]), 0, 1000, WITHIN, 1)
         first.add(tuple(search.places))
     assert len(first) > 1
@@ -146,7 +146,7 @@ def test_fast_and_slow_gains_make_the_same_exchanges(case, neighbourhood, object
 def test_a_gain_is_what_the_exchange_takes_off_the_cost(case, objective, data):
     traffic, topology, start = case
     model = cost_model(traffic, topology, objective)
-    search = started(model, start, topology, np.random.default_rng(0), dense=True)
+    search = start_search(model, start, topology, np.random.default_rng(0), dense=True)
     assert (search.own >= search.least).all()
     item = st.integers(0, len(search.places) - 1)
     for _ in range(4):
@@ -164,7 +164,7 @@ def test_no_two_slots_are_nearer_than_the_bound_says(spec):
     topology = topology_from_spec(spec)
     slots = np.repeat(np.arange(topology.nodes), topology.slots)
     u, v = np.triu_indices(len(slots), 1)
-    assert topology.distance(slots[u], slots[v]).min() >= nearest(topology)
+    assert topology.distance(slots[u], slots[v]).min() >= least_distance(topology)
 
 
 def test_larger_neighbourhoods_find_better_mappings(compiled):

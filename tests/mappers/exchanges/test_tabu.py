@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import portfolio
-from hopmap.mappers.basic_kernels import below, following
+from hopmap.mappers.basic_kernels import draw, next_state
 from hopmap.mappers.cost_kernels import own_costs, swap_gain, total_cost
 from hopmap.mappers.exchanges import tabu as tabu_module
 from hopmap.mappers.exchanges import tabu_kernels
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
-from hopmap.mappers.exchanges.tabu import begun, best_places, iterated_tabu, shuffled
+from hopmap.mappers.exchanges.tabu import best_places, iterated_tabu, shuffle, start_search
 from hopmap.mappers.exchanges.tabu_kernels import tabu_steps
 from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.stop import Budget, Watch
@@ -34,7 +34,7 @@ def state_of(spec: str, objective: str, seed: int, free: int = 0, most: int = 99
     model = cost_model(some_traffic(slots - free, seed, most=most), topology, objective)
     every = np.repeat(np.arange(topology.nodes), topology.slots)
     rng = np.random.default_rng(seed)
-    return model, begun(model, rng.permutation(every), rng)
+    return model, start_search(model, rng.permutation(every), rng)
 
 
 def apart(slots: int) -> list[tuple[int, int]]:
@@ -61,8 +61,8 @@ def plainly(model, places, until, random, shortest, longest, aspiration, steps):
             continue
         gain, _, u, v = max(forced or allowed)
         for rank in (u, v):
-            random = np.uint64(following(random))
-            until[rank, places[rank]] = step + shortest + below(random, longest - shortest + 1)
+            random = np.uint64(next_state(random))
+            until[rank, places[rank]] = step + shortest + draw(random, longest - shortest + 1)
         places[[u, v]] = places[[v, u]]
         cost -= gain
         best = min(best, cost)
@@ -122,7 +122,7 @@ def test_tabu_goes_uphill_to_leave_a_local_optimum():
 @given(st.integers(0, 10**6))
 def test_some_of_the_ranks_are_shuffled_among_themselves(seed):
     rng = np.random.default_rng(seed)
-    new = shuffled(np.arange(100), rng)
+    new = shuffle(np.arange(100), rng)
     assert sorted(new) == list(range(100))
     assert 12 <= (new != np.arange(100)).sum() <= 71
 

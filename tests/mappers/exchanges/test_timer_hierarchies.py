@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import objective_value
-from hopmap.mappers.exchanges.timer import extended, timer
-from hopmap.mappers.exchanges.timer_kernels import assemble, printed, swapped, values
+from hopmap.mappers.exchanges.timer import extend_labels, timer
+from hopmap.mappers.exchanges.timer_kernels import assemble, label_as_printed, swap_labels, values
 from hopmap.mappers.objectives import cost_model, with_free_slots
 from hopmap.mappers.stop import Stop
 from hopmap.topologies import partial_cube, topology_from_spec
@@ -127,11 +127,11 @@ def algorithm_2(wanted: list[str], held: list[str], node: dict[str, int]) -> lis
 @given(placed_anywhere(SPECS), st.integers(0, 99))
 def test_a_hierarchy_is_what_the_papers_algorithms_make_of_it(case, seed):
     traffic, topology, start = case
-    labels, label_of = extended(partial_cube(topology), start)
+    labels, label_of = extend_labels(partial_cube(topology), start)
     digits = np.random.default_rng(seed).permutation(len(labels.price))
     model = cost_model(traffic, topology, "hop_bytes")
     graph = model.indptr[: traffic.ranks + 1], model.peer, model.weight
-    made = swapped(*graph, labels.bits, labels.node, labels.price, label_of, digits)
+    made = swap_labels(*graph, labels.bits, labels.node, labels.price, label_of, digits)
     names = texts(labels.bits, digits)
     price = [int(labels.price[j]) for j in digits[::-1]]
     held = [names[label] for label in label_of]
@@ -147,11 +147,11 @@ def test_an_edge_between_two_that_would_swap_speaks_neither_for_it_nor_against(d
     """Ranks 0 and 1, then 0 and 2, each a digit apart: any swap takes 0 away from another one."""
     traffic = Traffic.from_pairs(8, [0, 0], [1, 2], [1, 1], [10, 1])
     topology, start = topology_from_spec("hypercube:3"), np.arange(8)
-    labels, label_of = extended(partial_cube(topology), start)
+    labels, label_of = extend_labels(partial_cube(topology), start)
     model = cost_model(traffic, topology, "hop_bytes")
     graph = model.indptr[:9], model.peer, model.weight
     order = np.array(digits)
-    made = swapped(*graph, labels.bits, labels.node, labels.price, label_of, order)
+    made = swap_labels(*graph, labels.bits, labels.node, labels.price, label_of, order)
     assert made.tolist() == start.tolist()
 
 
@@ -160,7 +160,7 @@ def test_an_edge_between_two_that_would_swap_speaks_neither_for_it_nor_against(d
 def test_labels_are_kept_by_coco_plus_and_the_mapping_of_least_coco_is_returned(case, seed):
     """Lines 4 to 7 and 16 to 18: Coco+ decides, although Coco alone is asked for in the end."""
     traffic, topology, start = case
-    labels, label_of = extended(partial_cube(topology), start)
+    labels, label_of = extend_labels(partial_cube(topology), start)
     model, graph = cost_model(traffic, topology, "hop_bytes"), graph_of(traffic)
     arrays = model.indptr[: traffic.ranks + 1], model.peer, model.weight
     every = np.arange(len(labels.price))
@@ -174,7 +174,7 @@ def test_labels_are_kept_by_coco_plus_and_the_mapping_of_least_coco_is_returned(
     rng, kept = np.random.default_rng(seed), [label_of]
     for _ in range(8):
         digits = rng.permutation(len(labels.price))
-        tried = swapped(*arrays, labels.bits, labels.node, labels.price, kept[-1], digits)
+        tried = swap_labels(*arrays, labels.bits, labels.node, labels.price, kept[-1], digits)
         if costs(tried)[1] <= costs(kept[-1])[1]:
             kept.append(tried)
     least = min(kept, key=lambda label_of: costs(label_of)[0])
@@ -196,7 +196,7 @@ def test_coco_plus_decides_where_coco_would_end_elsewhere(seed):
     src, dst = rng.integers(0, 64, (2, 240))
     traffic = Traffic.from_pairs(64, src, dst, np.ones_like(src), np.ones_like(src))
     start = rng.permutation(64) // 4
-    labels, label_of = extended(partial_cube(topology), start)
+    labels, label_of = extend_labels(partial_cube(topology), start)
     model = cost_model(traffic, topology, "hop_bytes")
     graph = model.indptr[:65], model.peer, model.weight
     ends = []
@@ -205,7 +205,7 @@ def test_coco_plus_decides_where_coco_would_end_elsewhere(seed):
         kept = [(*values(*graph, labels.bits, labels.price, labels.inner, now), now)]
         for _ in range(20):
             digits = rng.permutation(len(labels.price))
-            now = swapped(*graph, labels.bits, labels.node, labels.price, kept[-1][2], digits)
+            now = swap_labels(*graph, labels.bits, labels.node, labels.price, kept[-1][2], digits)
             costs = values(*graph, labels.bits, labels.price, labels.inner, now)
             if costs[decides == "Coco+"] <= kept[-1][decides == "Coco+"]:
                 kept.append((*costs, now))
@@ -241,7 +241,7 @@ def test_assembled_labels_are_a_permutation_and_nobody_goes_where_he_did_not_wan
     node_of = dict(zip(names, node.tolist(), strict=True))
     reading = algorithm_2(texts(wanted, digits), own, node_of)
     assert [names[label] for label in label_of] == reading
-    goal = printed(bits, wanted, digits)
+    goal = label_as_printed(bits, wanted, digits)
     assert all(node[label_of[v]] in (node[held[v]], node[goal[v]]) for v in range(len(held)))
 
 
@@ -264,7 +264,7 @@ def test_labels_are_those_of_the_nodes_made_unique(case, free_slots):
     _, topology, start = case
     places = with_free_slots(start, topology) if free_slots else start
     cube = partial_cube(topology)
-    labels, label_of = extended(cube, places)
+    labels, label_of = extend_labels(cube, places)
     fullest = np.bincount(places).max()
     assert labels.inner == cube.dimension
     assert len(labels.price) == cube.dimension + int(np.ceil(np.log2(fullest)))
@@ -282,7 +282,7 @@ def test_labels_are_those_of_the_nodes_made_unique(case, free_slots):
 def test_coco_is_the_objective_and_div_the_distance_of_extensions(case, objective):
     traffic, topology, start = case
     cube = partial_cube(topology)
-    labels, label_of = extended(cube, start)
+    labels, label_of = extend_labels(cube, start)
     model = cost_model(traffic, topology, objective)
     graph = model.indptr[: traffic.ranks + 1], model.peer, model.weight
     coco, plus = values(*graph, labels.bits, labels.price, labels.inner, label_of)

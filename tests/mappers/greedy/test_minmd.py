@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.greedy.greedy_kernels import listed_by_hash
+from hopmap.mappers.greedy.greedy_kernels import order_by_hash
 from hopmap.mappers.greedy.minmd import links_as_visited, pairs_as_popped
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, nas_traffic
@@ -60,7 +60,7 @@ def test_connected_ranks_start_in_the_far_corner():
     ],
 )
 def test_old_dicts_list_their_keys_by_hash(keys, listed):
-    assert np.array(keys)[listed_by_hash(np.array(keys))].tolist() == listed
+    assert np.array(keys)[order_by_hash(np.array(keys))].tolist() == listed
 
 
 def test_maplib_takes_the_lightest_pair_first_and_of_equals_the_last():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.mappers.basic_kernels import Graph, contract, within
+from hopmap.mappers.basic_kernels import Graph, contract, subgraph
 from hopmap.mappers.partitions.partition import partition, split
 from hopmap.mappers.partitions.partition_kernels import cut_of, fit
 from support.slow import examples
@@ -109,7 +109,7 @@ def test_cut_contraction_and_parts_are_those_of_the_matrix(matrix, data):
     number = np.full(len(matrix), -1, dtype=np.int64)
     parts = split(block, blocks)
     for part in parts:
-        assert (matrix_of(within(graph, part, number)) == matrix[np.ix_(part, part)]).all()
+        assert (matrix_of(subgraph(graph, part, number)) == matrix[np.ix_(part, part)]).all()
     assert (number == -1).all()
     assert sorted(np.concatenate(parts).tolist()) == list(range(len(matrix)))
 

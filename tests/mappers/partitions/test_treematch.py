@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hopmap.mappers import map_ranks, objective_value, treematch
 from hopmap.mappers.basic_kernels import Graph
 from hopmap.mappers.partitions.hierarchical import factors
-from hopmap.mappers.partitions.partition_kernels import conflicts, costs, fast, grown, matched
+from hopmap.mappers.partitions.partition_kernels import conflicts, costs, fast, grow, pair_up
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic, load_traffic
 
@@ -90,7 +90,7 @@ def test_arities_are_divided_by_threes_then_twos_from_the_outside(arity, expecte
 
 def test_pairs_are_taken_heaviest_first_and_silent_ones_from_the_end():
     pairs = np.array([(2, 5), (0, 2), (1, 5), (0, 3)])
-    assert matched(pairs, 10).tolist() == [[2, 5], [0, 3], [8, 9], [6, 7], [1, 4]]
+    assert pair_up(pairs, 10).tolist() == [[2, 5], [0, 3], [8, 9], [6, 7], [1, 4]]
 
 
 def test_a_group_is_the_cheapest_of_the_first_sets_only():
@@ -107,8 +107,8 @@ def test_blocks_grow_by_the_heaviest_edge_to_a_block_with_room():
     weights = np.zeros((6, 6), dtype=int)
     for u, v, weight in [(1, 2, 5), (1, 3, 4), (0, 3, 1), (2, 4, 1)]:
         weights[u, v] = weights[v, u] = weight
-    assert grown(graph_of(weights), 2, np.array([[0, 1, 5]])).tolist() == [0, 1, 1, 0, 2, 2]
-    best = grown(graph_of(weights), 2, np.array([[3, 4, 5], [0, 1, 5]]))
+    assert grow(graph_of(weights), 2, np.array([[0, 1, 5]])).tolist() == [0, 1, 1, 0, 2, 2]
+    best = grow(graph_of(weights), 2, np.array([[3, 4, 5], [0, 1, 5]]))
     assert best.tolist() == [0, 1, 1, 0, 2, 2]
 
 

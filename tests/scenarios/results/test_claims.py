@@ -9,13 +9,13 @@ import sys
 import pytest
 
 from hopmap.scenarios.results import claims
-from hopmap.scenarios.results.claims import claimed
+from hopmap.scenarios.results.claims import claim
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from hopmap.scenarios.results.claims import claimed
-with claimed(Path(sys.argv[1]), "a") as mine:
+from hopmap.scenarios.results.claims import claim
+with claim(Path(sys.argv[1]), "a") as mine:
     print(mine, flush=True)
     time.sleep(600)
 """
@@ -34,15 +34,15 @@ def holder(tmp_path):
 
 
 def test_what_another_process_has_claimed_is_not_ours_and_other_work_is(holder, tmp_path):
-    with claimed(tmp_path, "a") as mine:
+    with claim(tmp_path, "a") as mine:
         assert not mine
-    with claimed(tmp_path, "b") as mine:
+    with claim(tmp_path, "b") as mine:
         assert mine
 
 
 def test_a_claim_ends_with_its_process_even_when_that_is_killed(holder, tmp_path):
     os.kill(holder.pid, signal.SIGKILL)
-    with claimed(tmp_path, "a", wait=True) as mine:
+    with claim(tmp_path, "a", wait=True) as mine:
         assert mine
 
 
@@ -51,7 +51,7 @@ def test_without_locks_every_claim_is_granted(holder, tmp_path, monkeypatch):
         raise OSError(claims.NO_LOCKS[0], "No locks available")
 
     monkeypatch.setattr(fcntl, "lockf", no_locks)
-    with claimed(tmp_path, "a") as mine:
+    with claim(tmp_path, "a") as mine:
         assert mine
 
 
@@ -59,7 +59,7 @@ def test_a_folder_made_anew_has_new_claims(tmp_path):
     folder = tmp_path / "results"
     for _ in range(2):
         folder.mkdir()
-        with claimed(folder, "a") as mine:
+        with claim(folder, "a") as mine:
             assert mine
         (folder / ".lock").unlink()
         folder.rmdir()

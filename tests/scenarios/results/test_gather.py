@@ -16,7 +16,7 @@ from hopmap.scenarios.results import claims, store, stored_runs
 from hopmap.scenarios.results import gather as gather_module
 from hopmap.scenarios.results.gather import gather
 from hopmap.scenarios.results.plan_file import Plan, save_plan
-from hopmap.scenarios.results.stored_runs import finished, loose_ids, part_files
+from hopmap.scenarios.results.stored_runs import loose_ids, part_files, read_errors
 from hopmap.scenarios.results.tables import TABLES, TIMES, StoreError
 from hopmap.topologies import mesh
 from support.slow import SHARE, examples
@@ -95,7 +95,7 @@ def test_tables_depend_on_what_was_found_and_not_on_its_history(tmp_path_factory
             gather(folder)
     planned(folder, "abcdefgh")
     gather(folder)
-    found = finished(folder)
+    found = read_errors(folder)
     assert {run_id for run_id, error in found.items() if error is None} == well
     straight = tmp_path_factory.mktemp("straight")
     for run_id, error in found.items():
@@ -123,7 +123,7 @@ def test_a_gathering_that_is_killed_at_any_step_loses_nothing(tmp_path, monkeypa
     reference = tmp_path / "reference"
     folder_before(reference)
     gather(reference)
-    kept = finished(reference)
+    kept = read_errors(reference)
     assert kept == dict.fromkeys("abcdefg")
     for step in range(0, 1000, 1 if SHARE["of"] == 1 else 7):
         folder = tmp_path / str(step)
@@ -148,7 +148,7 @@ def test_a_gathering_that_is_killed_at_any_step_loses_nothing(tmp_path, monkeypa
                 pass
             else:
                 break
-        assert finished(folder) == kept
+        assert read_errors(folder) == kept
         runs = store.load_results(folder)
         assert runs["run_id"].tolist() == list("gfecba")
         assert runs["error"].isna().all()
@@ -191,7 +191,7 @@ def test_two_that_gather_at_once_without_locks_lose_nothing(tmp_path, monkeypatc
     monkeypatch.setattr(module, step, looked)
     gather(tmp_path)
     assert entered
-    assert finished(tmp_path) == dict.fromkeys("abcd")
+    assert read_errors(tmp_path) == dict.fromkeys("abcd")
     for name in "abcd":
         assert len(store.load_rows(tmp_path, "links", name)) == LINE.links
     gather(tmp_path)
@@ -207,7 +207,7 @@ def test_a_failed_run_that_is_tried_again_while_others_gather_keeps_its_tables(t
     gather(tmp_path)  # while the new attempt has not written its row yet
     store.save_run(tmp_path, {"run_id": "a", "hop_bytes": 1})
     gather(tmp_path)
-    assert finished(tmp_path) == {"a": None, "b": None}
+    assert read_errors(tmp_path) == {"a": None, "b": None}
     assert len(store.load_rows(tmp_path, "links", "a")) == LINE.links
     assert len(store.load_rows(tmp_path, "ranks", "a")) == 3
 
@@ -220,7 +220,7 @@ def test_a_dropped_run_is_kept_aside_and_comes_back_when_it_is_wanted_again(tmp_
     planned(tmp_path, "b")
     gather(tmp_path)
     assert pd.read_parquet(tmp_path / "runs")["run_id"].tolist() == ["b"]
-    assert finished(tmp_path) == {"a": None, "b": None}
+    assert read_errors(tmp_path) == {"a": None, "b": None}
     planned(tmp_path, "ab")
     assert store.load_results(tmp_path)["run_id"].tolist() == ["a", "b"]
     gather(tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from hopmap.report.summary import summary
 from hopmap.report.tables import best_table, main_table
 from hopmap.scenarios.results.plan_file import Plan
-from hopmap.scenarios.results.ranking import leading, standing
+from hopmap.scenarios.results.ranking import name_leaders, standing
 from hopmap.scenarios.results.study import Study, by_median, cases_of
 
 SEEDS = 20
@@ -57,11 +57,11 @@ METRICS = dict.fromkeys(
 
 def test_one_that_is_faster_with_every_seed_is_the_fastest(case):
     found = case(sweep=1.1, scan=1.0, random=1.3)
-    assert (leading(found), standing(found)) == (
+    assert (name_leaders(found), standing(found)) == (
         "scan",
         " is fastest; 10\u00a0% (10 to 10\u00a0%) behind it: sweep",
     )
-    assert found.sure
+    assert found.significant
     row = shown(found)
     assert row["Mapper"].look == "best"
     assert row["Mapper"].note == standing(found).strip()
@@ -70,7 +70,7 @@ def test_one_that_is_faster_with_every_seed_is_the_fastest(case):
 
 def test_what_noise_explains_or_a_per_cent_is_no_practical_difference(case):
     found = case(own=0.02, scan=1.0, minmd=1.001, greedy=1.0005, sweep=1.3)
-    assert leading(found) in {
+    assert name_leaders(found) in {
         f"{a}, {b} and {c}"
         for a in ("scan", "minmd", "greedy")
         for b in ("scan", "minmd", "greedy")
@@ -78,7 +78,7 @@ def test_what_noise_explains_or_a_per_cent_is_no_practical_difference(case):
     }
     assert standing(found).startswith(": no practical difference; 3")
     assert standing(found).endswith("%) behind them: sweep")
-    assert not found.sure
+    assert not found.significant
     assert not shown(found)["Mapper"].look
     looks = {row[0].text: (row[0].look, row[0].note) for row in main_table([found])["rows"]}
     same = dict.fromkeys(("scan", "minmd", "greedy"), ("", "no practical difference"))
@@ -106,8 +106,8 @@ def test_of_one_replay_nobody_knows(case):
     runs = found.runs.drop(columns=["makespans", "makespan_median"]).assign(makespan_median=np.nan)
     (once,) = cases_of(by_median(runs.assign(trace="t", topology="mesh:2x2", variant="")))
     assert standing(once) == ""
-    assert leading(once) == "scan"
-    assert not once.sure
+    assert name_leaders(once) == "scan"
+    assert not once.significant
     notes = {row[0].text: (row[0].look, row[0].note) for row in main_table([once])["rows"]}
     assert notes == {"sweep": ("", ""), "scan": ("", "shortest")}
 

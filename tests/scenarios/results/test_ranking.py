@@ -55,7 +55,7 @@ def test_relevance_is_the_least_gain_that_matters(case):
     assert not matters(found)
     assert verdict(found) == "no practical difference"
     finer = replace(found, relevance=1e-4)
-    assert finer.sure
+    assert finer.significant
     assert matters(finer)
     assert verdict(finer).startswith("placing ranks saves")
 

@@ -11,7 +11,7 @@ import pytest
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.gather import gather
 from hopmap.scenarios.results.plan_file import Plan, save_plan
-from hopmap.scenarios.results.stored_runs import error_of, finished, write_loose
+from hopmap.scenarios.results.stored_runs import error_of, read_errors, write_loose
 from hopmap.scenarios.results.tables import METRICS, TABLES, StoreError
 from hopmap.topologies import haec, mesh
 from support import ROOT
@@ -31,7 +31,7 @@ def test_rows_come_back_in_the_plans_order_with_nulls_for_what_is_not_known(fold
     assert runs["run_id"].tolist() == ["b", "a"]
     assert runs["node_of"][0].tolist() == [2, 0, 1]
     assert runs.columns.tolist() == TABLES["runs"].names
-    assert finished(folder) == {"a": "broken", "b": None}
+    assert read_errors(folder) == {"a": "broken", "b": None}
     assert runs["hop_bytes"][1] == 2**60
 
 
@@ -98,7 +98,7 @@ def test_a_run_that_was_being_written_when_its_process_died_is_not_finished(fold
     whole = (folder / "loose/a.runs.arrow").read_bytes()
     (folder / "loose/.partial-xb.runs.arrow").write_bytes(whole[: len(whole) // 2])
     (folder / "loose/.partial-xc.runs.arrow").write_bytes(b"")
-    assert finished(folder) == {"a": None}
+    assert read_errors(folder) == {"a": None}
 
 
 def test_a_run_whose_file_a_power_cut_damaged_is_not_finished(folder):
@@ -106,7 +106,7 @@ def test_a_run_whose_file_a_power_cut_damaged_is_not_finished(folder):
         store.save_run(folder, {"run_id": name, "seed": 1})
     whole = (folder / "loose/a.runs.arrow").read_bytes()
     (folder / "loose/a.runs.arrow").write_bytes(whole[: len(whole) // 2])
-    assert finished(folder) == {"b": None}
+    assert read_errors(folder) == {"b": None}
     with pytest.raises(KeyError):
         error_of(folder, "a")
 

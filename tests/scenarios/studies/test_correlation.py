@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.scenarios.studies.correlation import LEAST, distinct, kendall_tau, order_kept, relation
+from hopmap.scenarios.studies.correlation import LEAST, agreement, distinct, kendall_tau, relation
 
 
 @pytest.mark.parametrize(
@@ -101,5 +101,5 @@ def test_too_few_mappings_and_unreplayed_ones_have_no_relation(case_of, runs_of)
 def test_orders_in_two_cases_are_compared_mapping_by_mapping(case_of, runs_of):
     first = runs_of([1.0, 2.0, 3.0, 4.0], [1, 2, 3, 4])
     last = runs_of([40.0, 30.0, 20.0, 10.0], [1, 2, 3, 4])
-    assert order_kept(case_of(first), case_of(last.iloc[::-1])).value == pytest.approx(-1)
-    assert order_kept(case_of(first), case_of(first.iloc[[2, 0, 3]])).value == pytest.approx(1)
+    assert agreement(case_of(first), case_of(last.iloc[::-1])).value == pytest.approx(-1)
+    assert agreement(case_of(first), case_of(first.iloc[[2, 0, 3]])).value == pytest.approx(1)

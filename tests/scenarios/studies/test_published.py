@@ -9,7 +9,7 @@ import pytest
 from hopmap.report.report import write_report
 from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.results.tables import StoreError
-from hopmap.scenarios.studies.published import published_tables
+from hopmap.scenarios.studies.published import list_published_tables
 
 from ...report.studies import make_study, page_of
 
@@ -23,7 +23,7 @@ def test_published_numbers_are_marked_where_they_are_the_same(tmp_path: Path) ->
     lines.append("GRID.8X4,torus,random,999,1,1,1")
     lines.append("GRID.8X4,haec,sweep,1,1,1,1")
     (tmp_path / "published.csv").write_text("\n".join(lines) + "\n")
-    (table,) = published_tables(load_study(tmp_path))
+    (table,) = list_published_tables(load_study(tmp_path))
     assert (table["same"], table["numbers"], len(table["groups"])) == (4, 8, 2)
     assert [cell.look for cell in table["groups"][0]["rows"][0]].count("same") == 4
     write_report(tmp_path)
@@ -43,7 +43,7 @@ def test_published_numbers_that_differ_may_have_a_reason_and_some_may_be_unknown
     lines.append("grid.8x4,torus,sweep," + ",".join(map(str, numbers)) + ",not said as it is equal")
     lines.append("grid.8x4,torus,random,7,,,,other random numbers")
     (tmp_path / "published.csv").write_text("\n".join(lines) + "\n")
-    (table,) = published_tables(load_study(tmp_path))
+    (table,) = list_published_tables(load_study(tmp_path))
     assert (table["same"], table["numbers"]) == (4, 5)
     assert [row[-1].text for row in table["groups"][0]["rows"]] == ["", "other random numbers"]
     write_report(tmp_path)

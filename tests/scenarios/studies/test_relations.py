@@ -43,7 +43,7 @@ def test_a_case_for_the_mesh_and_one_for_each_speed_of_the_radio(study):
         "mesh:2x2x2",
         *(f"haec:2x2x2, radio {speed}" for speed in ("fast", "half", "slow")),
     ]
-    (varied,) = study.varied("lu.S.8")
+    (varied,) = study.variations("lu.S.8")
     assert [case.variant for case in varied] == ["radio fast", "radio half", "radio slow"]
     assert [case.variant for case in study.ends_of("lu.S.8")] == ["", "radio fast", "radio slow"]
     assert dict(study.settings_of(varied[-1]))["link.wireless.bandwidth"] == "100 MB/s"

@@ -16,7 +16,7 @@ from hopmap.report.report import write_report
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.studies.suite_section import PATH, SUM, WORST, finding, suite_section
-from hopmap.scenarios.studies.suites import SUITES, near, skewed, suite_cases, symmetric_stencil
+from hopmap.scenarios.studies.suites import SUITES, near, oblong, suite_cases, symmetric_stencil
 from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import run_scenario
@@ -123,7 +123,7 @@ def test_skews_go_in_steps_of_a_tenth_each_grid_once() -> None:
 
 def test_skews_around_three_are_those_of_the_thesis() -> None:
     # section 7.2.2: 10 x 30 at 3, 10 x 31 at 3.1; and so 10 x 29 at 2.9
-    assert [skewed(300, 2, s) for s in (2.9, 3.0, 3.1)] == [(29, 10), (30, 10), (31, 10)]
+    assert [oblong(300, 2, s) for s in (2.9, 3.0, 3.1)] == [(29, 10), (30, 10), (31, 10)]
 
 
 def test_symmetric_stencils_are_listing_7_3() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep.plan import plan
-from hopmap.scenarios.sweep.scenario_files import box, filled, load_scenario
+from hopmap.scenarios.sweep.scenario_files import box, fill_trace, load_scenario
 
 MACHINE = "".join(f"SwitchName=s{k} Nodes=n[{4 * k}-{4 * k + 3}]\n" for k in range(4))
 MACHINE += "SwitchName=top Switches=s[0-3]\n"
@@ -109,4 +109,4 @@ def test_every_number_of_nodes_has_a_box_that_leaves_an_eighth_over_at_most():
 
 
 def test_fields_are_filled():
-    assert filled("a.{nodes}.{power}.{square}.{box}", 100) == "a.100.64.100.4x5x5"
+    assert fill_trace("a.{nodes}.{power}.{square}.{box}", 100) == "a.100.64.100.4x5x5"

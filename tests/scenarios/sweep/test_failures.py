@@ -11,7 +11,7 @@ import pytest
 from fingerprint import fingerprint
 
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.stored_runs import finished
+from hopmap.scenarios.results.stored_runs import read_errors
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import missing
@@ -99,7 +99,7 @@ def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, wo
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 100
-    while len(finished(results)) < 2:
+    while len(read_errors(results)) < 2:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -109,7 +109,7 @@ def test_ctrl_c_loses_runs_in_flight_only_and_the_next_call_resumes(tmp_path, wo
     assert errors.splitlines()[-1].startswith("hopmap: interrupted: ")  # it may compile before
     assert not [name for name in files_of(results) if ".partial" in name]
     runs = plan(load_scenario(file), tmp_path)
-    done = finished(results)
+    done = read_errors(results)
     assert 2 <= len(done) < len(runs)
     assert all(error is None for error in done.values())
     assert len(missing(runs, results)) == len(runs) - len(done)

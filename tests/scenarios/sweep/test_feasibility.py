@@ -170,9 +170,9 @@ def test_what_has_gone_well_is_possible_and_what_has_failed_is_looked_at_again(
     traffic = new_traffic(runs, tmp_path)
     for error, left in ((None, 2), ("no memory", 1)):
         monkeypatch.setattr(
-            prepare, "finished", lambda _, error=error: {r.run_id: error for r in runs}
+            prepare, "read_errors", lambda _, error=error: {r.run_id: error for r in runs}
         )
-        assert len(prepare.possible(runs, tmp_path, traffic)[0]) == left
+        assert len(prepare.select_runs(runs, tmp_path, traffic)[0]) == left
 
 
 def test_a_mapping_file_that_is_not_there_is_named(today, tmp_path):

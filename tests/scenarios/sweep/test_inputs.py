@@ -119,7 +119,7 @@ def test_runs_of_an_edited_mapper_are_run_again_and_no_others(tmp_path, monkeypa
         edited = source.read_text().replace("np.arange(traffic.ranks)", "np.arange(4)")
         for each, text in ((source, edited), (beside, "first = 1\n")):
             each.write_text(text)
-            for known in (code_of, source_files._read, source_files._imported):
+            for known in (code_of, source_files._read, source_files._find_imports):
                 known.cache_clear()  # as in a new process
             assert sweep(file).done == 1
     finally:

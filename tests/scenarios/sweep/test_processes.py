@@ -12,12 +12,12 @@ import psutil
 import pytest
 from fingerprint import fingerprint
 
-from hopmap.scenarios.results.stored_runs import finished
+from hopmap.scenarios.results.stored_runs import read_errors
 from hopmap.scenarios.sweep import workers
 from hopmap.scenarios.sweep.plan import plan
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
-from hopmap.scenarios.sweep.workers import WorkerError, Workers, share
+from hopmap.scenarios.sweep.workers import WorkerError, Workers, distribute
 from support import DATA
 from support.commands import failed, invoke
 from support.slow import SHARE
@@ -27,8 +27,8 @@ RUNS = 24
 HOLD = """
 import sys, time
 from pathlib import Path
-from hopmap.scenarios.results.claims import claimed
-with claimed(Path(sys.argv[1]), sys.argv[2]) as mine:
+from hopmap.scenarios.results.claims import claim
+with claim(Path(sys.argv[1]), sys.argv[2]) as mine:
     print(mine, flush=True)
     time.sleep(600)
 """
@@ -75,12 +75,12 @@ def undisturbed(tmp_path_factory):
 def test_killed_at_any_moment_it_resumes_and_ends_the_same(undisturbed, tmp_path):
     file, results = write(tmp_path), tmp_path / "out"
     for _ in range(2 if SHARE["of"] == 1 else 1):
-        begun = len(finished(results)) + 1
+        begun = len(read_errors(results)) + 1
         process = start(file, results)
-        wait_until(lambda more=begun: len(finished(results)) >= more)
+        wait_until(lambda more=begun: len(read_errors(results)) >= more)
         process.kill()
         process.communicate()
-    found = len(finished(results))
+    found = len(read_errors(results))
     assert sweep(file, results).done == RUNS - found
     assert fingerprint(results) == undisturbed
 
@@ -105,7 +105,7 @@ def test_workers_do_not_outlive_a_killed_parent_even_while_compiled_code_runs(tm
 def test_two_processes_share_the_runs_and_find_what_one_does(undisturbed, tmp_path):
     file, results = write(tmp_path), tmp_path / "out"
     other = start(file, results)
-    wait_until(lambda: finished(results))
+    wait_until(lambda: read_errors(results))
     ours = sweep(file, results)
     output, errors = other.communicate(timeout=100)
     assert other.returncode == 0, errors
@@ -127,8 +127,8 @@ def test_a_run_that_another_process_has_is_waited_for_and_taken_over_when_that_d
     seen = []
 
     def kill_it():
-        wait_until(lambda: len(finished(results)) == RUNS - 1)
-        seen.append(held in finished(results))
+        wait_until(lambda: len(read_errors(results)) == RUNS - 1)
+        seen.append(held in read_errors(results))
         os.kill(holder.pid, signal.SIGKILL)
 
     killer = threading.Thread(target=kill_it)
@@ -183,12 +183,12 @@ def test_a_worker_with_other_code_does_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("hopmap.scenarios.sweep.run.reading_code", lambda: next(codes))
     with pytest.raises(WorkerError, match="a worker has another hopmap"):
         sweep(write(tmp_path), tmp_path / "out")
-    assert not finished(tmp_path / "out")
+    assert not read_errors(tmp_path / "out")
 
 
 def test_a_worker_that_dies_is_an_error_of_one_line():
     with pytest.raises(WorkerError, match="a worker was lost"):
-        list(share(os._exit, [3, 4], Workers(2)))
+        list(distribute(os._exit, [3, 4], Workers(2)))
 
 
 @pytest.mark.slow
@@ -198,7 +198,7 @@ def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed,
     words += ["--workers", "2"]
     written = json.loads(invoke(words).stdout)
     assert written == {"script": str(results / "slurm-array.sh"), "missing": RUNS}
-    assert not finished(results)
+    assert not read_errors(results)
     script = (results / "slurm-array.sh").read_text()
     assert "#SBATCH --array=0-1\n" in script
     assert "#SBATCH --cpus-per-task=2\n" in script
@@ -211,7 +211,7 @@ def test_each_task_of_a_job_array_does_its_share_of_what_is_missing(undisturbed,
         )
         assert done.returncode == 0, done.stderr
         assert f"{RUNS // 2} runs: {RUNS // 2} done now, 0 before" in done.stdout
-        assert len(finished(results)) == RUNS // 2 * (task + 1)
+        assert len(read_errors(results)) == RUNS // 2 * (task + 1)
     assert sweep(file, results).done == 0  # which gathers what they found
     assert fingerprint(results) == undisturbed
     again = invoke(words)

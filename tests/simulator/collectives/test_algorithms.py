@@ -16,7 +16,7 @@ import pytest
 from hopmap.plugins import is_installed
 from hopmap.simulator import ALGORITHMS, Parameters
 from hopmap.simulator.collectives.broadcasts import SEGMENT
-from hopmap.simulator.collectives.selection import select, suited
+from hopmap.simulator.collectives.selection import select, substitute
 from hopmap.simulator.simulate import simulate
 from hopmap.source_files import PACKAGE, sources_of
 from hopmap.topologies import mesh
@@ -27,9 +27,9 @@ ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 SAME = ("gatherv", "scatterv", "alltoallv", "alltoallw")  # as gather, scatter and alltoall
 MEASURE = PACKAGE / "scenarios" / "sweep" / "measure.py"
 CUTTING = (
-    *("reductions:cut", "broadcasts:shares"),
-    *("bine.blocks:cut", "bine.blocks:shares"),
-    *("bine.exchanges:cut", "bine.exchanges:shares"),
+    *("reductions:cut", "broadcasts:equal_blocks"),
+    *("bine.blocks:cut", "bine.blocks:equal_blocks"),
+    *("bine.exchanges:cut", "bine.exchanges:equal_blocks"),
 )
 WHOLE = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")  # move one buffer
 
@@ -51,7 +51,7 @@ def test_some_operations_have_the_algorithms_of_others():
 
 
 def members_of(operation, algorithm):
-    return [n for n in range(1, 18) if suited(operation, algorithm, n) == algorithm]
+    return [n for n in range(1, 18) if substitute(operation, algorithm, n) == algorithm]
 
 
 def whole(value=8):
@@ -258,7 +258,7 @@ def test_alltoall_sends_every_pair_its_own(operation, algorithm):
 @pytest.mark.parametrize("operation", [key for key in ALGORITHMS if key not in SAME])
 def test_no_algorithm_deadlocks_even_if_nothing_is_eager_and_engines_agree(operation):
     for algorithm, members in product(ALGORITHMS[operation], (1, 2, 3, 5, 8, 11)):
-        if suited(operation, algorithm, members) != algorithm:
+        if substitute(operation, algorithm, members) != algorithm:
             continue
         line = mesh((members,))
         if operation.startswith("alltoall"):
@@ -285,7 +285,7 @@ def test_no_algorithm_deadlocks_even_if_nothing_is_eager_and_engines_agree(opera
 
 def test_the_id_of_a_run_depends_on_the_code_of_every_algorithm():
     """They are imported by name, so that no import at the head of a module says so."""
-    files = {file.resolve() for file in sources_of(MEASURE, whole=True)}
+    files = {file.resolve() for file in sources_of(MEASURE, full=True)}
     for table in ALGORITHMS.values():
         for algorithm in table.values():
             assert Path(getfile(algorithm)).resolve() in files

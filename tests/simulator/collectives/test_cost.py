@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import ALGORITHMS
-from hopmap.simulator.collectives.selection import suited
+from hopmap.simulator.collectives.selection import substitute
 from support.schedules import depth
 
 MEMBERS = [*range(2, 18), 31, 32, 33, 64]
@@ -121,7 +121,7 @@ def bytes_of(operation, algorithm, p, volume=None):
 
 
 def suiting(operation, algorithm):
-    return [p for p in MEMBERS if suited(operation, algorithm, p) == algorithm]
+    return [p for p in MEMBERS if substitute(operation, algorithm, p) == algorithm]
 
 
 def of_bine(algorithm):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import ALGORITHMS
-from hopmap.simulator.collectives.selection import suited
+from hopmap.simulator.collectives.selection import substitute
 from support.rank_scripts import assert_same_scripts
 
 from . import openmpi_everyone as c
@@ -55,7 +55,7 @@ def ranks(size, of, *given):
 @pytest.mark.parametrize(("operation", "name"), BLOCKS)
 def test_blocks_of_every_member(operation, name):
     taken = ONLY_OF.get((operation, name), set(SIZES))
-    assert {size for size in SIZES if suited(operation, name, size) == name} == taken
+    assert {size for size in SIZES if substitute(operation, name, size) == name} == taken
     for size in taken:
         # Sizes that tell blocks apart, and any sum of them.
         counts = 1000 + 2 ** np.arange(size)

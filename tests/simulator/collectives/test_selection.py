@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import ALGORITHMS
-from hopmap.simulator.collectives.algorithms import OPTIONS, choose, named, options_of
+from hopmap.simulator.collectives.algorithms import OPTIONS, choose, options_of, parse_algorithm
 from hopmap.simulator.collectives.schedules import AlgorithmError
 from hopmap.simulator.collectives.selection import (
     SELECTION,
     Row,
-    called,
+    resolve,
     select,
     size_of,
-    suited,
+    substitute,
 )
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import parameters_from
@@ -34,7 +34,7 @@ BCAST = ALGORITHMS["bcast"]
     ],
 )
 def test_options_are_arguments(text, options):
-    name, function = named(text, BCAST)
+    name, function = parse_algorithm(text, BCAST)
     ours, theirs = (
         function(9, 2, np.array([10**6])),
         BCAST[name](9, 2, np.array([10**6]), **options),
@@ -62,7 +62,7 @@ def test_options_are_arguments(text, options):
 )
 def test_what_means_nothing_is_an_error(text, words):
     with pytest.raises(AlgorithmError) as error:
-        named(text, BCAST)
+        parse_algorithm(text, BCAST)
     assert words in str(error.value)
     with pytest.raises(ParameterError, match=r"collective\.bcast '"):
         parameters_from({"collective.bcast": text})
@@ -197,7 +197,7 @@ def test_rows_of_the_table():
 def test_open_mpi_calls_others_for_some_members_of_its_own_alone(
     operation, algorithm, members, expected
 ):
-    assert called(operation, algorithm, members) == expected
+    assert resolve(operation, algorithm, members) == expected
 
 
 @pytest.mark.parametrize("operation", ALGORITHMS)
@@ -206,8 +206,8 @@ def test_what_does_not_suit_is_replaced_by_what_does(operation):
     for members in range(1, 40):
         volume = np.ones((members, members) if "alltoall" in operation else members, dtype=int)
         for algorithm in table:
-            instead = suited(operation, algorithm, members)
-            assert suited(operation, instead, members) == instead
+            instead = substitute(operation, algorithm, members)
+            assert substitute(operation, instead, members) == instead
             if instead == algorithm:
                 table[algorithm](members, 0, volume)
             else:

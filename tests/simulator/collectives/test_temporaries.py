@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from hopmap.simulator import ALGORITHMS
-from hopmap.simulator.collectives.algorithms import scheduled
+from hopmap.simulator.collectives.algorithms import schedule_call
 from hopmap.simulator.collectives.schedules import ALLOCATED
-from hopmap.simulator.measured.prediction import moved
+from hopmap.simulator.measured.prediction import bytes_moved
 
 WHOLE = 8 * 1024
 
 
 def allocated(operation, algorithm, members=8, root=0, whole=WHOLE):
     """Buffers of each member, the largest first."""
-    volume = moved(operation, whole, members)
-    buffers = scheduled(operation, algorithm, members, root, volume).schedule.buffers
+    volume = bytes_moved(operation, whole, members)
+    buffers = schedule_call(operation, algorithm, members, root, volume).schedule.buffers
     return [
         sorted(buffers.size[buffers.member == member].tolist(), reverse=True)
         for member in range(members)

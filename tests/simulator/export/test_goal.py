@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hopmap.errors import HopmapWarning
 from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.export.goal import loggops_options, write_goal
-from hopmap.simulator.run_plan import computed
+from hopmap.simulator.run_plan import absorb
 from hopmap.topologies import cluster
 from hopmap.traces import Traffic
 from hopmap.traces.nas.benchmarks import nas_folded
@@ -101,7 +101,7 @@ c7 requires l6
 def test_a_recorded_trace_sends_the_same_and_computes_the_same(tmp_path, lowered, name):
     """Non-blocking collectives (edge.X.8) included; the empty message has a byte."""
     program = lowered(name)
-    write_goal(tmp_path / "x.goal", computed(program, Parameters(compute_scale=0.5)))
+    write_goal(tmp_path / "x.goal", absorb(program, Parameters(compute_scale=0.5)))
     ranks, traffic = read_goal(tmp_path / "x.goal"), program.traffic()
     written = traffic_of_goal(ranks)
     assert (written.src.tolist(), written.dst.tolist()) == (
@@ -159,7 +159,7 @@ def reduce_of_8():
 
 
 def loggopsim(folder, program, options, scale=1.0):
-    write_goal(folder / "x.goal", computed(program, Parameters(compute_scale=scale)))
+    write_goal(folder / "x.goal", absorb(program, Parameters(compute_scale=scale)))
     subprocess.run(["txt2bin", "-i", "x.goal", "-o", "x.bin"], cwd=folder, check=True)
     done = subprocess.run(
         ["LogGOPSim", "-f", "x.bin", *options],

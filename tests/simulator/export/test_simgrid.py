@@ -22,7 +22,7 @@ from hopmap.simulator.export.simgrid import (
     write,
 )
 from hopmap.simulator.parameters.settings import configure
-from hopmap.simulator.run_plan import computed, paths, speeds
+from hopmap.simulator.run_plan import absorb, paths, speeds
 from hopmap.topologies import TopologyError, haec, mesh, topology_from_spec, torus
 from hopmap.traces import TraceError
 from hopmap.traces.nas.benchmarks import nas_folded
@@ -167,7 +167,7 @@ def test_compute_is_scaled_and_left_out_at_zero(tmp_path):
     program = lower(nas_folded("lu.S.4", steps=1))
     for scale in (2.0, 0.0):
         write(
-            tmp_path / "out", computed(program, Parameters(compute_scale=scale)), Parameters(), None
+            tmp_path / "out", absorb(program, Parameters(compute_scale=scale)), Parameters(), None
         )
         found = [
             float(line.split()[2])
@@ -324,7 +324,7 @@ def test_what_simgrid_cannot_say_is_refused():
 
 def smpirun(folder, program, topology, node_of, parameters=ALIKE, zone="routes"):
     """Makespan by SimGrid, all its rates worked out anew at each event."""
-    write(folder, computed(program, parameters), parameters, None)
+    write(folder, absorb(program, parameters), parameters, None)
     (folder / "platform.xml").write_text("".join(platform_xml(topology, parameters, zone)))
     (folder / "hosts.txt").write_text("".join(f"node{node}\n" for node in node_of))
     files = {"-replay": "traces.txt", "-platform": "platform.xml", "-hostfile": "hosts.txt"}

@@ -16,7 +16,7 @@ from hopmap.simulator import (
     lower,
     program_of,
     program_of_traffic,
-    retimed,
+    retime,
     simulate,
     trace_of_program,
 )
@@ -82,7 +82,7 @@ def messages_of(trace):
 def test_traffic_collectives_and_all_else_are_the_recordings(recording, lowered, name, scale):
     trace, program = recording(name), lowered(name)
     result = replayed(program, compute_scale=scale)
-    run = retimed(trace, program, result)
+    run = retime(trace, program, result)
     assert traffic_of(run).same_as(traffic_of(trace))
     assert sums(run) == sums(trace)
     for column in ("kind", "ref", "offsets", "records", "regions", "communicators"):
@@ -99,7 +99,7 @@ def test_traffic_collectives_and_all_else_are_the_recordings(recording, lowered,
 def test_nothing_is_received_before_it_is_sent(recording, lowered, name, engine):
     trace, program = recording(name), lowered(name)
     result = replayed(program, engine, compute_scale=0.0)
-    sent, received = messages_of(retimed(trace, program, result))
+    sent, received = messages_of(retime(trace, program, result))
     assert len(received) == len(sent) > 100
     assert (sent <= received).all()
 
@@ -150,7 +150,7 @@ def test_a_send_by_hand_between_user_regions():
         ),
         record=Record(operations=True),
     )
-    run = retimed(trace, program, result)
+    run = retime(trace, program, result)
     # Sent at 2.25, there 10 s later; 2 s of computation become 1 s behind the send.
     assert run.time.tolist() == [0.5, 1.5, 2, 2.25, 2.25, 2.75, 3.25, 0, 12.75, 12.75]
 
@@ -159,7 +159,7 @@ def test_a_send_by_hand_between_user_regions():
 def test_written_archives_are_read_again(recording, lowered, tmp_path, name):
     trace, program = recording(name), lowered(name)
     result = replayed(program)
-    run = retimed(trace, program, result)
+    run = retime(trace, program, result)
     write_trace(run, tmp_path / "run", node_of=np.arange(program.ranks))
     again = read_trace(tmp_path / "run")
     assert sums(again) == sums(trace)
@@ -173,7 +173,7 @@ def test_written_archives_are_read_again(recording, lowered, tmp_path, name):
 def test_otf2_print_reads_it_and_its_last_timestamp_is_the_makespan(recording, lowered, tmp_path):
     trace, program = recording("is.S.16"), lowered("is.S.16")
     result = replayed(program, compute_scale=0.0)
-    write_trace(retimed(trace, program, result), tmp_path / "run")
+    write_trace(retime(trace, program, result), tmp_path / "run")
     printed = subprocess.run(
         ["otf2-print", str(tmp_path / "run" / "traces.otf2")],
         check=True,
@@ -196,7 +196,7 @@ def test_a_run_that_is_its_own_trace_replays_in_the_same_time():
     trace = nas_trace("lu.S.8", steps=2)
     program = lower(trace)
     result = replayed(program)
-    run = retimed(trace, program, result)
+    run = retime(trace, program, result)
     again = lower(run)
     assert np.array_equal(again.kind, program.kind)
     assert again.compute == pytest.approx(program.compute, abs=1e-12)
@@ -232,15 +232,15 @@ def test_what_does_not_belong_together_is_refused(recording):
     program = lower(trace)
     silent = simulate(program, torus((4, 4)), range(4), engine="compiled")
     with pytest.raises(TraceError, match=r"expected simulate\(record=Record\(operations=True\)\)"):
-        retimed(trace, program, silent)
+        retime(trace, program, silent)
     result = replayed(program)
     with pytest.raises(TraceError, match=r"expected the program that lu.S.4 .1 steps. is"):
-        retimed(other, program, result)
+        retime(other, program, result)
     with pytest.raises(TraceError, match=r"a timeline of another program"):
-        retimed(other, lower(other), result)
+        retime(other, lower(other), result)
     with pytest.raises(TraceError, match=r"collectives: expected the trace"):
         trace_of_program(program, result)
     folded = nas_folded("lu.S.4", steps=3)
     looped = lower(folded)
     with pytest.raises(TraceError, match=r"expected the program that"):
-        retimed(folded.trace, looped, replayed(looped))
+        retime(folded.trace, looped, replayed(looped))

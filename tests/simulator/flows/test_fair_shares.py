@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hopmap.simulator import Parameters, Record, program_of, simulate
 from hopmap.simulator.flows.bottleneck_kernels import end_of
-from hopmap.simulator.flows.max_min_kernels import close_flow, open_flow, share
+from hopmap.simulator.flows.max_min_kernels import allot, close_flow, open_flow
 from hopmap.simulator.flows.state import empty_flows, server_table
 from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import paths, plan_run
@@ -59,7 +59,7 @@ class Shared:
 
     def look(self, later):
         """Let fair rates hold from now on for a while."""
-        share(self.rows, self.now)
+        allot(self.rows, self.now)
         slots = self.tables.slots[list(self.slots.values())]
         rates = self.tables.levels["share"][slots["bottleneck"]] * slots["weight"]
         self.rate = dict(zip(self.slots, rates.tolist(), strict=True))
@@ -114,7 +114,7 @@ def test_what_no_chain_of_servers_joins_is_left_alone():
     shared.look(0.0)
     other = int(shared.tables.slots["bottleneck"][shared.slots[4 * 8 + 5]])
     shared.turn(0 * 8 + 2, 1.0, 1.0)
-    noted = share(shared.rows, 0.0)
+    noted = allot(shared.rows, 0.0)
     assert noted > 0
     assert other not in shared.tables.noted["place"][:noted]
 

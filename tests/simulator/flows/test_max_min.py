@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.simulator import Parameters, Record, program_of, simulate
-from hopmap.simulator.flows.max_min_kernels import close_flow, open_flow, share
+from hopmap.simulator.flows.max_min_kernels import allot, close_flow, open_flow
 from hopmap.simulator.flows.state import empty_flows, server_table
 from hopmap.simulator.row_pointers import first_records
 from hopmap.topologies import mesh, topology_from_spec
@@ -36,7 +36,7 @@ class Network:
         close_flow(self.rows, slot, 0.0)
 
     def rates(self, slots):
-        share(self.rows, 0.0)
+        allot(self.rows, 0.0)
         rows = self.tables.slots[list(slots)]
         return (self.tables.levels["share"][rows["bottleneck"]] * rows["weight"]).tolist()
 

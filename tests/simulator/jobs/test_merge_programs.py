@@ -21,8 +21,8 @@ from hopmap.simulator import (
     program_of,
     simulate,
 )
-from hopmap.simulator.jobs import add_co_running, merge_programs, repeated
-from hopmap.simulator.programs.unrolling import unrolled
+from hopmap.simulator.jobs import add_co_running, merge_programs, repeat
+from hopmap.simulator.programs.unrolling import unroll
 from hopmap.simulator.steady_state import Steady
 from hopmap.topologies import mesh, topology_from_spec
 from hopmap.traces.sources import open_source
@@ -210,12 +210,12 @@ def test_a_repeated_program_is_a_loop_around_it(run, times):
     program, topology, node_of, parameters = run
     if _unbalanced(program):
         with pytest.raises(ParameterError, match="never received"):
-            repeated(program, 2)
+            repeat(program, 2)
         return
-    again = repeated(program, times)
-    assert len(unrolled(again)) == times * len(unrolled(program)) + (times > 1) * program.ranks
+    again = repeat(program, times)
+    assert len(unroll(again)) == times * len(unroll(program)) + (times > 1) * program.ranks
     assert again.operations == program.operations + (times > 1) * program.ranks  # a loop, no copies
-    copies = repeated(_with_side(program), times)
+    copies = repeat(_with_side(program), times)
     assert (copies.kind == Op.START).sum() == times
     try:
         one = simulate(again, topology, node_of, parameters=parameters)
@@ -260,7 +260,7 @@ def _unbalanced(program):
 def test_what_was_chosen_and_left_out_counts_every_time():
     program = lower(open_source("collective:allreduce=ring,4,64KiB").calls())
     program = replace(program, dropped={"probes": 5})
-    again = repeated(program, 3)
+    again = repeat(program, 3)
     (calls,) = program.chosen.values()
     (found,) = again.chosen.values()
     assert found == {name: 3 * times for name, times in calls.items()} != {}
@@ -269,7 +269,7 @@ def test_what_was_chosen_and_left_out_counts_every_time():
 
 def test_computation_behind_the_last_operation_is_repeated_too():
     program = program_of("last", [[("compute", 1.0)], [("compute", 2.0)]])
-    result = simulate(repeated(program, 3), mesh([2]), [0, 1])
+    result = simulate(repeat(program, 3), mesh([2]), [0, 1])
     assert result.finish.tolist() == [3.0, 6.0]
     assert result.compute.tolist() == [3.0, 6.0]
 

@@ -10,10 +10,10 @@ from hopmap.simulator.measured.errors import (
     agreement_of,
     by_algorithm,
     choice_of,
+    count_unknown,
     error_of,
     facts,
     order_of,
-    unknown,
 )
 from hopmap.simulator.measured.prediction import NO_NAME, Prediction
 from support.measured_calls import measured_of
@@ -118,5 +118,5 @@ def test_facts_count_what_is_unknown_and_have_no_nan():
     assert found["error"]["large"]["median"] is None
     assert found["choice"] == {"cells": 0, "right": 0, "within_5": 0}
     assert found["by"][0]["algorithm"] == "x"
-    assert unknown(measured, prediction) == {("bcast", "odd", NO_NAME): 2}
+    assert count_unknown(measured, prediction) == {("bcast", "odd", NO_NAME): 2}
     assert found["unknown"][0]["rows"] == 2

@@ -8,7 +8,7 @@ import pytest
 import hopmap as hm
 from hopmap.simulator.measured.errors import LARGE, error_of, order_of
 from hopmap.simulator.measured.files import read_measured
-from hopmap.simulator.measured.names import known
+from hopmap.simulator.measured.names import lookup
 from hopmap.simulator.measured.prediction import CHANGED, NOTHING, ON_GPU, not_simulated
 
 # The library's own choice, two versions under one name, and one of MPICH's that is not built.
@@ -52,7 +52,7 @@ def test_every_row_is_simulated_or_says_why_not(jobs):
         table = read_measured(files)
         rows = zip(table.collective, table.algorithm, strict=True)
         for k, (collective, algorithm) in enumerate(rows):
-            why = not_simulated(table, k, known(collective, algorithm), network)
+            why = not_simulated(table, k, lookup(collective, algorithm), network)
             if why not in ("", ON_GPU, CHANGED, NOTHING):
                 assert algorithm in LISTED, (machine, collective)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hopmap.simulator.measured.names import OPEN_MPI, OTHERS, Known, known
+from hopmap.simulator.measured.names import OPEN_MPI, OTHERS, Known, lookup
 from hopmap.simulator.measured.prediction import call_program
 
 
@@ -26,7 +26,7 @@ from hopmap.simulator.measured.prediction import call_program
     ],
 )
 def test_names_of_the_library_for_clusters(collective, name, algorithm):
-    assert known(collective, name) == Known(collective, algorithm)
+    assert lookup(collective, name) == Known(collective, algorithm)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_names_of_the_library_for_clusters(collective, name, algorithm):
     ],
 )
 def test_names_that_mean_the_librarys_choice_or_more_than_one_thing_are_not_known(collective, name):
-    assert known(collective, name) is None
+    assert lookup(collective, name) is None
 
 
 @pytest.mark.parametrize(
@@ -55,19 +55,19 @@ def test_names_that_mean_the_librarys_choice_or_more_than_one_thing_are_not_know
 def test_reductions_by_trees_are_cut_as_the_measurements_asked_for(size, segment):
     """HLC-Lab/bine_trees_fugaku, bench/run_reduce.sh: 1 KiB from 24 KiB on, and so on."""
     for name in ("binary", "binomial"):
-        found = known("reduce", f"default-{name}", size=size)
+        found = lookup("reduce", f"default-{name}", size=size)
         assert found == Known("reduce", f"{name}(segment={segment})")
-    found = known("reduce", "default-in-order-binary", size=size)
+    found = lookup("reduce", "default-in-order-binary", size=size)
     assert found == Known("reduce", "in_order_binary(segment=65536)")
     # Broadcasts, and what other libraries call so, are not.
-    assert known("bcast", "default-binomial", size=size) == Known("bcast", "binomial(segment=0)")
-    assert known("reduce", "binomial_ompi", size=size) == Known("reduce", "binomial(segment=0)")
+    assert lookup("bcast", "default-binomial", size=size) == Known("bcast", "binomial(segment=0)")
+    assert lookup("reduce", "binomial_ompi", size=size) == Known("reduce", "binomial(segment=0)")
 
 
 def test_every_known_name_is_an_algorithm_that_can_be_called():
     for table, library in ((OPEN_MPI, "ompi"), (OTHERS, "over")):
         for collective, names in table.items():
             for name in names:
-                entry = known(collective, f"{name}_{library}")
+                entry = lookup(collective, f"{name}_{library}")
                 assert entry is not None
                 assert len(call_program(entry.operation, entry.algorithm, 8, 4096).kind)

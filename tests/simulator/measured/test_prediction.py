@@ -10,7 +10,7 @@ from hopmap.simulator import ALGORITHMS, Op, Parameters, simulate
 from hopmap.simulator.collectives.schedules import AlgorithmError
 from hopmap.simulator.measured import prediction
 from hopmap.simulator.measured.files import MeasuredError
-from hopmap.simulator.measured.names import Known, known
+from hopmap.simulator.measured.names import Known, lookup
 from hopmap.simulator.measured.prediction import (
     CHANGED,
     MESSAGE,
@@ -22,10 +22,10 @@ from hopmap.simulator.measured.prediction import (
     SQUARE,
     TOO_LARGE,
     TOO_MANY,
+    bytes_moved,
     call_program,
     call_time,
     dims_of,
-    moved,
     nodes_of_ranks,
     predict,
 )
@@ -118,7 +118,7 @@ def test_times_on_a_ring_of_four_are_closed_forms(collective, algorithm, buffers
 @pytest.mark.parametrize("operation", ["bcast", "alltoall", "gather", "allreduce"])
 def test_the_buffer_is_the_whole_of_what_the_data_say(operation):
     # A block is buffer / p; what bcast and reductions carry is the buffer.
-    volume = moved(operation, 64, 4)
+    volume = bytes_moved(operation, 64, 4)
     assert (
         volume.sum() == {"bcast": 64, "alltoall": 4 * 64, "gather": 64, "allreduce": 64}[operation]
     )
@@ -212,22 +212,22 @@ def test_calls_on_other_numbers_of_nodes_than_there_are_are_refused():
 
 @pytest.mark.parametrize("name", ["default-default", "default-crp", "default-3dtorus", "strange"])
 def test_names_without_a_public_definition_are_not_known(name):
-    assert all(known(c, name) is None for c in ("allgather", "alltoall", "bcast"))
+    assert all(lookup(c, name) is None for c in ("allgather", "alltoall", "bcast"))
 
 
 def test_known_names_are_algorithms_that_exist_with_their_options():
-    assert known("bcast", "default-chain") == Known("bcast", "chain(fanout=4, segment=0)")
-    assert known("alltoall", "default-linear-sync") == Known("alltoall", "linear_sync")
+    assert lookup("bcast", "default-chain") == Known("bcast", "chain(fanout=4, segment=0)")
+    assert lookup("alltoall", "default-linear-sync") == Known("alltoall", "linear_sync")
 
 
 def test_names_of_the_authors_library_take_the_torus_their_segments_and_puts():
     name = "BINE-BINOMIAL_TREE-UTOFU-65536-1"
-    assert known("bcast", name, "4x2x2") == Known(
+    assert lookup("bcast", name, "4x2x2") == Known(
         "bcast", "bine(dims=4x2x2, segment=65536, puts=1)", puts=True, kept=True, prepares=True
     )
-    over_mpi = known("allgather", "BINE-VEC_DOUBLING_CONT_PERMUTE-MPI-0-1", "4x2x2")
+    over_mpi = lookup("allgather", "BINE-VEC_DOUBLING_CONT_PERMUTE-MPI-0-1", "4x2x2")
     assert over_mpi == Known("allgather", "bine(dims=4x2x2)", kept=True, prepares=True)
-    assert known("allgather", "BINE-VEC_DOUBLING_CONT_PERMUTE-UTOFU-0-6", "4x4x4") is None
+    assert lookup("allgather", "BINE-VEC_DOUBLING_CONT_PERMUTE-UTOFU-0-6", "4x4x4") is None
 
 
 def test_who_prepares_does_so_before_everything_and_who_keeps_buffers_has_none_to_allocate():
@@ -241,11 +241,11 @@ def test_who_prepares_does_so_before_everything_and_who_keeps_buffers_has_none_t
             collective_fresh_memory_per_byte=new,
             collective_fresh_memory_threshold=1,
         )
-        for entry in (known("allgather", name, "8"), known("allgather", "default-bruck")):
+        for entry in (lookup("allgather", name, "8"), lookup("allgather", "default-bruck")):
             times[entry.algorithm, puts, new] = call_time(
                 entry, size, torus((8,)), node_of, parameters
             )
-    bine = known("allgather", name, "8").algorithm
+    bine = lookup("allgather", name, "8").algorithm
     assert times[bine, 1e-3, 0.0] == pytest.approx(times[bine, 0.0, 0.0] + 1e-3)
     assert times[bine, 1e-3, 1e-9] == times[bine, 1e-3, 0.0]
     assert times["bruck", 1e-3, 0.0] == times["bruck", 0.0, 0.0]
@@ -256,7 +256,7 @@ def test_puts_leave_at_once_and_messages_of_mpi_after_a_gap():
     slow = replace(NO_ENDS, gap=1e-3)
     for name, gaps in (("BINE-BINOMIAL_TREE-UTOFU-0-1", 0), ("default-linear", 6)):
         collective = "scatter" if gaps else "bcast"
-        entry = known(collective, name.replace("linear", "basic-linear"), "8")
+        entry = lookup(collective, name.replace("linear", "basic-linear"), "8")
         without, with_gap = (
             call_time(entry, 1024, torus((8,)), np.arange(8), p) for p in (NO_ENDS, slow)
         )
@@ -269,7 +269,7 @@ def test_what_the_authors_have_over_mpi_for_a_line_of_ranks_takes_no_torus_and_n
         ("reduce", "BINE-BINOMIAL_TREE-MPI-1048576-1", "bine"),
         ("alltoall", "BINE-LOG-MPI-0-1", "bine"),
     ):
-        assert known(collective, name, "4x2x2") == Known(collective, ours)
+        assert lookup(collective, name, "4x2x2") == Known(collective, ours)
 
 
 def test_puts_go_by_no_buffer():

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.simulator import ALGORITHMS, Op, Parameters, lower, simulate
-from hopmap.simulator.collectives.selection import suited
+from hopmap.simulator.collectives.selection import substitute
 from hopmap.simulator.programs.program import LocalWork
 from hopmap.simulator.programs.unrolling import without_loops
-from hopmap.simulator.run_plan import computed
+from hopmap.simulator.run_plan import absorb
 from hopmap.topologies import mesh
 from hopmap.traces import nas_folded, nas_trace
 from support.collective_calls import collective, trace_of_calls
@@ -201,7 +201,7 @@ def test_what_is_put_asks_for_nothing():
 def collectives(draw):
     operation = draw(st.sampled_from(["bcast", "reduce", "allreduce", "allgather", "alltoall"]))
     ranks = draw(st.integers(2, 9))
-    names = [name for name in ALGORITHMS[operation] if suited(operation, name, ranks) == name]
+    names = [name for name in ALGORITHMS[operation] if substitute(operation, name, ranks) == name]
     size = draw(st.sampled_from([0, 24, 4000, 100_000])) * ranks
     root = draw(st.integers(0, ranks - 1)) if operation in ("bcast", "reduce") else -1
     algorithm = draw(st.sampled_from(sorted(names)))
@@ -225,4 +225,4 @@ def test_engines_agree_and_without_seconds_nothing_changes(program, parameters):
     idle = replace(program, work=program.work._replace(row=program.work.row[:0]))
     assert bits(run(program, silent)) == bits(run(idle, silent))
     # What is written for other tools has it as computation.
-    assert bits(run(computed(program, parameters), silent)) == bits(run(program, parameters))
+    assert bits(run(absorb(program, parameters), silent)) == bits(run(program, parameters))

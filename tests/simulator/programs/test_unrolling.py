@@ -19,7 +19,7 @@ from hopmap.simulator import (
     program_of,
     simulate,
 )
-from hopmap.simulator.programs.unrolling import unrolled, without_loops
+from hopmap.simulator.programs.unrolling import unroll, without_loops
 from hopmap.topologies import mesh, torus
 from hopmap.traces import nas_folded, nas_trace, nas_traffic
 from hopmap.traces.calls import Call, calls
@@ -66,7 +66,7 @@ def test_traffic_and_iterations_follow_by_formula(run):
     flat = without_loops(program)
     assert program.traffic().same_as(flat.traffic())
     assert np.array_equal(
-        np.bincount(unrolled(program), minlength=program.operations), program.iterations()
+        np.bincount(unroll(program), minlength=program.operations), program.iterations()
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hopmap.simulator import Parameters
-from hopmap.simulator.model import hashed
+from hopmap.simulator.model import mix_hash
 from hopmap.simulator.reference.routing import BufferedWays, Router
 from hopmap.simulator.routes import channels_of, routes_of
 from hopmap.topologies import topology_from_spec
@@ -33,7 +33,7 @@ def packet(found, source, target, number=0, message=3):
 
 
 def draw(number, message=3):
-    return hashed(hashed(SEED, message), number)
+    return mix_hash(mix_hash(SEED, message), number)
 
 
 def between(network, found, source, target):

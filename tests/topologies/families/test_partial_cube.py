@@ -14,7 +14,7 @@ from hopmap.topologies import (
     partial_cube,
     topology_from_spec,
 )
-from hopmap.topologies.families.partial_cube import recognised
+from hopmap.topologies.families.partial_cube import recognise
 from support.slow import examples
 
 SIZE = st.integers(1, 5)
@@ -69,7 +69,7 @@ def test_hops_are_hamming_distances(topology):
 @given(SPECS.filter(lambda spec: not spec.startswith("fattree")))
 def test_labels_without_a_search_have_the_cuts_that_the_search_finds(spec):
     topology = topology_from_spec(spec)
-    fast, general = (sorted(digits(f(topology)).T.tolist()) for f in (partial_cube, recognised))
+    fast, general = (sorted(digits(f(topology)).T.tolist()) for f in (partial_cube, recognise))
     assert fast == general
 
 
@@ -87,7 +87,7 @@ def test_labels_without_a_search_have_the_cuts_that_the_search_finds(spec):
 def test_dimensions_are_the_numbers_of_cuts(spec, cuts):
     """Of the paper's figures, section 7.2, those of the two tori (32 and 24) are twice as many."""
     topology = topology_from_spec(spec)
-    assert partial_cube(topology).dimension == recognised(topology).dimension == cuts
+    assert partial_cube(topology).dimension == recognise(topology).dimension == cuts
 
 
 def is_partial_cube(graph: nx.Graph) -> bool:
@@ -191,7 +191,7 @@ def test_a_thick_fat_tree_has_the_labels_of_its_tree():
     thick, thin = (topology_from_spec(f"fattree:4x4{parents}") for parents in ("", ":1x1"))
     assert np.array_equal(partial_cube(thick).labels, partial_cube(thin).labels)
     with pytest.raises(TopologyError, match="in two classes of links"):
-        recognised(thick)
+        recognise(thick)
 
 
 def test_labels_that_are_too_long_are_refused():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopmap.traces.extrapolation.event_tokens import mixed, reduced
+from hopmap.traces.extrapolation.event_tokens import find_loops, mix
 
 
 def loops_of(word, apart=(), unclean=(), level=None):
@@ -15,8 +15,8 @@ def loops_of(word, apart=(), unclean=(), level=None):
     level = np.zeros(size + 1, dtype=np.int64) if level is None else np.array(level)
     held = np.zeros(size, dtype=bool)
     held[list(apart)] = True
-    codes = mixed(np.array([ord(letter) for letter in word], dtype=np.int64))
-    return reduced(codes, held, clean, level)
+    codes = mix(np.array([ord(letter) for letter in word], dtype=np.int64))
+    return find_loops(codes, held, clean, level)
 
 
 def found(word, **more):

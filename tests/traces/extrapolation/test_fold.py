@@ -19,7 +19,7 @@ from hopmap.traces import (
     nas_trace,
     read_trace,
     traffic_of,
-    unfolded,
+    unfold,
     write_trace,
 )
 from hopmap.traces.folded import traffic_of_folded
@@ -63,7 +63,7 @@ NAS = ["lu.S.4", "cg.S.4", "mg.S.8", "ft.S.4", "sp.S.9", "is.S.2", "ep.S.2"]
 @pytest.mark.parametrize("name", NAS)
 def test_unfolding_gives_the_recording_back(name):
     trace = recorded_requests(noisy(nas_trace(name)))
-    assert_same(unfolded(fold(trace)), trace)
+    assert_same(unfold(fold(trace)), trace)
 
 
 @pytest.mark.parametrize(("name", "events"), [("lu.S.4", 1050), ("sp.S.9", 4068), ("cg.S.4", 744)])
@@ -74,7 +74,7 @@ def test_a_recording_takes_as_little_as_the_generated_loops(name, events):
 def test_recorded_archives_too(data):
     for name in ("lu.S.4", "edge.X.8"):
         trace = read_trace(data / name)
-        assert_same(unfolded(fold(trace)), trace)
+        assert_same(unfold(fold(trace)), trace)
     folded = fold(read_trace(data / "lu.S.4"))
     assert 10 * folded.trace.events < read_trace(data / "lu.S.4").events
 
@@ -90,7 +90,7 @@ def test_each_rank_computes_as_long_as_it_did():
     trace = noisy(nas_trace("lu.S.4"))
     folded = fold(trace, keep=False)
     ends = trace.time[trace.offsets[1:] - 1]
-    found = unfolded(folded)
+    found = unfold(folded)
     np.testing.assert_allclose(found.time[found.offsets[1:] - 1], ends, rtol=1e-12, atol=2e-9)
 
 
@@ -121,7 +121,7 @@ def test_replays_are_the_same_but_for_what_trips_compute(name):
     assert np.array_equal(times_of(program, 0), times_of(loops, 0))
     # With it, as the run in which every iteration takes its average.
     averages = in_microseconds(fold(trace, keep=False))
-    loops, average = lower(averages), lower(unfolded(averages))
+    loops, average = lower(averages), lower(unfold(averages))
     np.testing.assert_allclose(times_of(loops, 1), times_of(average, 1), rtol=1e-9)
 
 
@@ -194,11 +194,11 @@ def recordings(draw):
 @given(recordings())
 def test_any_recording_comes_back_and_replays_alike(trace):
     folded = fold(trace)
-    assert_same(unfolded(folded), trace)
+    assert_same(unfold(folded), trace)
     assert folded.iterations(np.arange(folded.trace.events)).sum() == trace.events
     assert np.array_equal(times_of(lower(trace), 0), times_of(lower(folded), 0))
     averages = in_microseconds(fold(trace, keep=False))
-    loops, average = lower(averages), lower(unfolded(averages))
+    loops, average = lower(averages), lower(unfold(averages))
     np.testing.assert_allclose(times_of(loops, 1), times_of(average, 1), rtol=1e-9)
 
 
@@ -226,7 +226,7 @@ def test_requests_across_the_ends_of_trips_shift_the_loop_or_prevent_it(rounds, 
 
     trace = trace_of(ring(20, posts), [np.arange(2, dtype=np.int32)])
     folded = fold(trace)
-    assert_same(unfolded(folded), trace)
+    assert_same(unfold(folded), trace)
     assert len(folded.times) == loops
     for begin, end in zip(folded.begin, folded.end, strict=True):
         kinds = folded.trace.kind[begin:end].tolist()
@@ -277,7 +277,7 @@ def test_no_request_is_under_way_at_the_ends_of_loops_of_all_ranks(rounds, found
 
     trace = trace_of(ring(20, posts), [np.arange(2, dtype=np.int32)])
     folded = fold(trace)
-    assert_same(unfolded(folded), trace)
+    assert_same(unfold(folded), trace)
     assert bool(len(folded.times)) == found
 
 
@@ -334,7 +334,7 @@ def test_times_that_were_not_the_programs_stay_between_the_same_calls():
     # The call that it lies before is in none of rank 1's loops.
     ranks = np.searchsorted(folded.trace.offsets, folded.begin, side="right") - 1
     assert folded.times[ranks == 0].sum() - folded.times[ranks == 1].sum() >= 1
-    assert_same(unfolded(folded), trace)
+    assert_same(unfold(folded), trace)
     lost, found = lower(trace), lower(folded)
     assert [entry.seconds for entry in found.omitted] == pytest.approx(
         [entry.seconds for entry in lost.omitted]

@@ -3,9 +3,9 @@
 import pytest
 
 from hopmap.traces import TraceError, nas_folded, nas_trace, nas_traffic, traffic_of
-from hopmap.traces.extrapolation.extrapolate import scaled
+from hopmap.traces.extrapolation.extrapolate import extrapolate
 from hopmap.traces.extrapolation.groups import Group
-from hopmap.traces.folded import traffic_of_folded, unfolded
+from hopmap.traces.folded import traffic_of_folded, unfold
 from hopmap.traces.otf2.read import read_trace
 from hopmap.traces.otf2.write import write_trace
 from support.made_traces import differences
@@ -16,7 +16,7 @@ LONG = ("lu.B", "lu.C", "cg.C", "cg.E", "sp.A", "sp.B", "sp.C", "bt.B", "bt.C")
 
 
 def from_two(name, target=256, sources=SOURCES):
-    return scaled([nas_folded(f"{name}.{ranks}") for ranks in sources], target)
+    return extrapolate([nas_folded(f"{name}.{ranks}") for ranks in sources], target)
 
 
 @pytest.mark.parametrize("name", ["lu.A", "cg.A", *slow("bt.A", *LONG)])
@@ -62,7 +62,7 @@ def test_the_largest_of_three_has_to_be_what_the_others_predict():
     with pytest.raises(
         TraceError, match=r"the prediction for 128 ranks from \[16, 64\] differs from"
     ):
-        scaled(sources, 256)
+        extrapolate(sources, 256)
 
 
 def test_a_recording_is_a_source(tmp_path):
@@ -72,14 +72,14 @@ def test_a_recording_is_a_source(tmp_path):
         path = tmp_path / f"lu{ranks}.otf2"
         write_trace(nas_trace(f"lu.A.{ranks}", steps=1), path)
         sources.append(read_trace(path))
-    found = scaled(sources, 256)
+    found = extrapolate(sources, 256)
     assert traffic_of_folded(found.program).same_as(nas_traffic("lu.A.256", steps=1))
-    assert traffic_of(unfolded(found.program)).same_as(nas_traffic("lu.A.256", steps=1))
+    assert traffic_of(unfold(found.program)).same_as(nas_traffic("lu.A.256", steps=1))
 
 
 def test_loops_of_a_recording_are_found_and_do_not_hide_what_grows():
     """CG's butterflies have a stage more at more ranks, in each of its iterations."""
-    found = scaled([nas_trace(f"cg.A.{ranks}", steps=1) for ranks in SOURCES], 256)
+    found = extrapolate([nas_trace(f"cg.A.{ranks}", steps=1) for ranks in SOURCES], 256)
     assert traffic_of_folded(found.program).same_as(nas_traffic("cg.A.256", steps=1))
     assert found.program.trace.events < nas_trace("cg.A.64", steps=1).events
 
@@ -91,7 +91,7 @@ def test_steps_that_are_alike_are_looked_at_once(monkeypatch):
     monkeypatch.setattr(Group, "_step", lambda self, *of: seen.append(1) or step(self, *of))
     sources = [nas_trace(f"cg.S.{ranks}", steps=1) for ranks in (8, 16)]
     with pytest.raises(TraceError, match="2 rules that differ there"):
-        scaled(sources, 64)
+        extrapolate(sources, 64)
     assert len(seen) < sources[0].events // sources[0].ranks
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hopmap.traces import Kind, TraceError
 from hopmap.traces.calls import Call, calls, trace_of_calls, with_requests
-from hopmap.traces.extrapolation.extrapolate import scaled
-from hopmap.traces.extrapolation.partners import balanced, coordinates, numbered
+from hopmap.traces.extrapolation.extrapolate import extrapolate
+from hopmap.traces.extrapolation.partners import balance_grid, coordinates, rank_at
 from hopmap.traces.nas.benchmarks import everyone
 from support.made_traces import as_folded, differences
 from support.slow import examples
@@ -39,7 +39,7 @@ def stencil(dims, periodic, vectors, sizes):
         to = at[rank] + vector
         if any((c < 0 or c >= n) and not p for c, n, p in zip(to, dims, periodic, strict=True)):
             return -1
-        return int(numbered(to % dims, dims))
+        return int(rank_at(to % dims, dims))
 
     def of_rank(rank):
         for tag, (vector, size) in enumerate(zip(vectors, sizes, strict=True)):
@@ -73,7 +73,7 @@ def stencils(draw):
 def same_or_ambiguous(sources, expected):
     """Scaled, it is what is expected, unless the sources allow of something else."""
     try:
-        found = scaled(sources, expected.ranks)
+        found = extrapolate(sources, expected.ranks)
     except TraceError as error:
         assert "differ at" in str(error)
         return
@@ -86,7 +86,7 @@ def same_or_ambiguous(sources, expected):
 def test_stencils_of_two_sizes(drawn):
     dimensions, *rest = drawn
     counts = {2: (16, 36, 64), 3: (27, 64, 125)}[dimensions]
-    made = [stencil(balanced(ranks, dimensions), *rest) for ranks in counts]
+    made = [stencil(balance_grid(ranks, dimensions), *rest) for ranks in counts]
     same_or_ambiguous(made[:2], made[2])
 
 
@@ -95,13 +95,13 @@ def test_stencils_of_two_sizes(drawn):
 def test_stencils_of_one_size(drawn):
     dimensions, *rest = drawn
     counts = {2: (25, 64), 3: (64, 125)}[dimensions]
-    made = [stencil(balanced(ranks, dimensions), *rest) for ranks in counts]
+    made = [stencil(balance_grid(ranks, dimensions), *rest) for ranks in counts]
     same_or_ambiguous(made[:1], made[1])
 
 
 def test_a_grid_that_is_no_square_goes_on_as_one():
     made = [stencil(dims, (False, True), [(1, 0), (0, -1)], [8, 16]) for dims in SHAPES]
-    found = scaled(made[:2], 96)
+    found = extrapolate(made[:2], 96)
     assert found.grids == SHAPES
     assert differences(found.program, as_folded(made[2])) == []
 
@@ -112,7 +112,7 @@ SHAPES = ((4, 6), (6, 8), (8, 12))
 def test_two_families_of_grids_that_differ_are_no_answer():
     """Of 16 ranks, 4 further on is a neighbour in 4 x 4 as well."""
     with pytest.raises(TraceError, match=r"follows grids 16, 64 as well as grids 4x4, 8x8"):
-        scaled([stencil((4, 4), (True, True), [(0, 1)], [8])], 64)
+        extrapolate([stencil((4, 4), (True, True), [(0, 1)], [8])], 64)
 
 
 def test_computation_goes_on_as_the_two_largest_say_and_calls_take_no_time():
@@ -124,7 +124,7 @@ def test_computation_goes_on_as_the_two_largest_say_and_calls_take_no_time():
         each = [np.cumsum(took[a:b]) for a, b in pairwise(made.offsets)]
         return replace(made, time=np.concatenate(each))
 
-    trace = scaled([timed((4, 4)), timed((8, 8))], 256).program.trace
+    trace = extrapolate([timed((4, 4)), timed((8, 8))], 256).program.trace
     own = np.arange(trace.offsets[3], trace.offsets[4])
     calls = (trace.kind[own] == Kind.ENTER)[1:]
     np.testing.assert_allclose(np.diff(trace.time[own]), np.where(calls, 1 / 256, 0), atol=2e-9)
@@ -133,13 +133,13 @@ def test_computation_goes_on_as_the_two_largest_say_and_calls_take_no_time():
 @pytest.mark.parametrize("upwards", [False, True])
 def test_butterflies_have_a_stage_more_for_twice_the_ranks(upwards):
     made = [butterfly(ranks, upwards, 2**16) for ranks in (8, 16, 128)]
-    found = scaled(made[:2], 128)
+    found = extrapolate(made[:2], 128)
     assert differences(found.program, as_folded(made[2])) == []
 
 
 def test_one_size_of_a_butterfly_does_not_say_where_the_bits_begin():
     with pytest.raises(TraceError, match="partners follow 2 rules that differ there"):
-        scaled([butterfly(16, True, 2**16)], 64)
+        extrapolate([butterfly(16, True, 2**16)], 64)
 
 
 def test_one_rank_that_does_something_else_is_seen():
@@ -150,6 +150,6 @@ def test_one_rank_that_does_something_else_is_seen():
         row = made[1].ref[sends[31]]
         values[row] += 1
         with pytest.raises(TraceError, match=match):
-            scaled(made[:2], 96)
+            extrapolate(made[:2], 96)
         values[row] -= 1
-    assert differences(scaled(made[:2], 96).program, as_folded(made[2])) == []
+    assert differences(extrapolate(made[:2], 96).program, as_folded(made[2])) == []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.traces.extrapolation.partners import Place, coordinates
-from hopmap.traces.extrapolation.value_models import Known, Unknown, share, size_at
+from hopmap.traces.extrapolation.value_models import Known, Unknown, points_in, size_at
 
 PLACES = [Place(dims, coordinates(dims), 1) for dims in ((4, 4), (8, 8))]
 
@@ -27,5 +27,5 @@ def test_what_one_recording_does_not_say_is_not_known(size, everyone):
 
 
 def test_the_first_parts_of_a_line_have_what_is_left_over():
-    assert share(10, 4, np.arange(4)).tolist() == [3, 3, 2, 2]
-    assert share(8, 4, np.arange(4)).tolist() == [2, 2, 2, 2]
+    assert points_in(10, 4, np.arange(4)).tolist() == [3, 3, 2, 2]
+    assert points_in(8, 4, np.arange(4)).tolist() == [2, 2, 2, 2]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hopmap.traces import Collective, TraceError
-from hopmap.traces.foreign.messages import Listed, Part, settled
+from hopmap.traces.foreign.messages import Listed, Part, settle
 from hopmap.traces.foreign.trace_builder import Calls, Groups
 from hopmap.traces.matching import ANY
 
@@ -62,7 +62,7 @@ def test_receives_that_leave_something_open_take_what_nobody_else_takes():
     takes.add(at(1), (ANY, TAG, COMM, 10 * SIZE), False)
     times = np.zeros(3)
     calls = Calls(at(0, 1, 3), at(0, 0, 0), times, times)
-    (begun, _), told = settled([sends.messages()[0], takes.messages()[0]], calls, times)
+    (begun, _), told = settle([sends.messages()[0], takes.messages()[0]], calls, times)
     assert begun.peer.tolist() == [1, 0]
     assert begun.size.tolist() == [SIZE, SIZE]
     assert list(told.values()) == [1, 1]

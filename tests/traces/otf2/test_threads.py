@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.traces import Kind, Role
-from hopmap.traces.otf2.read import Activity, activity_of, beside
+from hopmap.traces.otf2.read import Activity, activity_of, thread_spans
 
 ENTER, LEAVE = int(Kind.ENTER), int(Kind.LEAVE)
 CALL, BARRIER, WORK, TEST, FLUSH = range(5)
@@ -27,7 +27,7 @@ def cells(times, size=20):
 
 @given(st.lists(st.builds(Activity, rows, rows), min_size=1, max_size=3), st.integers(0, 18))
 def test_both_at_a_time(threads, end):
-    found = beside(threads, float(end))
+    found = thread_spans(threads, float(end))
     computing = cells(np.concatenate([thread.computing for thread in threads]))
     calls = cells(np.concatenate([thread.calls for thread in threads]))
     calls |= np.arange(len(calls)) >= end

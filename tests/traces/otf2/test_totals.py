@@ -5,7 +5,7 @@ import pytest
 
 from hopmap.traces import TraceError, nas_trace, read_summary, read_trace, summarize, write_trace
 from hopmap.traces.otf2 import archive as archives
-from hopmap.traces.otf2.archive import opened
+from hopmap.traces.otf2.archive import open_reader
 from hopmap.traces.otf2.files import find_archive
 
 
@@ -46,7 +46,7 @@ def test_every_number_is_that_of_the_trace_in_memory(tmp_path, name):
 
 @pytest.mark.parametrize("shares", [1, 2, 3, 7, 50])
 def test_each_location_is_in_one_share(hybrid_archive, shares):
-    with opened(find_archive(hybrid_archive), None) as archive:
+    with open_reader(find_archive(hybrid_archive), None) as archive:
         whole = [(rank, own) for rank, own in archive.by_share(0, 1)]
         parts = [list(archive.by_share(which, shares)) for which in range(shares)]
         assert [entry for part in parts for entry in part] == whole
@@ -78,13 +78,13 @@ def test_a_damaged_location_is_named_whoever_reads_it(data, tmp_path):
 
 def test_small_archives_take_one_process_and_large_ones_more(data, monkeypatch):
     asked = []
-    guarded_all = archives.guarded_all
+    guarded_all = archives.run_guarded
 
     def counting(works, *more):
         asked.append(len(works))
         return guarded_all(works, *more)
 
-    monkeypatch.setattr(archives, "guarded_all", counting)
+    monkeypatch.setattr(archives, "run_guarded", counting)
     monkeypatch.setattr(archives, "_processors", lambda: 3)
     read_summary(data / "lu.S.4")
     monkeypatch.setattr(archives, "_PER_WORKER", 1)

@@ -116,7 +116,7 @@ def test_gradients_are_added_up_among_those_that_have_the_same():
 
 def test_it_is_mapped_with_what_its_collectives_send():
     found = Workload(f"training:{SMALL},tp=2,pp=2").sent()
-    assert found.expanded and "in collectives" in found.outweighed
+    assert found.expanded and "in collectives" in found.collectives_dominate
     assert not Workload(f"training:{SMALL},pp=4", collectives="ignore").sent().expanded
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hopmap.traces.recorder.build import Built, RecorderError, build
-from hopmap.traces.recorder.launch import as_line, compiler_beside, launcher_of, with_library
+from hopmap.traces.recorder.launch import as_line, find_compiler, launcher_of, with_library
 
 GIVEN = {"HOPMAP_RECORD_DIR": "/scratch/raw"}
 LIBRARY = Path("/cache/lib.so")
@@ -97,9 +97,9 @@ def test_a_library_for_another_mpi_is_refused(commands, version, mpi, line):
 
 def test_the_compiler_beside_the_launcher_is_taken(commands, tmp_path):
     commands(mpirun_mpich="HYDRA", mpicc_mpich="", mpicc="", mpirun="HYDRA")
-    assert compiler_beside(["mpirun.mpich"]) == str(tmp_path / "mpicc.mpich")
-    assert compiler_beside(["mpirun"]) == str(tmp_path / "mpicc")
-    assert compiler_beside(["./app"]) == "mpicc"
+    assert find_compiler(["mpirun.mpich"]) == str(tmp_path / "mpicc.mpich")
+    assert find_compiler(["mpirun"]) == str(tmp_path / "mpicc")
+    assert find_compiler(["./app"]) == "mpicc"
     assert launcher_of(["mpirun.mpich"]) == "hydra"
     assert launcher_of(["no_such_mpirun"]) == ""
 

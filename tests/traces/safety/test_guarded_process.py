@@ -11,7 +11,7 @@ import pytest
 from hopmap.traces import TraceError, read_summary, read_trace, traffic_of
 from hopmap.traces.otf2 import archive
 from hopmap.traces.safety import guarded_process
-from hopmap.traces.safety.guarded_process import Death, Limits, guarded_all
+from hopmap.traces.safety.guarded_process import Death, Limits, run_guarded
 
 pytestmark = pytest.mark.usefixtures("guarded")
 PLENTY = Limits(memory=2**30, patience=10)
@@ -19,7 +19,7 @@ PLENTY = Limits(memory=2**30, patience=10)
 
 def guarded(work, limits, progress=None):
     """Return what a work returns, done in a child."""
-    return guarded_all([work], limits, progress)[0]
+    return run_guarded([work], limits, progress)[0]
 
 
 def test_results_come_back_with_arrays_that_can_be_written():
@@ -149,7 +149,7 @@ def test_several_children_work_at_once_and_answer_in_order():
 
         return done
 
-    found = guarded_all(
+    found = run_guarded(
         [work(k) for k in (1, 2, 3)], PLENTY, lambda done, total: heard.append((done, total))
     )
     assert len({pid for pid, _ in found}) == 3
@@ -166,9 +166,9 @@ def test_of_several_failures_the_first_in_order_is_told():
         raise TraceError("7.evt: cut")
 
     with pytest.raises(TraceError, match=r"^0\.evt"):
-        guarded_all([late, early], PLENTY)
+        run_guarded([late, early], PLENTY)
     with pytest.raises(TraceError, match=r"^7\.evt"):
-        guarded_all([lambda line: 0, early, lambda line: time.sleep(60)], PLENTY)
+        run_guarded([lambda line: 0, early, lambda line: time.sleep(60)], PLENTY)
 
 
 def test_an_interrupt_ends_all_children():
@@ -184,7 +184,7 @@ def test_an_interrupt_ends_all_children():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        guarded_all([work, work], PLENTY, progress)
+        run_guarded([work, work], PLENTY, progress)
     for pid in (pids[0], pids[1] - pids[0]):
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

@@ -19,7 +19,7 @@ from hopmap.traces.trace import TraceError
 from .rank import Rank
 
 
-def made_by(rank: Rank) -> list[Made]:
+def list_created(rank: Rank) -> list[Made]:
     """List calls that make communicators and groups, in order."""
     made = []
     edges = np.append(np.sort(rank.calls[:, 3]), len(rank.values))

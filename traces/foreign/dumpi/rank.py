@@ -173,9 +173,9 @@ class Rank(NamedTuple):
 
     def status_at(self, which: Ints, at: Ints | int) -> Ints:
         """Place of the first status in the values of a call, or -1."""
-        told = self.calls[which, 5] > 0
+        has_status = self.calls[which, 5] > 0
         place = self.calls[which, 3] + at
-        there = told & (place < len(self.values))
+        there = has_status & (place < len(self.values))
         there[there] = self.values[place[there]] > 0
         return np.where(there, place + 1, -1)
 
@@ -207,9 +207,9 @@ def read_rank(file: Path) -> Rank:
             layout = f"i{layout}"  # which had the length twice
         layouts[k, : len(layout)] = list(layout.encode())
         roots[k] = _ROOTS.get(NAMES[k], (0, 3))
-    given = (data, body + 8, layouts, roots, version >= (0, 6, 3))
+    arguments = (data, body + 8, layouts, roots, version >= (0, 6, 3))
     none = np.zeros((0, kernels.COLUMNS), dtype=np.int64)
-    code, at, count, used = kernels.walk(*given, none, np.zeros(0, dtype=np.int64))
+    code, at, count, used = kernels.walk(*arguments, none, np.zeros(0, dtype=np.int64))
     if code == kernels.UNKNOWN:
         number = int.from_bytes(content[at : at + 2], "big")
         raise TraceError(
@@ -220,7 +220,7 @@ def read_rank(file: Path) -> Rank:
         raise TraceError(f"{file}: byte {at}, call {count}: its arguments do not fit: it is cut")
     calls = np.zeros((count + 1, kernels.COLUMNS), dtype=np.int64)
     values = np.zeros(used, dtype=np.int64)
-    kernels.walk(*given, calls, values)
+    kernels.walk(*arguments, calls, values)
     calls = calls[:count]
     own = calls[:, 0] >= END_OF_STREAM - PROFILED
     calls = calls[~own]

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.traces.foreign.messages import Listed, Part, settled
+from hopmap.traces.foreign.messages import Listed, Part, settle
 from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.text import read_whole
 from hopmap.traces.foreign.trace_builder import COLLECTIVES, Acts, Calls, Groups, acts, trace_of
 from hopmap.traces.matching import ANY, Messages
 from hopmap.traces.trace import Trace, TraceError
 
-from .communicators import WORLD, made_by, members_of, numbers_of
+from .communicators import WORLD, list_created, members_of, numbers_of
 from .rank import MARK, NAMES, Rank, read_rank, times
 
 _META = re.compile(rb"^(hostname|numprocs|username|startime|fileprefix|version)=", re.MULTILINE)
@@ -68,7 +68,7 @@ class DumpiSource(Recording):
         return file.suffix == ".meta"
 
     @staticmethod
-    def indexed(index: Path) -> tuple[Path, ...]:
+    def files_of_index(index: Path) -> tuple[Path, ...]:
         """Return the files that a meta file names."""
         return files_of_meta(index)
 
@@ -80,7 +80,7 @@ class DumpiSource(Recording):
 def read_dumpi(files: list[Path], name: str) -> Trace:
     """Read the files of all ranks, in order."""
     ranks = [read_rank(file) for file in files]
-    members, numbers, untold_order = members_of([made_by(rank) for rank in ranks], files)
+    members, numbers, untold_order = members_of([list_created(rank) for rank in ranks], files)
     offsets = np.concatenate(([0], np.cumsum([len(rank.calls) for rank in ranks]))).astype(np.int64)
     bias = min(rank.bias for rank in ranks)
     begin, end = zip(*(times(rank, bias) for rank in ranks), strict=True)
@@ -93,7 +93,7 @@ def read_dumpi(files: list[Path], name: str) -> Trace:
         tables.append(table)
         cancelled += gone
         collectives.append(collectives_of(rank, groups, numbers[own], first))
-    messages, unknown = settled(tables, calls, calls.since_first())
+    messages, unknown = settle(tables, calls, calls.since_first())
     ignored = {
         "Function_enter and Function_exit": sum(rank.profiled for rank in ranks),
         **unknown,
@@ -167,20 +167,20 @@ def _note_requests(rank: Rank, listed: Listed) -> None:
 
 def messages_of(rank: Rank, groups: Groups, number: dict[int, int]) -> tuple[Messages, int]:
     """List sends and receives of one rank, with world ranks of their partners; count cancelled."""
-    listed = _named(rank)
+    listed = _list_partners(rank)
     _note_requests(rank, listed)
     table, status = listed.messages()
     receives = ~table.sends
-    told = receives & (status >= 0) & (table.peer >= ANY)
-    place = np.where(told, status, 0)
-    cancelled = np.zeros(len(told), dtype=np.bool_)
-    if told.any():
+    has_status = receives & (status >= 0) & (table.peer >= ANY)
+    place = np.where(has_status, status, 0)
+    cancelled = np.zeros(len(has_status), dtype=np.bool_)
+    if has_status.any():
         source, label = rank.values[place + 1], rank.values[place + 3]
-        cancelled = told & (rank.values[place + 2] != 0)
-        told &= source >= 0
+        cancelled = has_status & (rank.values[place + 2] != 0)
+        has_status &= source >= 0
         table = table._replace(
-            peer=np.where(told & (table.peer == ANY), source, table.peer),
-            tag=np.where(told & (table.tag == ANY), label, table.tag),
+            peer=np.where(has_status & (table.peer == ANY), source, table.peer),
+            tag=np.where(has_status & (table.tag == ANY), label, table.tag),
         )
     real = ((table.peer >= 0) | (receives & (table.peer == ANY))) & ~cancelled
     table = Messages(*(column[real] for column in table))
@@ -188,7 +188,7 @@ def messages_of(rank: Rank, groups: Groups, number: dict[int, int]) -> tuple[Mes
     return table._replace(peer=groups.world(table.peer, comm), comm=comm), int(cancelled.sum())
 
 
-def _named(rank: Rank) -> Listed:
+def _list_partners(rank: Rank) -> Listed:
     """List the calls that name a partner, and the requests that they make."""
     listed = Listed()
 

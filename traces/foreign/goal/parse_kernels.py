@@ -81,10 +81,10 @@ def is_word(text: NDArray[np.uint8], begin: int, end: int, word: NDArray[np.uint
     """Whether a word is this one."""
     if end - begin != len(word):
         return False
-    alike = True
+    equal = True
     for k in range(len(word)):
-        alike &= text[begin + k] == word[k]
-    return alike
+        equal &= text[begin + k] == word[k]
+    return equal
 
 
 FINE, WRONG_STATEMENT, WRONG_OPERATION, WRONG_NUMBER, WRONG_LABEL, WRONG_END = range(6)
@@ -95,15 +95,15 @@ WIDEST = 2**16 - 1  # of processors and interfaces
 _COLON, _OPEN, _CLOSE, _B = ord(":"), ord("{"), ord("}"), ord("b")
 
 
-def _spelled(word: str) -> NDArray[np.uint8]:
+def _bytes_of(word: str) -> NDArray[np.uint8]:
     return np.frombuffer(word.encode(), dtype=np.uint8)
 
 
-_NUM_RANKS, _RANK = _spelled("num_ranks"), _spelled("rank")
-_SEND, _RECV, _CALC = _spelled("send"), _spelled("recv"), _spelled("calc")
-_REQUIRES, _IREQUIRES = _spelled("requires"), _spelled("irequires")
-_TO, _FROM = _spelled("to"), _spelled("from")
-_TAG, _CPU, _NIC = _spelled("tag"), _spelled("cpu"), _spelled("nic")
+_NUM_RANKS, _RANK = _bytes_of("num_ranks"), _bytes_of("rank")
+_SEND, _RECV, _CALC = _bytes_of("send"), _bytes_of("recv"), _bytes_of("calc")
+_REQUIRES, _IREQUIRES = _bytes_of("requires"), _bytes_of("irequires")
+_TO, _FROM = _bytes_of("to"), _bytes_of("from")
+_TAG, _CPU, _NIC = _bytes_of("tag"), _bytes_of("cpu"), _bytes_of("nic")
 
 
 class Operations(NamedTuple):
@@ -196,7 +196,7 @@ def parse(
     edges: Edges,
     table: Ints,
     blocks: Ints,
-    told: Ints,
+    summary: Ints,
 ) -> tuple[int, int, int]:
     """Fill operations and edges; both have room for one a line or closing bracket, and one more.
 
@@ -208,8 +208,8 @@ def parse(
     """
     size = len(text)
     at, rank, count, dependencies = 0, -1, 0, 0
-    told[:] = 0
-    told[0] = -1
+    summary[:] = 0
+    summary[0] = -1
     while True:
         start = at = next_token(text, at)
         if at >= size:
@@ -234,11 +234,11 @@ def parse(
                 return WRONG_RANK, start, rank
             at = end
             if not outside:
-                if told[0] >= 0:
+                if summary[0] >= 0:
                     return WRONG_RANK, start, rank
-                told[0] = value
+                summary[0] = value
                 continue
-            if value >= told[0]:
+            if value >= summary[0]:
                 return WRONG_RANK, start, rank
             rank = value
             at = next_token(text, at)
@@ -247,8 +247,8 @@ def parse(
             if at >= size or text[at] != _OPEN:
                 return WRONG_RANK, start, rank
             at += 1
-            blocks[told[4]] = rank
-            told[4] += 1
+            blocks[summary[4]] = rank
+            summary[4] += 1
             continue
         first: Any = np.int64(-1)
         behind: Any = np.int64(-1)
@@ -306,7 +306,7 @@ def parse(
             end, value = number_at(text, at, False)
             if end == at or value < (0 if word == SEND else -1):
                 return WRONG_NUMBER, start, rank
-            if value >= told[0]:
+            if value >= summary[0]:
                 return WRONG_RANK, start, rank
             rows.peer[count] = value
             at = end
@@ -338,11 +338,11 @@ def parse(
         if first >= 0:
             slot = _slot(text, first, behind, hashed, last, rank, table, rows)
             if table[slot] >= 0:
-                told[3] += 1  # the first one counts, as for txt2bin
+                summary[3] += 1  # the first one counts, as for txt2bin
             else:
                 table[slot] = count
         count += 1
-    told[1], told[2] = count, dependencies
+    summary[1], summary[2] = count, dependencies
     if rank >= 0:
         return WRONG_END, size, rank
     return FINE, 0, -1

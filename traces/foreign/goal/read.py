@@ -82,12 +82,12 @@ def schedule_of_text(file: Path, data: bytes) -> Schedule:
     columns = [np.empty(most, dtype=sort) for sort in (np.int64, np.int64, np.bool_)]
     edges = kernels.Edges(*columns)
     labels = np.full(1 << (2 * named + 1).bit_length(), -1, dtype=np.int64)
-    told = np.zeros(5, dtype=np.int64)
+    summary = np.zeros(5, dtype=np.int64)
     order_of = np.zeros(listed + 1, dtype=np.int64)
-    code, place, rank = kernels.parse(text, rows, edges, labels, order_of, told)
+    code, place, rank = kernels.parse(text, rows, edges, labels, order_of, summary)
     if code != kernels.FINE:
-        raise _wrong(file, data, code, place, rank)
-    ranks, count, dependencies, again, listed = told.tolist()
+        raise _describe_error(file, data, code, place, rank)
+    ranks, count, dependencies, again, listed = summary.tolist()
     if ranks < 0:
         raise TraceError(f"{file}: no ranks: expected num_ranks and how many there are")
     if ranks > MOST_RANKS:
@@ -120,7 +120,7 @@ def schedule_of_text(file: Path, data: bytes) -> Schedule:
 _OPERATION = "send SIZEb to RANK, recv SIZEb from RANK or calc NANOSECONDS"
 
 
-def _wrong(file: Path, data: bytes, code: int, place: int, rank: int) -> TraceError:
+def _describe_error(file: Path, data: bytes, code: int, place: int, rank: int) -> TraceError:
     """Say what is wrong in a text."""
     from . import parse_kernels as kernels
 

@@ -99,7 +99,7 @@ def resolve(
     found = Resolved([np.arange(ranks), np.zeros(0, dtype=np.int64)], [{} for _ in used])
     whole = [[key for key in keys if key[1:] == (rank, ranks)] for rank, keys in enumerate(used)]
     handles = [sorted({key[0] for key in keys}) for keys in whole]
-    alike = all(each == handles[0] for each in handles) and len(handles[0]) > 1
+    equal = all(each == handles[0] for each in handles) and len(handles[0]) > 1
     open_: list[list[Key]] = []
     for rank, keys in enumerate(used):
         numbers = found.number[rank]
@@ -109,7 +109,7 @@ def resolve(
             elif key[2] == 1:
                 numbers[key] = 1
         open_.append([key for key in keys if key not in numbers])
-    if alike:  # copies of the world: the same handle is the same communicator
+    if equal:  # copies of the world: the same handle is the same communicator
         first = whole[0][0][0]
         for handle in handles[0]:
             if handle != first:
@@ -117,7 +117,7 @@ def resolve(
                 for rank in range(ranks):
                     found.number[rank][handle, rank, ranks] = len(found.members) - 1
     for by_turn in (False, True):
-        for together in _alike(open_, found.number, by_turn=by_turn):
+        for together in _group_calls(open_, found.number, by_turn=by_turn):
             _settle(together, splits, found)
     whose = zip(open_, found.number, strict=True)
     strange = {key for keys, known in whose for key in keys if key not in known}
@@ -129,7 +129,7 @@ def resolve(
     return found
 
 
-def _alike(
+def _group_calls(
     open_: Sequence[Sequence[Key]], known: Sequence[Mapping[Key, int]], *, by_turn: bool
 ) -> Iterator[list[tuple[int, Key]]]:
     """Put together what has one size and handle, or one turn among a process's handles."""
@@ -174,7 +174,7 @@ def _settle(
             return
 
 
-def _add(side: list[int], own: Mapping[int, Key], found: Resolved) -> None:
-    found.members.append(np.array(side, dtype=np.int64))
+def _add(side: list[int], own: Mapping[int, Key], groups: Resolved) -> None:
+    groups.members.append(np.array(side, dtype=np.int64))
     for rank in side:
-        found.number[rank][own[rank]] = len(found.members) - 1
+        groups.number[rank][own[rank]] = len(groups.members) - 1

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.traces.foreign.messages import Listed, Part, settled
+from hopmap.traces.foreign.messages import Listed, Part, settle
 from hopmap.traces.foreign.recognition import Recording
 from hopmap.traces.foreign.trace_builder import COLLECTIVES, Acts, Calls, Groups, acts, trace_of
 from hopmap.traces.matching import ANY, Messages
@@ -67,7 +67,7 @@ def messages_of(rank: Rank, groups: Groups, numbers: dict[Key, int], anyone: int
                 request = {"request": keys[-1], "part": part}
             sends = "send" in short.lower()
             add(lines, sends, "peer tag", lines.sizes("count", "type"), **request)
-    listed.note(*_asked(rank, np.concatenate(keys)))
+    listed.note(*_read_requests(rank, np.concatenate(keys)))
     table, _ = listed.messages()
     open_ = ~table.sends & (table.peer == anyone)
     table = table._replace(peer=np.where(open_, ANY, table.peer))
@@ -76,7 +76,7 @@ def messages_of(rank: Rank, groups: Groups, numbers: dict[Key, int], anyone: int
     return table._replace(peer=np.where(alone, groups.own, groups.world(table.peer, table.comm)))
 
 
-def _asked(rank: Rank, keys: Ints) -> tuple[Ints, Ints, Ints]:
+def _read_requests(rank: Rank, keys: Ints) -> tuple[Ints, Ints, Ints]:
     """Call, key and part of what waits, tests, starts and frees name: one entry a request."""
     lists = []
     for function, how in _PART.items():
@@ -95,7 +95,7 @@ def _asked(rank: Rank, keys: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def collectives_of(
-    ranks: list[Rank], groups: list[Groups], found: Resolved, offsets: Ints
+    ranks: list[Rank], groups: list[Groups], handles: Resolved, offsets: Ints
 ) -> tuple[Acts, PairCounts | None]:
     """List collectives of all ranks; a communicator of one member moves nothing."""
     parts = [acts(np.zeros(0, dtype=np.int64), 0)]
@@ -110,7 +110,7 @@ def collectives_of(
             if not len(call) or function not in SIGNATURES:
                 continue
             lines = Lines(rank, function)
-            comm = numbers_of(lines, found.number[number])
+            comm = numbers_of(lines, handles.number[number])
             members = groups[number].size[comm]
             if lines.members.any():
                 lines.refuse(lines.members != members)
@@ -210,21 +210,21 @@ def read_liballprof(files: list[Path], name: str) -> Trace:
             f"{files[1]}: says that it is of rank 0, as {files[0].name} does: expected the file of "
             "rank 1, or no messages, but collectives alone"
         )
-    messages, unknown = settled(tables, calls, calls.since_first())
+    messages, unknown = settle(tables, calls, calls.since_first())
     collectives, counts = collectives_of(ranks, groups, found, offsets)
 
-    def called(names: str) -> int:
-        alike = [k for k, region in enumerate(regions) if re.fullmatch(names, region)]
-        return int(np.isin(calls.region, alike).sum())
+    def count_calls(names: str) -> int:
+        matching = [k for k, region in enumerate(regions) if re.fullmatch(names, region)]
+        return int(np.isin(calls.region, matching).sum())
 
     ends = [rank for rank in ranks if not calls_of(rank, "MPI_Finalize").size]
     copies = (len(ranks) - 1) * found.copies
     ignored = {
         **unknown,
-        "MPI_Alltoallw (types treated as bytes), in": called("MPI_Alltoallw"),
-        "non-blocking collectives of libNBC, in": called(r"NBC_\w+"),
+        "MPI_Alltoallw (types treated as bytes), in": count_calls("MPI_Alltoallw"),
+        "non-blocking collectives of libNBC, in": count_calls(r"NBC_\w+"),
         "files that claim rank 0 (rank of the file name used), in": copies,
-        "non-blocking collectives, left out, in": called(_IMMEDIATE),
+        "non-blocking collectives, left out, in": count_calls(_IMMEDIATE),
         "ends of ranks (no MPI_Finalize: cut or killed), which are not among the": len(ends),
     }
     parts = (*messages, collectives)

@@ -41,7 +41,7 @@ def messages_of(
     # Logical receives may be recorded later than the physical ones.
     posted = np.minimum(posted, taken)
     by, post, done = (
-        _inside(calls, *at) for at in ((source, sent), (target, posted), (target, taken))
+        _call_at(calls, *at) for at in ((source, sent), (target, posted), (target, taken))
     )
     alone = np.flatnonzero(by < 0), np.flatnonzero((post < 0) | (done < 0))
     before = np.arange(len(calls.region) + 1)
@@ -78,7 +78,7 @@ def messages_of(
     return calls, messages, names, len(alone[0]) + len(alone[1]), before
 
 
-def _inside(calls: Calls, rank: Ints, time: Floats) -> Ints:
+def _call_at(calls: Calls, rank: Ints, time: Floats) -> Ints:
     """Call of a rank that a time lies in, or -1."""
     found = np.full(len(rank), -1, dtype=np.int64)
     for r in np.unique(rank).tolist():

@@ -46,8 +46,8 @@ def head_of(fields: Fields, number: Ints) -> Head:
     if match is None or len(applications) != int(match["count"]) or not applications:
         raise fields.wrong(0, "#Paraver (date):time:nodes:applications:tasks(threads:node,...),...")
     tasks = [int(count) for count, _ in applications]
-    told = np.bincount(_speaking(fields, number), minlength=len(tasks) + 1)[1 : len(tasks) + 1]
-    program = int(np.lexsort((np.array(tasks), told))[-1] if told.any() else np.argmax(tasks))
+    records = np.bincount(_app_of(fields, number), minlength=len(tasks) + 1)[1 : len(tasks) + 1]
+    program = int(np.lexsort((np.array(tasks), records))[-1] if records.any() else np.argmax(tasks))
     last = match["rest"].rsplit(")", 1)[-1].lstrip(",")
     communicators = int(last) if last.isdecimal() else -1
     if not 0 < tasks[program] <= 2**24:
@@ -55,7 +55,7 @@ def head_of(fields: Fields, number: Ints) -> Head:
     return Head(program + 1, tasks[program], 1e-9 if match["unit"] else 1e-6, communicators)
 
 
-def _speaking(fields: Fields, number: Ints) -> Ints:
+def _app_of(fields: Fields, number: Ints) -> Ints:
     """Application of each communication, and of each line of events that begins with MPI's."""
     from hopmap.traces.foreign.text_kernels import INTEGER
 
@@ -114,9 +114,9 @@ def tasks_at(fields: Fields, lines: Ints, at: int, head: Head) -> Ints:
 
 
 class Events(NamedTuple):
-    """MPI's events; a strand is a thread of a task: ``task * THREADS + thread``."""
+    """MPI's events; a thread is ``task * THREADS`` + its number in the task."""
 
-    strand: Ints
+    thread: Ints
     time: Floats  # seconds
     kind: Ints
     value: Ints
@@ -130,9 +130,9 @@ def events_of(fields: Fields, lines: Ints, head: Head) -> tuple[Events, int]:
     counts = fields.counts[lines] - 6
     fields.refuse(lines, counts % 2 != 0, "pairs of type and value behind the time")
     task, time = tasks_at(fields, lines, 3, head), fields.numbers(lines, 5, "a time")
-    thread = fields.numbers(lines, 4, "the number of a thread")
-    fields.refuse(lines, (thread < 0) | (thread >= THREADS), f"a thread below {THREADS}")
-    strand = task * THREADS + thread
+    number = fields.numbers(lines, 4, "the number of a thread")
+    fields.refuse(lines, (number < 0) | (number >= THREADS), f"a thread below {THREADS}")
+    thread = task * THREADS + number
     pairs = counts // 2
     line = np.repeat(np.arange(len(lines)), pairs)
     turn = np.arange(len(line)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
@@ -145,7 +145,7 @@ def events_of(fields: Fields, lines: Ints, head: Head) -> tuple[Events, int]:
     kind, value = fields.values[at], fields.values[at + 1]
     mpi = (kind >= FIRST_CALL) & (kind <= LAST_CALL) | (kind >= SENT) & (kind <= COMM)
     line = line[mpi]
-    events = Events(strand[line], time[line] * head.scale, kind[mpi], value[mpi], line)
+    events = Events(thread[line], time[line] * head.scale, kind[mpi], value[mpi], line)
     return events, int((~mpi).sum())
 
 
@@ -193,17 +193,17 @@ def calls_of(
     events: Events, head: Head, labels: dict[tuple[int, int], str]
 ) -> tuple[Calls, tuple[str, ...], Ints, int]:
     """Return calls, names of regions, the first event of each call, and how many are open."""
-    strand, time, kind, value, _ = events
+    thread, time, kind, value, _ = events
     brackets = np.flatnonzero(kind <= LAST_CALL)
     # What ends at a time stands before what begins then.
-    order = brackets[np.lexsort((brackets, value[brackets] != 0, time[brackets], strand[brackets]))]
+    order = brackets[np.lexsort((brackets, value[brackets] != 0, time[brackets], thread[brackets]))]
     opens = value[order] != 0
     starts = np.flatnonzero(opens)
     follows = np.minimum(starts + 1, max(len(order) - 1, 0))
-    together = strand[order[follows]] == strand[order[starts]]
+    together = thread[order[follows]] == thread[order[starts]]
     closed = (starts + 1 < len(order)) & ~opens[follows] & together
     end = np.where(closed, time[order[follows]], time[order[starts]])
-    begin, task = order[starts], strand[order[starts]] // THREADS
+    begin, task = order[starts], thread[order[starts]] // THREADS
     # Calls of a task's threads may lie within each other.
     rising = np.lexsort((time[begin], task))
     begin, end, task = begin[rising], end[rising], task[rising]

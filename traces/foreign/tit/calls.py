@@ -61,31 +61,31 @@ class Actions:
         fields.refuse(lines, ~(np.isfinite(values) & (values >= 0)), f"a number >= 0 behind {word}")
         return values
 
-    def whole(self, which: Ints, at: int, what: str) -> Ints:
+    def whole(self, which: Ints, at: int, text: str) -> Ints:
         """Whole numbers at a place; reals without a fraction are some, too."""
         from hopmap.traces.foreign.text_kernels import INTEGER
 
         fields, lines = self.fields, self.rows[which]
-        self._expect(lines, at, what)
+        self._expect(lines, at, text)
         place = fields.lines[lines] + at
         values = fields.values[place]
         odd = np.flatnonzero(fields.kinds[place] != INTEGER)
         if odd.size:
             real = fields.reals(lines[odd], at)
-            fields.refuse(lines[odd], ~((np.abs(real) <= 2**53) & (real == np.floor(real))), what)
+            fields.refuse(lines[odd], ~((np.abs(real) <= 2**53) & (real == np.floor(real))), text)
             values[odd] = real.astype(np.int64)
         return values
 
-    def _expect(self, lines: Ints, at: int, what: str) -> None:
+    def _expect(self, lines: Ints, at: int, text: str) -> None:
         counts = self.fields.counts[lines]
         if (counts <= at).any():
-            raise self.fields.wrong(int(lines[np.argmin(counts)]), what)
+            raise self.fields.wrong(int(lines[np.argmin(counts)]), text)
 
-    def whole_or(self, which: Ints, at: int, what: str, other: int) -> Ints:
+    def whole_or(self, which: Ints, at: int, text: str, other: int) -> Ints:
         """Whole numbers at a place, or another number where a line ends before it."""
         numbers = np.full(len(which), other, dtype=np.int64)
         there = np.flatnonzero(self.fields.counts[self.rows[which]] > at)
-        numbers[there] = self.whole(which[there], at, what)
+        numbers[there] = self.whole(which[there], at, text)
         return numbers
 
     def widths(self, which: Ints, at: int) -> Ints:
@@ -99,13 +99,13 @@ class Actions:
         )
         return np.where(named, np.array(TYPES)[kind], self.width)
 
-    def sizes(self, which: Ints, at: int, widths: Ints | int, what: str) -> Ints:
+    def sizes(self, which: Ints, at: int, widths: Ints | int, text: str) -> Ints:
         """Bytes of buffers, from their numbers of a type."""
-        number = self.whole(which, at, what)
+        number = self.whole(which, at, text)
         self.fields.refuse(
             self.rows[which],
             (number < 0) | (number > 2**53 // np.maximum(widths, 1)),
-            f"{what} >= 0",
+            f"{text} >= 0",
         )
         return number * widths
 
@@ -114,12 +114,12 @@ def messages_of(of: Actions) -> Messages:
     """List sends and receives of a rank, and the calls that complete them."""
     parts: list[tuple[Any, ...]] = []  # action, sends, peer, tag, size, blocking
 
-    def add(word: str, sends: bool, at: tuple[int, int, int, int], what: str) -> None:
+    def add(word: str, sends: bool, at: tuple[int, int, int, int], text: str) -> None:
         """Note actions, from the places of partner, tag (0: none), bytes and type."""
         which = of.by_word[word]
-        size = of.sizes(which, at[2], of.widths(which, at[3]), what)
-        peer = of.whole(which, at[0], what)
-        tag = of.whole(which, at[1], what) if at[1] else np.zeros_like(peer)
+        size = of.sizes(which, at[2], of.widths(which, at[3]), text)
+        peer = of.whole(which, at[0], text)
+        tag = of.whole(which, at[1], text) if at[1] else np.zeros_like(peer)
         flags = np.full(len(which), sends), np.full(len(which), word[0] != "i")
         parts.append((which, flags[0], peer, tag, size, flags[1]))
 
@@ -136,13 +136,13 @@ def messages_of(of: Actions) -> Messages:
     )
     done = np.where(blocking, of.number[action], -1)
     open_ = np.flatnonzero(~blocking)
-    done[open_] = _completed(of, action[open_], sends_[open_], peer[open_], tag[open_])
+    done[open_] = _find_completions(of, action[open_], sends_[open_], peer[open_], tag[open_])
     table = Messages(of.number[action], done, sends_, peer, tag, np.zeros_like(peer), size)
     real: Any = (peer >= -1) & ~(sends_ & (peer < 0))
     return Messages(*(column[real] for column in table))
 
 
-def _completed(of: Actions, place: Ints, sends: Any, peer: Ints, tag: Ints) -> Ints:
+def _find_completions(of: Actions, place: Ints, sends: Any, peer: Ints, tag: Ints) -> Ints:
     """Call that completes each request: the waits of its ends and tag in order, or a waitall."""
     some = np.sort(np.concatenate((of.by_word["wait"], of.by_word["test"])))
     what = "source, target and tag of a request"
@@ -207,7 +207,7 @@ def collectives_of(of: Actions, groups: Groups) -> list[Acts]:
     def plain(word: str, at: int) -> Ints:
         return of.sizes(of.by_word[word], at, 1, f"{word} with a number for each rank")
 
-    def summed(word: str, first: int) -> Ints:
+    def add_up(word: str, first: int) -> Ints:
         none = np.zeros(len(of.by_word[word]), dtype=np.int64)
         return sum((plain(word, first + k) for k in range(ranks)), none)
 
@@ -229,13 +229,13 @@ def collectives_of(of: Actions, groups: Groups) -> list[Acts]:
         if word == "scatterv":
             one, many = many, one
         part = of.sizes(which, own, one, f"{word} with bytes")
-        add(word, part, summed(word, first) * many, root)
+        add(word, part, add_up(word, first) * many, root)
     width = of.widths(of.by_word["reducescatter"], 3 + ranks)
     part = plain("reducescatter", 2 + of.own) * width
-    add("reducescatter", part, summed("reducescatter", 2) * width)
+    add("reducescatter", part, add_up("reducescatter", 2) * width)
     which = of.by_word["alltoallv"]
     sent, received = (
-        summed("alltoallv", first) * of.widths(which, 4 + 2 * ranks + k)
+        add_up("alltoallv", first) * of.widths(which, 4 + 2 * ranks + k)
         for k, first in enumerate((3, 4 + ranks))
     )
     add("alltoallv", sent, received)

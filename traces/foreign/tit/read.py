@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.arrays import Floats, Ints
-from hopmap.traces.foreign.messages import settled
+from hopmap.traces.foreign.messages import settle
 from hopmap.traces.foreign.recognition import START, Recording
 from hopmap.traces.foreign.text import Fields, read_fields, read_start, read_whole
 from hopmap.traces.foreign.trace_builder import Calls, Groups, trace_of
@@ -42,19 +42,19 @@ def files_of_index(index: Path, start: bytes) -> tuple[Path, ...]:
     lines = [line.strip() for line in start.splitlines() if line.strip()]
     if not lines or not all(_INDEX.fullmatch(line) for line in lines[: max(len(lines) - 1, 1)]):
         return ()
-    first = _beside(index, lines[0].decode("utf-8", "replace"))
+    first = _find_file(index, lines[0].decode("utf-8", "replace"))
     if first is None or first == index or not is_tit(read_start(first, 1 << 12)):
         return ()
     files = []
     for number, name in enumerate(read_whole(index, 1).decode("utf-8", "replace").split(), 1):
-        file = _beside(index, name)
+        file = _find_file(index, name)
         if file is None:
             raise TraceError(f"{index}: line {number} is {name[:60]!r}: expected an existing file")
         files.append(file)
     return tuple(files)
 
 
-def _beside(index: Path, name: str) -> Path | None:
+def _find_file(index: Path, name: str) -> Path | None:
     """File of a name, seen from the index or from where the program ran, in the index's folder."""
     for place in (index.parent / name, index.parent / Path(name).name):
         try:
@@ -84,10 +84,10 @@ class TitSource(Recording):
     @staticmethod
     def is_index(file: Path) -> bool:
         """Whether a file names the files of all ranks."""
-        return bool(TitSource.indexed(file))
+        return bool(TitSource.files_of_index(file))
 
     @staticmethod
-    def indexed(index: Path) -> tuple[Path, ...]:
+    def files_of_index(index: Path) -> tuple[Path, ...]:
         """Return the files that an index names."""
         return files_of_index(index, read_start(index, START))
 
@@ -121,15 +121,15 @@ def read_tit(files: list[Path], name: str) -> Trace:
     offsets = np.concatenate(([0], np.cumsum([len(part[0]) for part in parts]))).astype(np.int64)
     region, time = (np.concatenate(column) for column in zip(*parts, strict=True))
     calls = Calls(offsets, region, time, time)
-    messages, unknown = settled(tables, calls, time)
+    messages, unknown = settle(tables, calls, time)
     ignored = {
         **unknown,
         "comm_size, comm_split and comm_dup action": left,
     }
     finalize = list(REGIONS).index("finalize")
     ended = sum(bool((part[0] == finalize).any()) for part in parts)
-    told = "ends of ranks (no finalize: cut or killed), which are not among the"
-    ignored[told] = (ranks - ended) * bool(ended)
+    note = "ends of ranks (no finalize: cut or killed), which are not among the"
+    ignored[note] = (ranks - ended) * bool(ended)
     regions = tuple(REGIONS.values())
     return trace_of(name, calls, (*messages, *collectives), regions, everybody, ignored=ignored)
 
