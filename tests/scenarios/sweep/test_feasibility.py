@@ -182,6 +182,7 @@ def test_a_mapping_file_that_is_not_there_is_named(today, tmp_path):
     assert "today.csv: no such file: expected a mapping" in result.stderr
 
 
+@pytest.mark.usefixtures("forgetting")
 def test_a_scenario_names_plugins_beside_it(study, tmp_path):
     (study.parent / "mine.py").write_text(
         "from hopmap.mappers import mapper\nimport numpy as np\n"
