@@ -36,7 +36,8 @@ def needs(extra: str, user: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            f"{user} needs {error.name}: pip install 'hopmap[{extra}]'"
+            f"{user} requires {error.name}: install hopmap with its extra {extra!r}, like "
+            f"pip install -e '.[{extra}]'"
         ) from None
 
 

@@ -51,7 +51,10 @@ def test_what_is_missing_is_one_line_with_its_extra(extra, call, what, monkeypat
     _mtkahypar.cache_clear()
     with pytest.raises(MissingExtraError) as caught:
         call()
-    assert str(caught.value) == f"{what} needs {library}: pip install 'hopmap[{extra}]'"
+    assert str(caught.value) == (
+        f"{what} requires {library}: install hopmap with its extra {extra!r}, like "
+        f"pip install -e '.[{extra}]'"
+    )
 
 
 @pytest.mark.slow

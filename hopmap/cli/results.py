@@ -73,7 +73,7 @@ def query(
 def print_runs(runs: pd.DataFrame, relevance: float) -> None:
     """Print one line per mapper, for all its seeds, on each trace and topology; who leads there."""
     from hopmap.scenarios.results.ranking import describe_one_replay, name_leaders, standing
-    from hopmap.scenarios.results.study import by_median, cases_of
+    from hopmap.scenarios.results.study import NO_PRACTICAL, by_median, cases_of
 
     several = single = False
     same = 0
@@ -101,7 +101,7 @@ def print_runs(runs: pd.DataFrame, relevance: float) -> None:
         columns = ["mapper", "runs", "hop-messages", "hop-bytes", "mean hops", "busiest link, B"]
         columns += ["runtime", *(["95 % interval"] if repeated else []), "mapping time"]
         print_table(columns, rows, title=f"{case.trace} on {case.where}")
-        if case.replayed and 1 < len(case.entries) == len(case.leaders):
+        if 1 < len(case.entries) == len(case.leaders) and case.likeness == NO_PRACTICAL:
             same += 1
         elif words := standing(case):
             say(name_leaders(case) + words)
@@ -109,7 +109,7 @@ def print_runs(runs: pd.DataFrame, relevance: float) -> None:
         single = single or (case.replayed and not repeated and len(case.entries) > 1)
         several = several or any(row[1] > 1 for row in rows)
     if same:
-        say(f"no practical difference between the mappers in {same} of {len(found)} cases")
+        say(f"{NO_PRACTICAL} between the mappers in {same} of {len(found)} cases")
     if several:
         say("of runs: hops and link of the best in hop-bytes, least runtime, mean mapping time")
     if single:

@@ -194,7 +194,7 @@ def _render(
         infeasible=study.plan.infeasible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),
         omitted=omissions_by_trace(full.runs),
-        outweighed=collectives_dominate(full.runs, full.rounds, full.plan.expanded),
+        dominated=collectives_dominate(full.runs, full.rounds, full.plan.expanded),
         links=tables.link_rows(study),
         sections=[
             {
@@ -262,7 +262,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     if planned > done:
         words += f", {count(planned - done)} not done yet"
     if study.plan.infeasible:
-        words += f", {count(sum(study.plan.infeasible.values()))} more left out, which cannot be"
+        words += f", {count(sum(study.plan.infeasible.values()))} infeasible and left out"
     mappers = list(dict.fromkeys(runs["mapper"]))
     facts = [
         ("Runs", words),

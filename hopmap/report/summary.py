@@ -86,7 +86,7 @@ def _count_leads(study: Study) -> Counter[str]:
     led: Counter[str] = Counter()
     for case in study.cases:
         least = case.runs[column].min()
-        best = [entry for entry in case.entries if 0 < entry.runs[column].min() == least]
+        best = [entry for entry in case.entries if entry.runs[column].min() == least > 0]
         led.update(entry.mapper for entry in (case.leaders if case.replayed else best))
     return led
 

@@ -85,8 +85,8 @@ def best_table(traces: Sequence[Sequence[Case]]) -> dict[str, Any] | None:
             row = _best_row(case, replayed)
             if id(case) in found:
                 place, each = found[id(case)]
-                same = ", no practical difference" * each.tied
-                row.append(Cell((each.behind or "fastest") + same, place))
+                words = ", ".join(filter(None, (each.behind or "fastest", each.likeness)))
+                row.append(Cell(words, place))
             elif compared:
                 row.append(Cell(MISSING))
             rows.append(row)
@@ -129,7 +129,7 @@ def _compare(case: Case, entry: Entry, column: str) -> Cell:
             text, low, high = (change(end, 1.0) for end in gap)
             note = f"{low} to {high}"
     look = "" if tied else {"−": "good", "+": "bad"}.get(text[:1], "")
-    return Cell(text, value / reference, "no practical difference" if tied else note, look)
+    return Cell(text, value / reference, case.likeness if tied else note, look)
 
 
 def trace_rows(traffic: dict[str, Traffic | None]) -> list[list[str]]:
@@ -209,7 +209,7 @@ def _main_row(case: Case, entry: Entry, replayed: bool, compared: bool, energy: 
     leads = entry in case.leaders
     alone = "best" if case.significant else "shortest"
     look = "best" if leads and case.significant else ""
-    notes = [alone if len(case.leaders) == 1 else "no practical difference"] * leads
+    notes = [alone if len(case.leaders) == 1 else case.likeness] * leads
     if (
         seeds > 1
         and len(entry.runs[["hop_bytes", "hop_messages", "makespan"]].drop_duplicates()) > 1

@@ -18,7 +18,7 @@ from hopmap.units import change, percent, runtime, show_seconds
 
 from .plan_file import read_plan
 from .store import load_results
-from .study import DEFAULTS, Case
+from .study import DEFAULTS, NO_PRACTICAL, NO_SIGNIFICANT, Case
 from .tables import StoreError
 
 ONE_REPLAY = "one replay each, without noise: differences below 1 % may be chance"
@@ -38,11 +38,11 @@ def name_leaders(case: Case) -> str:
 def standing(case: Case) -> str:
     """Continue the names of the leaders: how sure that is, how far behind the next is."""
     if case.times is None or len(case.entries) < 2:
-        return ": no practical difference" if len(case.leaders) > 1 else ""
+        return f": {case.likeness}" if len(case.leaders) > 1 else ""
     order = np.argsort(np.median(case.times, axis=1), kind="stable")
     behind = [case.entries[k] for k in order if case.entries[k] not in case.leaders]
     one = len(case.leaders) == 1
-    text = " is fastest" if one else ": no practical difference"
+    text = " is fastest" if one else f": {case.likeness}"
     if not behind:
         count, repeats = case.times.shape
         least = least_repeats(count)
@@ -91,19 +91,19 @@ def verdict(case: Case) -> str:
     if matters(case):
         saved = (default.value("makespan") or 0.0) - (best.value("makespan") or 0.0)
         return f"placing ranks saves {runtime(saved)} of {runtime(default.value('makespan'))}"
-    return "no practical difference"
+    return case.likeness
 
 
 class Network(NamedTuple):
     """A network of a trace, in a comparison with the others.
 
     ``behind`` is how much longer its best run takes than that on the fastest network, "" of this
-    one; ``tied`` whether the two make no practical difference.
+    one; ``likeness`` why it counts as equal to the fastest, "" if it does not.
     """
 
     case: Case
     behind: str
-    tied: bool
+    likeness: str
 
 
 def networks(cases: Sequence[Case]) -> list[Network]:
@@ -113,19 +113,20 @@ def networks(cases: Sequence[Case]) -> list[Network]:
         return []
     order = sorted(replayed, key=lambda case: case.best.value("makespan") or 0.0)
     first = order[0]
-    return [Network(first, "", False), *(_format_gap(first, case) for case in order[1:])]
+    return [Network(first, "", ""), *(_format_gap(first, case) for case in order[1:])]
 
 
 def _format_gap(first: Case, case: Case) -> Network:
     here, least = case.best.value("makespan"), first.best.value("makespan")
     if case.times is None or first.times is None or case.times.shape[1] != first.times.shape[1]:
-        tied = (here or 0.0) <= (least or 0.0) * (1 + case.relevance)
-        return Network(case, change(here, least), tied)
+        near = (here or 0.0) <= (least or 0.0) * (1 + case.relevance)
+        return Network(case, change(here, least), NO_PRACTICAL * near)
     one, two = (each.times[each.entries.index(each.best)] for each in (case, first))  # type: ignore[index]
     gap = ratio(one, two)
     middle, low, high = (change(end, 1.0) for end in gap)
-    tied = gap.median - 1 < case.relevance or not faster([two, one])[0, 1]
-    return Network(case, f"{middle} ({low} to {high})", tied)
+    likeness = NO_PRACTICAL * (gap.median - 1 < case.relevance)
+    likeness = likeness or NO_SIGNIFICANT * (not faster([two, one])[0, 1])
+    return Network(case, f"{middle} ({low} to {high})", likeness)
 
 
 CASE = {"trace": "--trace", "topology": "-t", "variant": "--variant"}

@@ -30,6 +30,7 @@ from .store import load_results
 DEFAULTS = ("sweep", "identity")
 TODAY = "file:"  # an existing mapping: what is run today
 PARTS = ("total", "avg", "min", "max")  # of IeNPC
+NO_PRACTICAL, NO_SIGNIFICANT = "no practical difference", "no significant difference"
 AS_FAST = 1e-3  # simulated runtimes that differ by less are the same
 
 
@@ -87,16 +88,27 @@ class Case:
 
     @cached_property
     def leaders(self) -> Sequence[Entry]:
-        """The best, then those without a practical difference from it: tied, or nearly as fast."""
+        """The best, then the mappers that differ from it by less than `relevance` or by chance."""
+        tied = [] if self.times is None else not_significantly_slower(self.times)
+        near = (self.excess < self.relevance).nonzero()[0].tolist()
+        fastest = self.entries.index(self.best) if self.times is None else tied[0]
+        others = sorted({*tied, *near} - {fastest}, key=lambda k: self.excess[k])
+        return [self.entries[k] for k in (fastest, *others)]
+
+    @cached_property
+    def excess(self) -> Floats:
+        """How much longer each mapper runs than the fastest, 0.05 is 5 %: medians over seeds."""
         if self.times is None:
-            best = self.best.value("makespan")
-            limit = -1.0 if best is None else best * (1 + self.relevance)
-            near = [e for e in self.entries if (e.value("makespan") or np.inf) <= limit]
-            return [self.best, *(entry for entry in near if entry is not self.best)]
-        tied = not_significantly_slower(self.times)
-        order = np.argsort(np.median(self.times, axis=1), kind="stable").tolist()
-        behind = {k: ratio(self.times[k], self.times[order[0]]).median - 1 for k in order}
-        return [self.entries[k] for k in order if k in tied or behind[k] < self.relevance]
+            times = np.array([entry.value("makespan") or np.inf for entry in self.entries])
+            return times / (self.best.value("makespan") or 1.0) - 1
+        fastest = np.median(self.times, axis=1).argmin()
+        return np.asarray(np.median(self.times / self.times[fastest], axis=1) - 1)
+
+    @property
+    def likeness(self) -> str:
+        """Why several mappers lead: their differences are small, or chance explains them."""
+        places = [self.entries.index(entry) for entry in self.leaders]
+        return NO_PRACTICAL if (self.excess[places] < self.relevance).all() else NO_SIGNIFICANT
 
     @property
     def significant(self) -> bool:

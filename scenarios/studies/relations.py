@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.report.tables import Cell, Section, head_of
 from hopmap.scenarios.results.study import AS_FAST, Case, Study
-from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.units import MISSING, change, count, percent
 
 from .correlation import METRICS, Relation, Tau, agreement, format_tau, relations
@@ -66,7 +65,7 @@ def _runtime(relations: Sequence[Relation]) -> Iterator[str]:
     apart = max(gap(r).spread for r in relations)
     answer = (
         f"It makes no difference here, where runs differ by {percent(apart)} at most"
-        if apart < RELEVANCE
+        if apart < relations[0].case.relevance
         else "Mostly yes"
         if with_ > len(taus) / 2
         else "Rather the reverse"
@@ -91,8 +90,8 @@ def _choice_text(relations: Sequence[Relation]) -> Iterator[str]:
     if noisy := [r.case for r in relations if r.case.times is not None]:
         among = sum(any(case.fewest_hop_bytes is entry for entry in case.leaders) for case in noisy)
         yield (
-            "With noise, the mapping with the fewest hop-bytes is among those that no other is "
-            f"known to beat in {among} of {_cases(len(noisy))}."
+            "With noise, the mapping with the fewest hop-bytes has no practical or significant "
+            f"difference from the fastest in {among} of {_cases(len(noisy))}."
         )
 
 
