@@ -146,7 +146,7 @@ def fill(found):
 
 
 def on_files(files, config):
-    """Add the evidence, which lies beside the scripts that make it."""
+    """Add the evidence pages from the folders of the scripts that produce them."""
     for path in sorted((ROOT / "benchmarks").rglob("*")):
         if path.name == "README.md" or path.suffix in (".svg", ".png"):
             name = str(path.relative_to(ROOT))

@@ -15,7 +15,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "benchmarks").rglob("README.md")),
 ]
-FOLDERS = ("hopmap", "mappers", "scenarios", "simulator", "topologies", "traces")
+FOLDERS = ("hopmap", "mappers", "scenarios", "simulator", "topologies", "traces", "benchmarks")
 WORDS = (  # in pages, docstrings, help and messages
     *("as launched", "made up", "tried, too", "all that there is", "anew", "whoever", "nobody"),
     *("besides", "beside", "that which", "those of", "taken for", "but for", "told", "given"),
@@ -36,15 +36,15 @@ def prose(page):
 
 
 def trees():
-    """Yield the syntax trees of the product's code."""
+    """Yield the syntax trees of the product's code, of benchmarks/ and of docs/site.py."""
     files = {f.resolve() for folder in FOLDERS for f in (ROOT / folder).rglob("*.py")}
     assert len(files) > 300
-    for file in sorted(files):
+    for file in sorted({*files, ROOT / "docs" / "site.py"}):
         yield ast.parse(file.read_text("utf-8"))
 
 
 def said_and_named():
-    """Return all text in the product's code, and all names that it defines."""
+    """Return all text in the code, and all names that it defines."""
     texts, names = [], set()
     for node in (node for tree in trees() for node in ast.walk(tree)):
         match node:

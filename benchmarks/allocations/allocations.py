@@ -39,7 +39,7 @@ MACHINES = {"leonardo": "Leonardo", "nid[005000": "LUMI-G", "nid[001000": "LUMI-
 
 
 def ratios(results: Path) -> pd.DataFrame:
-    """A row for every run but those of identity: machine, pattern, mapper and three ratios to it.
+    """Return a row per run except identity's: machine, pattern, mapper, three ratios to identity.
 
     Nothing on global links with either is a ratio of 1; runs that have some where identity has
     none are left out of that column.

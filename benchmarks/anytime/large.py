@@ -3,7 +3,8 @@
 A Delaunay triangulation of 2^18 random points (`viem_graphs`) on networks of 128 nodes, 3 % above
 the mean at most: J, and processor seconds after compiling, by `integrated`, and in the same run by
 SharedMap 1.1 and KaHIP's global_multisection, of the packages chszlablib and kahip of whichever
-Python has them, and Scotch's gmap. Reading counts for nobody; for us all of `map_ranks` does.
+Python has them, and Scotch's gmap. No time includes reading the graph; ours includes all of
+`map_ranks`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ np.save(sys.argv[3], made.assignment)
 
 
 def _run(words: list[object]) -> tuple[str, float, float]:
-    """Return what a program printed, its processor seconds, and those of the clock."""
+    """Return what a program printed, its processor seconds and its wall seconds."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     after, end = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

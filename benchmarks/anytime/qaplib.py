@@ -1,9 +1,9 @@
 """Gap to known optima of QAPLIB: ``python benchmarks/anytime/qaplib.py FOLDER [--seconds 2]``.
 
 FOLDER has QAPLIB's files: ``NAME.dat``, n and two matrices, and ``NAME.sln``, n and the best known
-value. Where no distances are a mesh's (those of nug, scr and sko are), a table answers for them.
-Mapped are they by `auto` within so many processor seconds and, with ``--peers``, by SciPy's FAQ and
-2-opt. A gap is (found - best known) / best known: the mean and the worst of seeds, the peers' best.
+value. The distances of nug, scr and sko are a mesh's; for other instances a table holds them.
+`auto` maps within so many processor seconds. With ``--peers``, SciPy's FAQ and 2-opt map, too. A
+gap is (found - best known) / best known: the mean and the worst of seeds, the peers' best.
 """
 
 from __future__ import annotations

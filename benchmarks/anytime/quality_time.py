@@ -130,7 +130,7 @@ def short(tool: str, settings: str) -> str:
 
 
 def topdown_times(ours: pd.DataFrame, peers: pd.DataFrame) -> pd.DataFrame:
-    """Topdown and N_10 at 1,024 ranks beside VieM's, with the same partitioner setting."""
+    """Compare topdown and N_10 at 1,024 ranks with VieM at the same partitioner setting."""
     rows = []
     for preset in PRESETS:
         mine = ours[ours["mapper"] == TOPDOWN.format(preset)]
@@ -176,8 +176,8 @@ def main() -> None:
     print(classes.to_string(index=False, float_format="%.3f"))
     print("\ntopdown | local_search(10) and VieM's, 1,024 ranks")
     print(topdown_times(ours, table).to_string(float_format="%.3f"))
-    given = class_means(theirs[theirs["tool"] == "identity"])
-    options.out.with_suffix(".svg").write_text(svg_text(draw(ours_means, peers_means, given)))
+    unshuffled = class_means(theirs[theirs["tool"] == "identity"])
+    options.out.with_suffix(".svg").write_text(svg_text(draw(ours_means, peers_means, unshuffled)))
 
 
 if __name__ == "__main__":

@@ -41,14 +41,14 @@ MARKERS = {"viem": "s", "sharedmap": "D", "scotch_gmap": "^", "treematch": "P"}
 TITLE = "Quality for time: J over the best peer's, mean of 256, 512 and 1,024 ranks"
 
 
-def draw(ours: pd.DataFrame, peers: pd.DataFrame, given: pd.DataFrame) -> Figure:
+def draw(ours: pd.DataFrame, peers: pd.DataFrame, unshuffled: pd.DataFrame) -> Figure:
     """Draw three rows of three panels.
 
     Parameters
     ----------
     ours, peers : DataFrame
         Columns family, graph, curve (a peer's: the tool), name, ratio, seconds.
-    given : DataFrame
+    unshuffled : DataFrame
         Columns family, graph, ratio: of the unshuffled order.
     """
     with style():
@@ -59,7 +59,7 @@ def draw(ours: pd.DataFrame, peers: pd.DataFrame, given: pd.DataFrame) -> Figure
                 axes = panels[row, column]
                 here = [
                     part[(part.family == family) & (part.graph == graph)]
-                    for part in (ours, peers, given)
+                    for part in (ours, peers, unshuffled)
                 ]
                 plain_title(axes, f"{traffic}, {machine}", SMALL, 4)
                 _panel(axes, *here, LIMITS[family])
@@ -77,7 +77,7 @@ def _panel(
     axes: Axes,
     ours: pd.DataFrame,
     peers: pd.DataFrame,
-    given: pd.DataFrame,
+    unshuffled: pd.DataFrame,
     limits: tuple[float, float],
 ) -> None:
     axes.set_xscale("log")
@@ -87,7 +87,7 @@ def _panel(
     axes.yaxis.set_major_locator(MultipleLocator(0.05 if limits[0] > 0.9 else 0.1))
     axes.grid(axis="y")
     axes.axhline(1, color=GREY, linewidth=0.8, zorder=1)
-    for ratio in given.ratio:
+    for ratio in unshuffled.ratio:
         axes.axhline(ratio, color=GREY, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
     for curve, points in ours.groupby("curve"):
         front = best_so_far(points) if curve == "fast starts" else points.sort_values("seconds")

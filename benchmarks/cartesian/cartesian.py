@@ -1,4 +1,4 @@
-"""Mappers of Cartesian grids on the thesis' suites and beside the optimum.
+"""Compare mappers of Cartesian grids on the thesis' suites and with the optimum.
 
 ``python benchmarks/cartesian/cartesian.py suites [MAPPER ...]`` maps every case of the test suites
 of Lehr's thesis (sections 7.2 and 7.3) by every mapper. It prints, suite by suite, what leaves the
@@ -44,7 +44,8 @@ MAPPERS = [
     "factorisation",
     "row_major",
 ]
-# Those of any traffic, and their seeds: random ones are cheap, for others one tells little.
+# Mappers for any traffic, and the number of seeds: random mappings are cheap; for some others one
+# seed says little.
 GENERAL = {
     "auto(moves=2000000)": 3,
     "recursive_bisection": 3,

@@ -3,8 +3,9 @@
 ``python benchmarks/cartesian/cartesian_bounds.py`` prints tables 6.1 to 6.3, published and ours,
 and the worst ratio of the k-d tree on 2,000 random grids (``--grids N``).
 
-A bound is a ratio: messages that leave the worst node, over those of a node whose p ranks fill a
-perfect hypercube, 2 n p^((n-1)/n). The k-d tree's are proven; those of strips are computed.
+A bound is a ratio of messages that leave a node. It divides the worst node's by 2 n p^((n-1)/n),
+the number for a node whose p ranks fill a perfect hypercube. The bounds of the k-d tree are proven;
+the bounds of strips are computed.
 
 Source: Lehr, Efficient process mapping for Cartesian topologies, Diplomarbeit TU Wien 2019,
 sections 5.3 and 6.3. Tables 6.1 to 6.3 follow to their four digits, all 195 cells, from the text
@@ -181,7 +182,7 @@ def met_by_kd_tree(grids: int = 2000, seed: int = 0) -> float:
 
 
 def show(grids: int = 2000) -> None:
-    """Print the tables, ours beside what is printed where they differ."""
+    """Print the tables; where they differ, both the printed value and ours."""
     for name, (published, ours) in tables().items():
         cells = [
             pair for rows in zip(published, ours, strict=True) for pair in zip(*rows, strict=True)

@@ -1,4 +1,4 @@
-"""What Lehr's thesis prints of single grids, beside ours: ``python benchmarks/cartesian/lehr.py``.
+"""Single grids, Lehr's thesis against hopmap: ``python benchmarks/cartesian/lehr.py``.
 
 Messages that leave the worst node and all nodes, each direction counted, and the boxes of figure
 7.16. Tables 6.1 to 6.3 are in cartesian_bounds.py, figures 7.13 and 7.22 in the scenarios

@@ -6,11 +6,11 @@
 
 A case may succeed, or be refused in one line with exit code 2. All else is a failure: another
 exception, a warning, a crash, more than `SECONDS` of a processor, more than `MEMORY`, a file that
-nobody asked for. Cases run in a worker process that is replaced when it dies or hangs; one in
-`SHARE` runs as a real `hopmap` process too. A case that compiled something is run again before it
-is called slow. Of every kind of failure the first case is made small
-and kept, with its number and command line; ``--repeat`` runs a kept one again.
-What is fuzzed is in `fuzz_cases.py`.
+the command line does not name. Cases run in a worker process that is replaced when it dies or
+hangs; one in `SHARE` runs as a real `hopmap` process too. A case that compiled something is run
+again before it is called slow. Of every kind of failure the first case is made small and kept, with
+its number and command line; ``--repeat`` runs a kept one again. What is fuzzed is in
+`fuzz_cases.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import hopmap
 
 SECONDS, MEMORY, SHARE = 20, 5 * 2**30, 200
 SMALLER = 15  # seconds to make a failing case smaller
-HANGS = 3 * SECONDS  # on the clock, whatever else the machine does
+HANGS = 3 * SECONDS  # on the clock: other load on the machine counts
 STARTS = 600  # on the clock: a worker compiles before its first case
 LONGEST = 2000  # characters of "one clear line"
 ROOM = 12 * 2**30  # address space beyond what a worker has at first
@@ -74,7 +74,7 @@ def judge(words: list[str], code: int, stderr: str, before: set[str], after: set
     if code == 0 and any(not line.startswith("hopmap: ") for line in stderr.splitlines()):
         return "a warning"  # ours, which are about the result, begin so; Python's do not
     out = words[words.index("--out") + 1] if "--out" in words else ""
-    # What a launcher's file needs stands beside it: out_mpi4py.py, out_platform.xml.
+    # Files that a launcher's file needs begin with its name: out_mpi4py.py, out_platform.xml.
     own = (out, f"{out}_mpi4py.py", f"{out}_platform.xml")
     left = {name for name in after - before if code == 2 or Path(name).parts[0] not in own}
     if left or any(".partial-" in name or ".old-" in name for name in after):
@@ -90,7 +90,7 @@ def listing(folder: Path) -> set[str]:
 
 
 def work(scratch: Path, answers: int) -> None:
-    """Run the cases that are asked for on stdin, in a fork that is replaced when it ends."""
+    """Run the cases that arrive on stdin, in a fork that is replaced when it ends."""
     os.environ |= {"TMPDIR": str(scratch / "tmp"), "COLUMNS": "100"}
     from typer.main import get_command
 
@@ -190,7 +190,7 @@ def _status(name: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
-# Beside it ----------------------------------------------------------------------------------------
+# The worker ---------------------------------------------------------------------------------------
 
 
 class Worker:
@@ -333,7 +333,7 @@ class Fuzzer:
         print(f"{folder}: {verdict.problem}: hopmap {' '.join(words)[:200]}", flush=True)
 
     def make_smaller(self, files: Path, words: list[str], problem: str) -> None:
-        """Cut pieces off the files that were changed, as long as the case fails alike."""
+        """Cut pieces off the files that were changed, as long as the case fails the same way."""
         end = time.monotonic() + SMALLER
         for file in sorted(files.rglob("*")):
             original = self.seeds / file.relative_to(files)
@@ -361,25 +361,27 @@ def main() -> None:
     parser.add_argument("--repeat", type=Path, help="a kept case")
     parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--fd", type=int, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.kind == "work":
-        work(given.scratch, given.fd)
+    options = parser.parse_args()
+    if options.kind == "work":
+        work(options.scratch, options.fd)
         return
     with tempfile.TemporaryDirectory() as scratch:
-        fuzzer = Fuzzer(given.kind, Path(scratch), given.keep, given.more)
-        if given.repeat:
-            words = json.loads((given.repeat / "case.json").read_text())["words"]
-            print(*fuzzer.run(words, given.repeat / "files"), sep="\n")
+        fuzzer = Fuzzer(options.kind, Path(scratch), options.keep, options.more)
+        if options.repeat:
+            words = json.loads((options.repeat / "case.json").read_text())["words"]
+            print(*fuzzer.run(words, options.repeat / "files"), sep="\n")
             if fuzzer.worker:
                 fuzzer.worker.stop()
             return
         begin = time.monotonic()
-        cases = fuzzer.fuzz(given.seconds, given.seed * 10**9)
+        cases = fuzzer.fuzz(options.seconds, options.seed * 10**9)
         took = time.monotonic() - begin
         if fuzzer.worker:
             fuzzer.worker.stop()
     spent = fuzzer.seconds + _processor()
-    print(f"{given.kind}: {cases} cases in {spent:.0f} s of a processor, {took:.0f} s on the clock")
+    print(
+        f"{options.kind}: {cases} cases in {spent:.0f} s of a processor, {took:.0f} s on the clock"
+    )
     print("exit codes:", ", ".join(f"{n} times {code}" for code, n in sorted(fuzzer.codes.items())))
     for problem, times in sorted(fuzzer.failures.items()):
         print(f"FAILURE, {times} times: {problem}")

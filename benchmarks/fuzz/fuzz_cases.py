@@ -1,8 +1,8 @@
 """What is fuzzed: for every kind of input valid seeds, and how a case is made of one.
 
 A case is a folder of files and a command line of `hopmap` that is run there. To add a seed, write
-it in `seeds_of_...`; to add a kind, add a row to `KINDS`. A case follows from the seeds and a
-number, whatever the machine, so that the number is all that has to be kept of it.
+it in `seeds_of_...`; to add a kind, add a row to `KINDS`. The seeds and a number determine a case
+on every machine, so only the number has to be kept.
 """
 
 from __future__ import annotations
@@ -101,17 +101,17 @@ def seeds_of_scenarios(folder: Path) -> None:
     from hopmap.traces import save_traffic
     from hopmap.traces.patterns.stencils import stencil_traffic
 
-    (folder / "beside").mkdir()
-    save_traffic(folder / "beside" / "t.csv", stencil_traffic((4, 2, 2), "7pt", size=100))
-    _write_graphml(folder / "beside" / "net.graphml")
-    (folder / "beside" / "paper.csv").write_text(PAPER)
+    (folder / "extra_files").mkdir()
+    save_traffic(folder / "extra_files" / "t.csv", stencil_traffic((4, 2, 2), "7pt", size=100))
+    _write_graphml(folder / "extra_files" / "net.graphml")
+    (folder / "extra_files" / "paper.csv").write_text(PAPER)
     (folder / "all.toml").write_text(SCENARIO)
     (folder / "tiny.toml").write_text(TINY)
     shutil.copy(SHIPPED / "ienpc_time_energy.toml", folder)
 
 
 def case_of_scenarios(rng: Random, seeds: Path, folder: Path) -> list[str]:
-    shutil.copytree(seeds / "beside", folder, dirs_exist_ok=True)
+    shutil.copytree(seeds / "extra_files", folder, dirs_exist_ok=True)
     name = rng.choice(("all.toml", "all.toml", "all.toml", "tiny.toml", "ienpc_time_energy.toml"))
     shutil.copy(seeds / name, folder)
     file = folder / rng.choice((name,) * 9 + ("t.csv", "net.graphml", "paper.csv"))
@@ -294,7 +294,7 @@ PROF = "".join(
     for letter, size in (("E", 3000), ("I", 30))
     for src in range(4)
 )
-GIVEN = ("openmpi", "slurm", "cray", "intel", "fugaku", "bluegene", "simgrid", "json")
+READABLE_LAUNCHERS = ("openmpi", "slurm", "cray", "intel", "fugaku", "bluegene", "simgrid", "json")
 
 
 def seeds_of_others(folder: Path) -> None:
@@ -305,7 +305,7 @@ def seeds_of_others(folder: Path) -> None:
 
     seeds_of_mappings(folder)
     torus = topology_from_spec("torus:4x2x2")
-    for launcher in GIVEN:
+    for launcher in READABLE_LAUNCHERS:
         places = (5 * np.arange(16)) % 16
         (folder / f"map.{launcher}").write_text(export_mapping(launcher, places, torus))
     for zone in ("routes", "torus"):
@@ -318,13 +318,13 @@ def seeds_of_others(folder: Path) -> None:
 
 def case_of_others(rng: Random, seeds: Path, folder: Path) -> list[str]:
     shutil.copytree(seeds, folder, dirs_exist_ok=True)
-    launcher = rng.choice(GIVEN)
-    given = f"map.{launcher}"
+    launcher = rng.choice(READABLE_LAUNCHERS)
+    mapping_file = f"map.{launcher}"
     network = rng.choice((*SLURM, "routes.xml", "torus.xml"))
     pingpong = rng.choice(tuple(PINGPONG))
     traffic = rng.choice(("t.grf", "run.0.prof"))
     nodelist = _argument(mutate.of_text(rng, "node[01-12],gpu[3-6]"))
-    given_nodes = _argument(mutate.of_text(rng, "node[0-6,11-15],node[20-31]"))
+    allocated = _argument(mutate.of_text(rng, "node[0-6,11-15],node[20-31]"))
     on = ["-t", "torus:4x2x2"]
     words, file = rng.choice(
         (
@@ -332,7 +332,7 @@ def case_of_others(rng: Random, seeds: Path, folder: Path) -> list[str]:
                 ["export", f"map.{launcher}", "--from", launcher, *on, "--to", "csv"],
                 f"map.{launcher}",
             ),
-            (["evaluate", "t.npz", given, *on], given),
+            (["evaluate", "t.npz", mapping_file, *on], mapping_file),
             (["export", "map.csv", "--to", launcher, f"--nodelist={nodelist}", *on], "map.csv"),
             (
                 ["map", "t.npz", "-t", f"file:{network}", "-m", "random", "--out", "out.csv"],
@@ -343,7 +343,7 @@ def case_of_others(rng: Random, seeds: Path, folder: Path) -> list[str]:
                 network,
             ),
             (
-                ["map", "t.npz", "-t", "mesh:8x4", "-m", "bokhari", f"--nodelist={given_nodes}"],
+                ["map", "t.npz", "-t", "mesh:8x4", "-m", "bokhari", f"--nodelist={allocated}"],
                 "hosts",
             ),
             (["calibrate", pingpong, "--out", "out.toml"], pingpong),

@@ -5,7 +5,7 @@
 - totals: messages of the NAS benchmarks, published and ours.
 - pairs: Table A.1 in hops of pairs of ranks, published and by true routes, and section 2.6's
   congestion in pairs, which the thesis has no figures of.
-- minmd: the printed Algorithm 2, which the thesis did not run, beside its figures.
+- minmd: the printed Algorithm 2, which the thesis did not run, and the thesis' figures.
 - seeds: with how many of N seeds (12) Bokhari's mapper gives the published row of Table A.1, and
   what it gives on 512 ranks.
 

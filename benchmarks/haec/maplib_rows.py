@@ -1,4 +1,4 @@
-"""MapLib's stored statistics of its mappings beside ours: ``python ...maplib_rows.py FOLDER``.
+"""Compare MapLib's stored mapping statistics with ours: ``python ...maplib_rows.py FOLDER``.
 
 FOLDER has MapLib's mapping-matters-commMatrices/ and mapping-matters-Mappings/. A row is a stored
 mapping of CG or AMG (64 ranks) on a network of 4x4x4 nodes, by messages or bytes, in IeNPC's four

@@ -1,4 +1,4 @@
-"""Table 4.1 of the HAEC thesis beside ours: seconds to place LU by every mapper, on three networks.
+"""Table 4.1 of the HAEC thesis and ours: seconds to place LU by every mapper, on three networks.
 
     python benchmarks/haec/thesis_times.py [64] [512] [4096]
 

@@ -1,11 +1,13 @@
-"""A collective beside an incast on the nodes that real jobs of Leonardo and LUMI had.
+"""A collective during an incast, on the nodes that real jobs of Leonardo and LUMI had.
 
-Published: on 64 nodes of Leonardo an all-gather of 16 MiB takes 3.1 times as long beside an incast,
-an all-to-all 2.0 times, on LUMI 0.94 to 1.05 times (Piarulli, Faltelli, Pleiter and others,
-Characterizing the Impact of Congestion in Modern HPC Interconnects, arXiv 2604.11432, 2026). Here:
-64 nodes of a list of hosts, in turns to the one and the other. On Leonardo routes are static and
-nobody slows senders down; on LUMI ``--routing`` and ``--at-once`` say how it is: so many messages
-of ``--piece`` bytes may be under way to a node, which are granted one after the other.
+Published figures for 64 nodes (Piarulli, Faltelli, Pleiter and others, Characterizing the Impact of
+Congestion in Modern HPC Interconnects, arXiv 2604.11432, 2026): during an incast on Leonardo an
+all-gather of 16 MiB takes 3.1 times as long, an all-to-all 2.0 times; on LUMI 0.94 to 1.05 times.
+
+Here 64 nodes of a host list belong in turns to the collective and to the incast. Leonardo has
+static routes and no control that slows senders down. For LUMI, ``--routing`` sets the routes and
+``--at-once`` how many messages of ``--piece`` bytes may be under way to a node; the node grants
+them one after the other.
 
     python benchmarks/jobs/interference.py FOLDER     with leonardo_jobs.tar.gz, leonardo_nodes.txt
     python benchmarks/jobs/interference.py FOLDER --machine lumi --piece 65536 --at-once 2
@@ -61,7 +63,7 @@ def slowed(
     piece: int,
     at_once: int,
 ) -> float:
-    """Return how many times as long a call takes beside an incast that outlasts it."""
+    """Return how many times as long a call takes during an incast that outlasts it."""
     victims, others = nodes[::2], nodes[1::2]
     call = f"collective:{call},{len(victims)},{size}"
     times = 8
@@ -89,28 +91,28 @@ def main() -> None:
     parser.add_argument("--routing", nargs="*", default=["deterministic"])
     parser.add_argument("--piece", type=int, default=2**20, help="bytes of a message of the incast")
     parser.add_argument("--at-once", type=int, nargs="*", default=[0], help="0: all of them")
-    given = parser.parse_args()
-    if given.machine == "leonardo":
-        network, known = hm.topology(f"file:{given.folder / 'leonardo_nodes.txt'}"), LINKS | ENDS
+    options = parser.parse_args()
+    if options.machine == "leonardo":
+        network, known = hm.topology(f"file:{options.folder / 'leonardo_nodes.txt'}"), LINKS | ENDS
         topology = network
     else:
         network, known = "preset:lumi-g", {}  # which brings its figures
         topology = hm.topology(network)
     lists = []
-    for listed in lists_in(str(given.folder / f"{given.machine}_jobs.tar.gz")):
+    for listed in lists_in(str(options.folder / f"{options.machine}_jobs.tar.gz")):
         hosts = read_hosts(listed)
-        if len(hosts) >= given.nodes and len(lists) < given.jobs:
+        if len(hosts) >= options.nodes and len(lists) < options.jobs:
             with suppress(HopmapError):  # nodes of LUMI's other part
-                lists.append(np.array(nodes_of(topology, hosts, listed)[: given.nodes]))
-    print(f"{len(lists)} lists, {given.nodes} nodes of each, {given.size}; CPU seconds last")
-    for buffer, routing, at_once in product(given.buffers, given.routing, given.at_once):
-        settings = known | {"nic": "fifo", "packet_size": given.packet, "network.buffer": buffer}
+                lists.append(np.array(nodes_of(topology, hosts, listed)[: options.nodes]))
+    print(f"{len(lists)} lists, {options.nodes} nodes of each, {options.size}; CPU seconds last")
+    for buffer, routing, at_once in product(options.buffers, options.routing, options.at_once):
+        settings = known | {"nic": "fifo", "packet_size": options.packet, "network.buffer": buffer}
         settings |= {"network.virtual_channels": 3 if routing != "deterministic" else 2}
         settings["network.routing"] = routing
         for name, call in VICTIMS.items():
             begin = time.process_time()
             found = [
-                slowed(network, nodes, call, settings, given.size, given.piece, at_once)
+                slowed(network, nodes, call, settings, options.size, options.piece, at_once)
                 for nodes in lists
             ]
             spent = time.process_time() - begin

@@ -1,11 +1,11 @@
-"""Baselines beside published numbers: ``python benchmarks/mapping/baselines.py FOLDER [PART ...]``.
+"""Baselines and published numbers: ``python benchmarks/mapping/baselines.py FOLDER [PART ...]``.
 
 PART is of maplib, hierarchies, scale; all by default. FOLDER has maplib/ (MapLib's matrices and
 stored mappings) and mapping/ (peers.csv and instances/, see benchmarks/mapping/viem.py).
 
 - maplib: hop-bytes of CG and AMG on 4x4x4, ours / stored. Ours begin where MapLib does.
-- hierarchies: J of TreeMatch and RCM beside Open MPI's TreeMatch and the best of all tools, on the
-  hierarchies of peers.csv, and processor seconds, compilers apart.
+- hierarchies: J of TreeMatch and RCM on the hierarchies of peers.csv, J of Open MPI's TreeMatch and
+  of the best tool, and processor seconds without compilation.
 - scale: processor seconds and peak memory with 4,096 ranks on a torus (LU's pattern).
 """
 
@@ -75,7 +75,7 @@ def timed(traffic: Traffic, topology: Topology, pipeline: str) -> tuple[int, flo
 
 
 def hierarchies(folder: Path) -> None:
-    """J beside Open MPI's TreeMatch."""
+    """Print J, with the J of Open MPI's TreeMatch where it is published."""
     with (folder / "mapping" / "peers.csv").open() as stream:
         rows = [row for row in csv.DictReader(stream) if row["topology"].startswith("hier:")]
     print(
@@ -89,8 +89,8 @@ def hierarchies(folder: Path) -> None:
         cells = []
         for name in NAMES:
             value, seconds = timed(traffic, topology, name)
-            beside = f"/{peer[NAMES[name]]}" if NAMES[name] in peer else ""
-            cells.append(f"{f'{value}{beside}':>19}{seconds:>7.3f}")
+            published = f"/{peer[NAMES[name]]}" if NAMES[name] in peer else ""
+            cells.append(f"{f'{value}{published}':>19}{seconds:>7.3f}")
         best = min(int(float(row["best_J"])) for row in here)
         print(f"{instance:<18}{hierarchy:<25}" + "".join(cells) + f"{best:>10}", flush=True)
 

@@ -2,8 +2,8 @@
 
 ``python benchmarks/mapping/kl.py [MATRIX ...] [--largest RANKS]``
 
-The paper's matrices are those of the SuiteSparse collection; here matrices of the same kinds are
-generated, each set beside the one that it resembles. Improvements of hop-bytes over the random
+The paper uses matrices of the SuiteSparse collection. This script generates matrices of the same
+kinds and prints each with the one that it resembles. Improvements of hop-bytes over the random
 mapping that KL starts from, in percent, are means over SEEDS random mappings of one partition.
 Where the matrix is symmetric the two models have the same hypergraph and the same partition, and
 differ in the random mappings alone. Needs the extra `sparse`. Seconds are processor seconds,

@@ -4,9 +4,9 @@ FOLDER holds ``peers.csv`` (best J of every peer: instance, topology, tool, best
 ``instances/*.graph``. Every instance is shuffled by a fixed seed, so that no numbering helps, and
 mapped by `auto` within so many processor seconds on one core, compiling apart. J is the sum of
 weight times distance, every pair once; the ratio is to the best of all peers, however long it took
-and the identity of the unshuffled instance included. The means are also given of the ratio to the
-best tool that took no longer than the budget. --only takes parts of "instance topology", any of
-which may occur; of several --seeds the means are taken.
+and the identity of the unshuffled instance included. Further means are of the ratio to the best
+tool that took no longer than the budget. --only takes parts of "instance topology", any of which
+may occur; of several --seeds the means are taken.
 """
 
 from __future__ import annotations

@@ -5,16 +5,16 @@ PART is of partitions, hierarchies, dose; all by default. OPTION is of
 - ``--networks FOLDER``: METIS graphs of many vertices in place of the generated ones of partitions.
 - ``--instances FOLDER``: METIS graphs of 256 and 512 vertices (communication graphs, a rank a node)
   in place of the parts.
-- ``--even``: blocks of one size; else KaHIP is told 3 %, as in the paper.
+- ``--even``: blocks of one size; by default KaHIP's may exceed the mean by 3 %, as in the paper.
 - ``--starts NAME,NAME``: of scotch, bisection, recursive_bisection (of vertices) and other mappers
   (of blocks); c1 to c4 by default. Scotch takes minutes on half a million edges with hubs.
 - ``--seeds N``: 1 by default; the paper has 5.
 - ``--specs SPEC,SPEC``: of partitions; five by default.
 
 Starts and graphs are in timer_starts.py, other readings of the paper in timer_readings.py.
-Figures are quotients after/before of minima, means and maxima over seeds, qT being TiMEr's
-processor seconds over KaHIP's (over those of the start for c1), and geometric means of these over
-graphs. Compilers are apart.
+Figures are quotients after/before of minima, means and maxima over seeds, and geometric means of
+these over graphs. qT divides TiMEr's processor seconds by KaHIP's, for c1 by Scotch's. Compilation
+is not included.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def mean(values: list[float]) -> float:
 class Measured(NamedTuple):
     """Of one graph, network and start, an entry for each seed: after and before TiMEr.
 
-    The seconds are TiMEr's, and those of what it is compared with: KaHIP's, or Scotch's for c1.
+    The seconds are TiMEr's and, to compare with, KaHIP's; for c1 Scotch's.
     """
 
     coco: NDArray[np.float64]
@@ -162,9 +162,9 @@ def _cells(quotients: NDArray[np.float64]) -> str:
 
 
 def dose() -> dict[float, float]:
-    """Print what is gained where a share of the vertices has been dealt anew; return means, %.
+    """Print the gains after shuffling a share of the vertices; return the means in percent.
 
-    The others are in KaHIP's blocks, block i on node i; sizes of blocks stay as they are.
+    The other vertices stay in KaHIP's blocks, block i on node i. Block sizes do not change.
     """
     shares = (0.0, 0.1, 0.3, 1.0)
     print("\nCoco taken off [%] (and cut) by the share of vertices shuffled over KaHIP's blocks")

@@ -1,10 +1,10 @@
 """Other readings of TiMEr's print: ``python benchmarks/mapping/timer_readings.py [OPTION ...]``.
 
 OPTION is of ``--networks FOLDER``, ``--starts NAME,...`` and ``--specs SPEC,...``, see timer.py.
-Most readings differ from ours in a line of the mapper's kernels: that line is replaced and the
-kernels are compiled anew; the loop over hierarchies is written out here. Printed are what is taken
-off Coco, geometric means over graphs, networks and starts, and how many ranks the fullest nodes
-have, before and after. The paper has 6 to 34 % over its own graphs and starts.
+Most readings differ from ours in a line of the mapper's kernels. The script replaces that line,
+recompiles the kernels and runs its own loop over hierarchies. It prints the reductions of Coco, as
+geometric means over graphs, networks and starts, and how many ranks the fullest nodes have, before
+and after. The paper has 6 to 34 % over its own graphs and starts.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def enhanced(
 ) -> NDArray[np.int64]:
     """Mapping of the least Coco that the reading finds from the first one.
 
-    A mapping by shared labels has nodes that grow, and its labels are extended anew.
+    A mapping by shared labels has nodes that grow; its labels are then extended again.
     """
     if reading.edges:
         number = along_edges(traffic, first)
@@ -150,18 +150,18 @@ def enhanced(
     best = first
     for _ in range(hierarchies):
         digits = rng.permutation(len(labels.price))
-        tried = kernels.swap_labels(
+        candidate = kernels.swap_labels(
             *graph, labels.bits, labels.node, labels.price, label_of, digits
         )
-        coco, plus = kernels.values(*graph, labels.bits, labels.price, labels.inner, tried)
+        coco, plus = kernels.values(*graph, labels.bits, labels.price, labels.inner, candidate)
         now = coco if reading.coco else plus
         if now > value:
             continue
         if coco < least:
-            best, least = labels.node[tried], coco
-        label_of, value = tried, now
-        if len(np.unique(tried)) < len(tried):
-            labels, label_of, _, value = labelled(labels.node[tried])
+            best, least = labels.node[candidate], coco
+        label_of, value = candidate, now
+        if len(np.unique(candidate)) < len(candidate):
+            labels, label_of, _, value = labelled(labels.node[candidate])
     return best
 
 

@@ -3,11 +3,11 @@
 PART is of gains, neighbourhoods, models, scale; all but scale by default. With --peers, a folder
 of METIS graphs in instances/ and of peers.csv (instance, topology, tool, settings, best_J,
 mean_cpu_s), what topdown and N_10 reach on its hierarchies against the best of all tools.
-Published figures stand beside ours. They differ as the graphs do, which are generated and fewer
-(random geometric ones, 8 edges a vertex, but for Table 3 models of graphs of 2^17 vertices as in
-the paper, viem_graphs.py), and seconds, which are processor seconds without the compiler, by the
-machine. ``--largest RANKS`` limits gains, neighbourhoods and scale, ``--exponent E`` the graphs of
-the second, ``--smallest RANKS`` is where it begins. Figures 3 and 4 are in viem_figures.py.
+The script prints published figures next to ours. They differ because our graphs are generated and
+fewer (viem_graphs.py): random geometric graphs with 8 edges a vertex; for Table 3, models of graphs
+of 2^17 vertices as in the paper. Seconds also differ by machine; they are processor seconds without
+compilation. ``--largest RANKS`` limits gains, neighbourhoods and scale, ``--exponent E`` the graphs
+of the second, ``--smallest RANKS`` is where it begins. Figures 3 and 4 are in viem_figures.py.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _cells(gains: Sequence[float], ratios: Sequence[float]) -> str:
 
 
 class Searched(NamedTuple):
-    """Of one model: pairs a rank, Mueller-Merbach's J and seconds, and those of the searches.
+    """Of one model: pairs a rank; J and seconds of Mueller-Merbach and of the searches.
 
     `reached` is the share of all pairs of ranks that are at most 10 edges apart.
     """

@@ -2,10 +2,10 @@
 
 ``python benchmarks/mapping/viem_figures.py [--exponent E] [--racks K,K,...]``
 
-Models are of graphs of 2^E vertices (14), for
-S = 4:16:k of the k given. Improvements over Mueller-Merbach's J on the model by recursive bisection
-are geometric means over all models, seconds arithmetic ones, of the processor and without the
-compiler. "RMS 1 %" is multisection with that slack at every level.
+Models are of graphs of 2^E vertices (14), for S = 4:16:k with every k of ``--racks``. Improvements
+over Mueller-Merbach's J on the model by recursive bisection are geometric means over all models,
+seconds arithmetic ones, of the processor and without the compiler. "RMS 1 %" is multisection with
+that slack at every level.
 """
 
 from __future__ import annotations

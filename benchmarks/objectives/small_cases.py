@@ -1,10 +1,10 @@
-"""How often `auto` reaches the optimum where all placements can be tried.
+"""How often `auto` reaches the optimum where all placements can be enumerated.
 
 ``python benchmarks/objectives/small_cases.py [N [NETWORK ...]]``
 
 N random traffics (5 by default) a network and kind: about half of the pairs talk, 1 to 99 kB each
-way, all at once, or three messages a pair in rounds. `auto` is given 0.5 processor seconds for
-``max_link_load`` and 200 evaluations for the makespan; it is replayed by the compiled engine
+way, all at once, or three messages a pair in rounds. `auto` gets 0.5 processor seconds for
+``max_link_load`` and 200 evaluations for the makespan. The compiled engine simulates the makespan
 with default parameters.
 """
 

@@ -3,9 +3,9 @@
 ``hopmap run ienpc_time_energy --workers 2`` first, then
 ``python benchmarks/objectives/tau.py [results/ienpc_time_energy]``
 
-The 24 cases of the study (benchmarks/study), with the bound of the makespan, and its longest path
-alone, beside the metrics that the study's runs have; behind them the milliseconds of processor time
-that a bound takes. The last lines are medians and the lowest.
+The 24 cases of the study (benchmarks/study): the metrics of the study's runs, the bound of the
+makespan, its longest path alone, and the milliseconds of processor time that a bound takes. The
+last lines are medians and the lowest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COLUMNS = (*HELD, "path", "makespan_bound")
 
 @cache
 def program_of(trace: str) -> Program:
-    """Lower a trace of the study, a recorded one from beside its scenario."""
+    """Lower a trace of the study; a recorded one lies in the scenario's folder."""
     recorded = SHIPPED["first"].parent / "recorded" / trace
     return Workload(recorded if recorded.is_dir() else trace).program()
 

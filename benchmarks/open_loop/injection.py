@@ -1,8 +1,8 @@
 """Injection: packets that leave at moments of their own, as a plan for the engines.
 
 Every flow of a traffic matrix, which is a pair of ranks over one route, is a stream of packets of
-one byte: periodic from a random moment on, or Poisson. Rank r is on node r. Nobody receives, so
-that nothing but links holds a packet up.
+one byte: periodic from a random moment on, or Poisson. Rank r is on node r. No rank receives, so
+only links delay a packet.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ def schedule(
         nth = np.arange(len(flow)) - np.repeat(np.cumsum(count) - count, count)
         sent = first[flow] + nth / rate[flow]
     else:
-        # Given their number, the moments of a Poisson process are uniform.
+        # For a known number of packets, the moments of a Poisson process are uniform.
         flow = np.repeat(np.arange(len(rate)), rng.poisson(rate * end))
         sent = rng.random(len(flow)) * end
     return flow, sent
 
 
 def program_at(ranks: int, flows: Flows, flow: Ints, sent: Floats) -> Program:
-    """Send at the given moments, sorted by rank and time; nobody waits for what comes."""
+    """Send at the moments `sent`, sorted by rank and time; no rank waits for a message."""
     source = flows.src[flow]
     offsets = np.searchsorted(source, np.arange(ranks + 1)) + np.arange(ranks + 1)
     rows = len(flow) + ranks

@@ -1,4 +1,4 @@
-"""Open loop: sources that send on their own schedule, whatever the network does.
+"""Open loop: sources send on their own schedule, independent of the network.
 
 Every flow of a traffic matrix, which is a pair of ranks over one route, is a stream of packets:
 periodic from a random moment on, or Poisson. Nothing holds a source back, so that beyond saturation
@@ -101,7 +101,7 @@ def open_loop(
         Rank r is on node r; messages of pairs are their weights.
     ways : sequence of Topology
         The same network with routes that share the traffic evenly, see `both_ways`.
-        All links take packets at the rate of 1 here, latencies are those of the topology.
+        All links take packets at the rate of 1 here, latencies are the topology's.
     offered : float
         Packets per packet time of the source that sends most.
     rng : Generator
@@ -113,7 +113,7 @@ def open_loop(
     switching : {"store_and_forward", "cut_through"}
         When a packet moves on; saturation is the same, latency is not.
     engine : str
-        A name in `ENGINES`; those of packets have queues.
+        A name in `ENGINES`; packet engines have queues.
 
     Raises
     ------
@@ -142,14 +142,14 @@ def open_loop(
 
     inside = (times.sent >= warm_up) & (times.sent < end)
     arrived = (times.delivered >= warm_up) & (times.delivered < end)
-    told = np.bincount(flow[inside], minlength=len(flows.src))
+    injected = np.bincount(flow[inside], minlength=len(flows.src))
     out = np.bincount(flow[arrived], minlength=len(flows.src))
-    talks = told > 0
-    share = np.min(out[talks] / told[talks], initial=1.0)
+    talks = injected > 0
+    share = np.min(out[talks] / injected[talks], initial=1.0)
     return Load(
         offered=offered,
         accepted=offered * float(share),
         mean_accepted=float(out.sum()) / window / traffic.ranks,
         latency=float((times.delivered - times.sent)[inside].mean()),
-        packets=int(told.sum()),
+        packets=int(injected.sum()),
     )

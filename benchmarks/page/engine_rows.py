@@ -1,4 +1,4 @@
-"""Metrics and engines beside networkx, SimPy and SimGrid, for `page.py`."""
+"""Compare metrics and engines with networkx, SimPy and SimGrid, for `page.py`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def engines() -> Rows:
 
 
 def _packets(program: Program, name: str) -> Rows:
-    """Compiled beside SimPy with a Resource for every link, the same packets."""
+    """Compare the compiled engine with SimPy, a Resource for every link, on the same packets."""
     parameters = Parameters(compute_scale=0, eager_limit=2**40, switching="store_and_forward")
     node_of = np.random.default_rng(0).permutation(16)[: program.ranks]
     ready = plan_run(program, torus((4, 4)), node_of, parameters)
@@ -100,13 +100,13 @@ def _packets(program: Program, name: str) -> Rows:
 
 
 def _against_simgrid(program: Program, topology: Topology, node_of: np.ndarray) -> Rows:
-    """Packets and flows beside smpirun's replay of the same trace, start of the process apart."""
+    """Compare packets and flows with smpirun on the same trace, without its process start."""
     if shutil.which("smpirun") is None:
         return
     import simgrid
 
-    case = simgrid.Case(program, topology, node_of, simgrid.ALIKE)
-    empty = simgrid.Case(halo(8, 0), topology, node_of, simgrid.ALIKE)
+    case = simgrid.Case(program, topology, node_of, simgrid.SIMGRID_MODEL)
+    empty = simgrid.Case(halo(8, 0), topology, node_of, simgrid.SIMGRID_MODEL)
     with simgrid.exported(case) as folder, simgrid.exported(empty) as nothing:
         start, _ = simgrid.best(simgrid.simgrid, nothing, empty, "torus", times=2)
         whole, _ = simgrid.best(simgrid.simgrid, folder, case, "torus", times=1)

@@ -1,4 +1,4 @@
-"""Mappers beside the figures of peers.csv, for `page.py`: cost J, and processor seconds."""
+"""Compare mappers with the figures of peers.csv, for `page.py`: cost J and processor seconds."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """All that matters for speed and quality, on one page: ``python benchmarks/page/page.py``.
 
-Reader, writer, metrics, engines, mappers, sweeps and the command line, each beside a peer that is
-measured in the same run (mappers: beside the figures of peers.csv, where ../shared/mapping is).
-Writes README.md here, and compares the ratios with those of baseline.json; a
-ratio below 0.7 of its baseline is marked and makes the exit code 1. ``--baseline`` writes a new
-one. ``--only reader metrics`` prints parts without writing. Ten minutes of one core; processor
-seconds, compilation apart. The scripts in the folders beside look at each area more closely.
+Compares reader, writer, metrics, engines, mappers, sweeps and the command line, each with a peer
+that is measured in the same run (mappers: with the figures in ../shared/mapping/peers.csv). Writes
+README.md here, and compares the ratios with baseline.json; a ratio below 0.7 of its baseline is
+marked and makes the exit code 1. ``--baseline`` writes a new one. ``--only reader metrics`` prints
+parts without writing. Ten minutes of one core; processor seconds, compilation apart. The scripts in
+the neighbouring folders measure each area in detail.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Row(NamedTuple):
         Names the measurement, here and in the baseline.
     ours, peer : str
         Figures with their units.
-    beside : str
+    peer_name : str
         Who the peer is.
     ratio : float
         How many times better ours is: faster, or a lower cost.
@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
     what: str
     ours: str
-    beside: str
+    peer_name: str
     peer: str
     ratio: float
 
@@ -74,7 +74,7 @@ def table(rows: list[Row], baseline: dict[str, float]) -> str:
         known = baseline.get(row.what)
         mark = " **slower**" if known and row.ratio < TOLERATED * known else ""
         lines.append(
-            f"| {row.what} | {row.ours} | {row.beside} | {row.peer} | {show(row.ratio)}{mark} "
+            f"| {row.what} | {row.ours} | {row.peer_name} | {row.peer} | {show(row.ratio)}{mark} "
             f"| {show(known) if known else '-'} |"
         )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Reader and writer beside the Python API of the otf2 wheel, for `page.py`."""
+"""Compare reader and writer with the Python API of the otf2 wheel, for `page.py`."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def rows() -> Iterator[tuple[str, str, str, str, float]]:
         reader = events / (time.process_time() - begin)
         writer = python_write(anchor, copy, COPIED)
         name = "lu.W.16" if RECORDED.exists() else "mg.S.16"
-        for what, rate, peer, beside in (
+        for what, rate, peer, component in (
             ("trace to traffic", events / best(lambda: read_traffic(anchor)), reader, "reader"),
             ("trace to program", events / best(lambda: read_trace(anchor)), reader, "reader"),
             ("program to trace", trace.events / best(lambda: write_trace(trace, out)), writer,
              "writer"),
         ):  # fmt: skip
             yield (
-                f"{what}, {name}", f"{rate / 1e6:.1f} M events/s", f"otf2's Python {beside}",
+                f"{what}, {name}", f"{rate / 1e6:.1f} M events/s", f"otf2's Python {component}",
                 f"{peer / 1e6:.2f} M events/s", rate / peer,
             )  # fmt: skip

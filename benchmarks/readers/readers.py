@@ -1,6 +1,6 @@
 """How fast traces are read: events and bytes per second of processor time, best of three.
 
-Beside it stands how many times as long as counting the bytes of the same files takes it.
+A further column divides the time by the time for counting the bytes of the same files.
 
     python benchmarks/readers/readers.py [messages a rank]
 

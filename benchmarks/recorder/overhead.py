@@ -30,22 +30,22 @@ def main() -> None:
     parser.add_argument("--mpirun", default="mpirun")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="one of the loops, pingpong or halo")
-    given = parser.parse_args()
-    built = build(given.mpicc)
+    options = parser.parse_args()
+    built = build(options.mpicc)
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "loops"
-        words = [given.mpicc, "-O2", str(HERE / "loops.c"), "-o", str(program)]
+        words = [options.mpicc, "-O2", str(HERE / "loops.c"), "-o", str(program)]
         subprocess.run(words, check=True)
         print(f"{'':18}{'bare':>10}{'profile':>10}{'recorded':>10}{'profile':>9}{'recorded':>9}")
         for loop, size in LOOPS:
-            if given.only not in ("", loop):
+            if options.only not in ("", loop):
                 continue
             times: dict[str, list[float]] = {how: [] for how in HOW}
-            for turn in range(given.rounds):
+            for turn in range(options.rounds):
                 for how in HOW:
                     raw = Path(folder) / f"{loop}-{size}-{how}-{turn}"
                     raw.mkdir()
-                    command = [given.mpirun, "-np", PROCESSES[loop], str(program), loop, size]
+                    command = [options.mpirun, "-np", PROCESSES[loop], str(program), loop, size]
                     times[how].append(seconds(command, how, built, raw))
             bare, profile, recorded = (min(times[how]) for how in HOW)
             print(

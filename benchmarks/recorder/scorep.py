@@ -1,4 +1,4 @@
-"""The recorder beside Score-P: what both record of the same programs.
+"""Compare the recorder with Score-P: what both record of the same programs.
 
     python benchmarks/recorder/scorep.py [PROGRAM ...]     needs scorep, mpicc and mpirun
 
@@ -40,7 +40,7 @@ ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", default=list(RANKS))
-    print("program         ranks  calls alike       pairs    messages        bytes  collectives")
+    print("program         ranks  equal calls       pairs    messages        bytes  collectives")
     for name in parser.parse_args().programs:
         with tempfile.TemporaryDirectory() as folder:
             try:
@@ -48,18 +48,18 @@ def main() -> None:
             except subprocess.CalledProcessError as error:
                 print(f"{name:<15} {error.stderr.decode(errors='replace').strip()[:300]}")
                 continue
-        alike = [calls(ours, r) == calls(theirs, r) for r in range(ours.ranks)]
+        equal = [calls(ours, r) == calls(theirs, r) for r in range(ours.ranks)]
         figures = [
             f"{a:,}" if a == b else f"{a:,}/{b:,}"
             for a, b in zip(sums(ours), sums(theirs), strict=True)
         ]
         print(
-            f"{name:<15} {ours.ranks:>5}  {sum(alike):>11}  {figures[0]:>10}  {figures[1]:>10}  "
+            f"{name:<15} {ours.ranks:>5}  {sum(equal):>11}  {figures[0]:>10}  {figures[1]:>10}  "
             f"{figures[2]:>11}  {figures[3]:>11}",
             flush=True,
         )
-        if False in alike:
-            rank = alike.index(False)
+        if False in equal:
+            rank = equal.index(False)
             print(f"    rank {rank}: {first_difference(calls(ours, rank), calls(theirs, rank))}")
 
 

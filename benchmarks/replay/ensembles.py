@@ -89,7 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--compute", type=float, default=1.0, help="compute.scale")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(
         "| case | mappings | pairs | differ | agree | opposite | one replay wrong | by up to "
         "| slowest behind fastest |"
@@ -97,9 +97,9 @@ def main() -> None:
     print("|---" * 9 + "|")
     for trace, steps in TRACES.items():
         program = lower(nas_folded(trace, steps=steps))
-        program = replace(program, compute=program.compute * given.compute)
+        program = replace(program, compute=program.compute * options.compute)
         for spec in TOPOLOGIES:
-            found = case(program, topology_from_spec(spec), given.repeat)
+            found = case(program, topology_from_spec(spec), options.repeat)
             print(row_of(f"{trace} on {spec}", found), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Flows beside packets on dense traffic and on sparse: ``python benchmarks/replay/flows.py``.
+"""Compare flows with packets on dense and on sparse traffic: ``python benchmarks/replay/flows.py``.
 
 All-to-alls of 64 KiB from every rank to every other, in p - 1 rounds (pairwise) or all sent at once
 (linear), and generated benchmarks without their computation, at random on tori and fat trees.

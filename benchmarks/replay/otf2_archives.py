@@ -1,4 +1,4 @@
-"""Events per second and memory of the OTF2 reader and writer, beside the Python API of the wheel.
+"""Events per second and memory of the OTF2 reader and writer, and of the wheel's Python API.
 
     python benchmarks/replay/otf2_archives.py ARCHIVE_OR_TAR [--repeat 5] [--no-python]
 

@@ -1,11 +1,11 @@
 """How fast traces are lowered and replayed: ``python benchmarks/replay/replay.py [ARCHIVE ...]``.
 
 First generated LU runs of millions of messages, which are programs with loops, and the memory that
-the process has taken by then. Then the archives; without arguments, the traces in tests/data, and
-those beside the project where they are. Each is replayed on a 4x4 torus (larger if it has more
-ranks) with a random placement and without the recorded computation, by both engines of packets,
-which must agree; the first, of up to 16 ranks, also by SimPy with a Resource for every link. Then
-the compiled engine alone from 16 to 4,096 ranks.
+the process has taken by then. Then the archives; without arguments, the traces in tests/data and,
+where it exists, in ../shared/nas. Each is replayed on a 4x4 torus (larger if it has more ranks)
+with a random placement and without the recorded computation, by both engines of packets, which must
+agree; the first, of up to 16 ranks, also by SimPy with a Resource for every link. Then the compiled
+engine alone from 16 to 4,096 ranks.
 
 Rates are per second of processor time, which other load disturbs less, the best of three;
 compilation is apart. "run" is the engine alone, "all" what `simulate` costs.
@@ -43,12 +43,12 @@ LARGE = (
 HALOS = ((4, 3000), (8, 1000), (16, 200), (32, 40), (64, 8))  # side, rounds
 
 
-def best(function: Callable[..., Any], *given: Any, times: int = 3) -> tuple[float, Any]:
+def best(function: Callable[..., Any], *arguments: Any, times: int = 3) -> tuple[float, Any]:
     """Least processor time of a few calls, and what the last returned."""
     seconds = []
     for _ in range(times):
         begin = time.process_time()
-        result = function(*given)
+        result = function(*arguments)
         seconds.append(time.process_time() - begin)
     return min(seconds), result
 

@@ -1,4 +1,4 @@
-"""hopmap beside SimGrid: ``python benchmarks/replay/simgrid.py``.
+"""Compare hopmap with SimGrid: ``python benchmarks/replay/simgrid.py``.
 
 Needs smpirun (Debian: libsimgrid-dev).
 
@@ -10,11 +10,11 @@ differ, then recorded traces under three mappings, then the order of twenty mapp
 * sg full: ``network/optim:Full`` on hopmap's routes; SimGrid's model, worked out at every event.
 * flow: the flow engine, flows sharing by round trip as SimGrid's do; packet: the compiled engine.
 
-Messages are eager (but in the experiments), ranks have no overheads, nodes no injection or ejection
-links, and hopmap's messages are 16 bytes longer, which is what SimGrid's MPI adds to each.
+Messages are eager (except in the experiments), ranks have no overheads, nodes no injection or
+ejection links, and hopmap's messages are 16 bytes longer, which is what SimGrid's MPI adds to each.
 
-Seconds are processor time, children included, the best of three. SimGrid's contain its start, which
-is given, and the reading of its traces; hopmap's are those of `simulate`, compiled before.
+Seconds are processor time, children included, the best of three. SimGrid's include reading its
+traces and its start, which the script prints; hopmap's are the time of `simulate`, compiled before.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ TRACES = (("lu.W.16", "torus:4x4"), ("cg.S.16", "torus:4x4"), ("lu.W-it20.64", "
 ORDERED = (("lu.S.16", "torus:4x4"), ("cg.S.16", "torus:4x4"), ("mg.S.16", "torus:4x4"))
 MAPPERS = ("sweep", "bokhari", "random")
 FULL = "--cfg=network/optim:Full"
-ALIKE = Parameters(
+SIMGRID_MODEL = Parameters(
     overhead_send=0,
     overhead_recv=0,
     injection_bandwidth=1e15,
@@ -71,7 +71,7 @@ class Case(NamedTuple):
     program: Program
     topology: Topology
     node_of: Any
-    parameters: Parameters = ALIKE
+    parameters: Parameters = SIMGRID_MODEL
 
 
 @contextmanager
@@ -123,12 +123,12 @@ def spent() -> float:
     return sum(use.ru_utime + use.ru_stime for use in uses)
 
 
-def best(function: Callable[..., float], *given: Any, times: int = 3) -> tuple[float, float]:
+def best(function: Callable[..., float], *arguments: Any, times: int = 3) -> tuple[float, float]:
     """Least processor seconds of a few calls, and what the last returned."""
     seconds = []
     for _ in range(times):
         begin = spent()
-        result = function(*given)
+        result = function(*arguments)
         seconds.append(spent() - begin)
     return min(seconds), result
 
@@ -156,7 +156,7 @@ def rounds(times: int, rng: np.random.Generator, ranks: int = 16) -> Program:
     return program_of("rounds", lists)
 
 
-def alike() -> None:
+def coinciding_cases() -> None:
     print("where the models coincide, on a 4x4 torus, random mapping")
     print(f"{'':<34}{'sg':>15}{'sg full':>15}{'flow':>15}{'flow / full - 1':>17}")
     rng = np.random.default_rng(0)
@@ -196,7 +196,7 @@ def experiments() -> None:
     chain_of_four = [(0, 3, MB), (2, 6, MB), (5, 9, MB), (8, 9, MB)]
     rows = {
         "rendezvous over 4 hops": Case(
-            program_of("", pair), far, [0, 4], replace(ALIKE, eager_limit=0)
+            program_of("", pair), far, [0, 4], replace(SIMGRID_MODEL, eager_limit=0)
         ),
         "the same, eager": Case(program_of("", pair), far, [0, 4]),
         "a chain of flows over 3, 4, 4, 1 hops": Case(
@@ -212,7 +212,7 @@ def experiments() -> None:
     for name, case in rows.items():
         with exported(case) as folder:
             times = [simgrid(folder, case, "torus"), simgrid(folder, case, "routes", FULL)]
-        times += [hopmap(*given) for given in engines_for(case)]
+        times += [hopmap(*arguments) for arguments in engines_for(case)]
         print(f"{name:<52}" + "".join(f"{t * 1e6:>10.3f}" for t in times))
 
 
@@ -251,7 +251,7 @@ def traces() -> None:
             found = []
             for mapper in MAPPERS:
                 node_of = mapped(program, topology, mapper)
-                case = Case(program, topology, node_of, replace(ALIKE, compute_scale=scale))
+                case = Case(program, topology, node_of, replace(SIMGRID_MODEL, compute_scale=scale))
                 with exported(case) as folder:
                     seconds, lazy = best(simgrid, folder, case, "torus")
                     full = simgrid(folder, case, "routes", FULL)
@@ -279,10 +279,10 @@ def order() -> None:
         rows = []
         for k in range(20):
             node_of = mapped(program, topology, MAPPERS[min(k, 2)], seed=k)
-            case = Case(program, topology, node_of, replace(ALIKE, compute_scale=0))
+            case = Case(program, topology, node_of, replace(SIMGRID_MODEL, compute_scale=0))
             with exported(case) as folder:
                 times = [simgrid(folder, case, "torus"), simgrid(folder, case, "routes", FULL)]
-            rows.append([*times, *(hopmap(*given) for given in engines_for(case))])
+            rows.append([*times, *(hopmap(*arguments) for arguments in engines_for(case))])
         lazy, full, *others = np.array(rows).T
         taus = [kendalltau(lazy, full), *(kendalltau(full, other) for other in others)]
         print(f"{name:<12}" + "".join(f"{tau.statistic:>14.3f}" for tau in taus), flush=True)
@@ -291,7 +291,7 @@ def order() -> None:
 if __name__ == "__main__":
     warm_up = Case(at_once([(0, 1, 1)], 2), torus((4,)), [0, 1])
     hopmap(warm_up, "flow"), hopmap(warm_up, "compiled")
-    alike()
+    coinciding_cases()
     experiments()
     traces()
     order()

@@ -27,10 +27,10 @@ ALONE = "--extrapolated-only"
 HEAD = ("run", "network", "steps", "of", "period", "bound", "error", "built", "whole s", "short s")
 
 
-def timed(function: Callable[..., Any], *given: Any, **more: Any) -> tuple[float, Any]:
+def timed(function: Callable[..., Any], *arguments: Any, **more: Any) -> tuple[float, Any]:
     """Processor time of a call, and what it returned."""
     begin = time.process_time()
-    result = function(*given, **more)
+    result = function(*arguments, **more)
     return time.process_time() - begin, result
 
 

@@ -3,8 +3,8 @@
 ``python benchmarks/robust/halving.py [MODELS]``
 
 Five benchmarks, one network each, twelve mappings, models (400 by default) from the ranges that
-come with hopmap, without computation: all mappings are replayed under all models, then `halving` is
-given a tenth of these replays. A row a case: what the least worst regret is, what the worst regret
+come with hopmap, without computation: all mappings are replayed under all models, then `halving`
+gets a tenth of these replays. A row a case: what the least worst regret is, what the worst regret
 of the chosen mapping is over all models, how much more that is; and of 200 random orders of the
 models in how many it is less than 1 % more.
 """

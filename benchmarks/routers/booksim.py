@@ -68,13 +68,13 @@ def booksim(
     program : Path
         BookSim2's executable.
     options : mapping
-        Its options beside `FIXED`: topology, traffic, num_vcs, vc_buf_size, packet_size, ...
+        Further options than `FIXED`: topology, traffic, num_vcs, vc_buf_size, packet_size, ...
     load : float
         Packets per source and cycle.
     most : float
         Mean latency above which it gives up.
     """
-    given = {
+    entries = {
         **FIXED,
         **options,
         "injection_rate": load,
@@ -84,17 +84,19 @@ def booksim(
     }
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder) / "settings"
-        settings.write_text("".join(f"{key} = {value};\n" for key, value in given.items()))
+        settings.write_text("".join(f"{key} = {value};\n" for key, value in entries.items()))
         done = subprocess.run([program, settings], capture_output=True, text=True, check=False)
-    told = done.stdout
-    if "Overall Traffic Statistics" not in told and "exceeded" not in told:
-        raise RuntimeError(f"{program}: {told[-300:]}{done.stderr[-300:]}")
-    seconds = float(re.findall(r"Total run time (\S+)", told)[-1]) if "Total run" in told else 0.0
-    if "exceeded" in told:
+    output = done.stdout
+    if "Overall Traffic Statistics" not in output and "exceeded" not in output:
+        raise RuntimeError(f"{program}: {output[-300:]}{done.stderr[-300:]}")
+    seconds = (
+        float(re.findall(r"Total run time (\S+)", output)[-1]) if "Total run" in output else 0.0
+    )
+    if "exceeded" in output:
         return Measured(float("inf"), 0.0, seconds)
-    end = told[told.index("Overall Traffic Statistics") :]
+    end = output[output.index("Overall Traffic Statistics") :]
     latency = float(re.findall(r"Packet latency average = (\S+)", end)[0])
     hops = float(re.findall(r"Hops average = (\S+)", end)[0])
-    cycles = int(re.findall(r"Time taken is (\d+) cycles", told)[-1])
+    cycles = int(re.findall(r"Time taken is (\d+) cycles", output)[-1])
     flits = load * int(options["packet_size"]) * cycles * 64  # type: ignore[call-overload]
     return Measured(latency, flits * hops, seconds)

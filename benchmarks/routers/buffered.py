@@ -25,7 +25,9 @@ Ints = NDArray[np.int64]
 
 @cache
 def network(topology: str) -> tuple[Topology, Ints, Ints, Ints, int]:
-    """Paths of all pairs of nodes, those of one way round the rings of x and y behind the others'.
+    """Return the paths of all pairs of nodes.
+
+    On a torus there is a block of paths for every choice of directions round the rings of x and y.
 
     Returns
     -------

@@ -4,13 +4,15 @@ A case is a network, a routing, a pattern, virtual channels, and the flits of a 
 buffer. hopmap's buffers are in packets, so that a buffer is one packet at least (virtual
 cut-through): smaller ones, BookSim's wormholes, are outside its model.
 
-What is made the same: a hop takes 2 cycles in BookSim's router (allocation of channel and switch in
-one, `piggyback`, and crossing) and those of the channel, which is hopmap's latency of a link; a
-place is taken again a flit and two latencies later (`network.flit`), which takes `credit_delay` = 2
-there and 0 here.
-Channels of an input share no port of the crossbar (`input_speedup` = channels), a full channel is
-not allocated (`vc_busy_when_full`), and a packet of several flits keeps the switch
-(`hold_switch_for_packet`).
+Both simulators agree in the following:
+
+- A hop takes 2 cycles in BookSim's router, and the cycles of the channel; hopmap's link latency is
+  the sum. The 2 cycles are allocation, of channel and switch in one (`piggyback`), and crossing.
+- A place in a buffer is taken again a flit and two latencies later (`network.flit`). For this,
+  `credit_delay` is 2 in BookSim and 0 in hopmap.
+- Channels of an input share no port of the crossbar (`input_speedup` = channels).
+- A full channel is not allocated (`vc_busy_when_full`).
+- A packet of several flits keeps the switch (`hold_switch_for_packet`).
 """
 
 from __future__ import annotations
@@ -113,7 +115,7 @@ def theirs(
     program: Path, case: Case, load: float, window: int, most: float, **options: object
 ) -> Measured:
     """Run BookSim2, likewise; `options` are its own, in place of ours."""
-    given: dict[str, object] = {
+    settings: dict[str, object] = {
         "topology": case.network,
         "traffic": case.pattern,
         "num_vcs": case.channels,
@@ -123,5 +125,5 @@ def theirs(
         "hold_switch_for_packet": int(case.size > 1),
     }
     if case.network == "dragonfly":
-        given |= dragonfly.options(case.routing, case.pattern)
-    return booksim(program, given | options, load, window, most)
+        settings |= dragonfly.options(case.routing, case.pattern)
+    return booksim(program, settings | options, load, window, most)

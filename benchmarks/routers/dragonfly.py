@@ -3,11 +3,11 @@
 BookSim's `dragonflynew` of k = 2: 9 groups of 4 routers, of 2 nodes and 2 global links each; a
 local channel takes 10 cycles, a global one 100, and a router 2 before either.
 
-BookSim has routing functions for minimal ways and for UGAL. Its UGAL goes minimally where a queue
-is at most twice the other and 30 flits, whatever the hops; a detour is to any router of another
-group, the target's among them. It has none for Valiant's. `dragonfly.diff` (`git apply` it in
-BookSim's folder) adds both as hopmap and Kim and others (ISCA 2008) have them, `valiant_group` and
-`ugal_group`, and joins the groups as hopmap does, a palm tree.
+BookSim has routing functions for minimal ways and for UGAL. Its UGAL routes minimally if the
+minimal queue is at most twice the other plus 30 flits, and ignores the hops; a detour is to any
+router of another group, the target's among them. It has none for Valiant's. `dragonfly.diff`
+(`git apply` it in BookSim's folder) adds both as hopmap and Kim and others (ISCA 2008) have them,
+`valiant_group` and `ugal_group`, and joins the groups as hopmap does, a palm tree.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def planned(
 
 
 def options(routing: str, pattern: str) -> dict[str, object]:
-    """BookSim's options beside those of any network."""
+    """Return BookSim's options for this network, without the options of every network."""
     ring = pattern in ("tornado", "neighbor")
     return {
         "topology": "dragonflynew",

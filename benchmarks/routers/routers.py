@@ -1,4 +1,4 @@
-"""Routers beside BookSim2: ``python benchmarks/routers/routers.py BOOKSIM OUT [OPTION=VALUE]...``.
+"""Routers against BookSim2: ``python benchmarks/routers/routers.py BOOKSIM OUT [OPTION=VALUE]...``.
 
 BOOKSIM is its executable, with `dragonfly.diff` for the dragonfly's routings. OUT is a table of one
 row a case and load, which is gone on with if it is there. What a case is, and what is made the
@@ -40,7 +40,7 @@ class Point(NamedTuple):
     part : float
         The offered load, in `saturation`.
     latency, booksim_latency : float
-        Infinite of what was given up, far beyond saturation.
+        Infinite for an aborted run, far beyond saturation.
     """
 
     case: Case
@@ -89,7 +89,7 @@ def compared(program: Path, case: Case, **options: object) -> Iterator[Point]:
         if load * case.size > 1:
             return Point(case, zero, mine * case.size, part, float("inf"), float("inf"))
         here = ours(case, load, case.window)
-        most = limit * (10 if part < min(BRACKET) else 2)  # asked of those still under way, too
+        most = limit * (10 if part < min(BRACKET) else 2)  # packets in flight count, too
         there = theirs(program, case, load, case.window, most, **options).latency
         return Point(case, zero, mine * case.size, part, here, there)
 
@@ -103,7 +103,7 @@ def compared(program: Path, case: Case, **options: object) -> Iterator[Point]:
 
 
 def read(files: list[Path]) -> list[Point]:
-    """Points of all files, those of a case in a row."""
+    """Read the points of all files; the points of a case are adjacent."""
     points = []
     for file in files:
         with file.open(newline="") as lines:

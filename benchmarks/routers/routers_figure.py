@@ -46,7 +46,7 @@ def crossing(points: Sequence[Point], which: str) -> float:
     """Load at which the latency is that of saturation, on straight lines between the points."""
     limit = SATURATED * points[0].zero
     for low, high in pairwise(points):
-        # what was given up is twice the limit at least
+        # an aborted run counts as twice the limit
         below, above = (min(getattr(each, which), 2 * limit) for each in (low, high))
         if below < limit <= above:
             part = low.part + (high.part - low.part) * (limit - below) / (above - below)
@@ -91,9 +91,9 @@ def table(found: list[Row]) -> str:
 def summary(found: list[Row]) -> str:
     """How many cases are within the bounds."""
     near = [abs(row.saturation / row.booksim_saturation - 1) <= 0.05 for row in found]
-    alike = [abs(row.worst - 1) <= 0.10 for row in found]
-    both = sum(a and b for a, b in zip(near, alike, strict=True))
-    return f"{len(found)} cases: saturation {sum(near)}, latency {sum(alike)}, both {both}"
+    similar = [abs(row.worst - 1) <= 0.10 for row in found]
+    both = sum(a and b for a, b in zip(near, similar, strict=True))
+    return f"{len(found)} cases: saturation {sum(near)}, latency {sum(similar)}, both {both}"
 
 
 def panels(points: Sequence[Point]) -> dict[str, list[Point]]:

@@ -2,8 +2,8 @@
 
 Packet-hops per second of a processor, compiled, the best of three runs: uniform single flits on an
 8x8 mesh under each model of the network, and then the whole of NAS LU, class C, on 64 ranks at
-random places of a torus (``--lu``). ``--booksim PROGRAM``: flits through routers a second, with
-finite buffers, beside BookSim2's in the same run (`cases.py` says how it is set).
+random places of a torus (``--lu``). ``--booksim PROGRAM``: compare flits through routers a second,
+with finite buffers, with BookSim2's in the same run (`cases.py` describes its settings).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MODELS = {
     "8 packets a channel, fixed": {"network_buffer": 8},
     "8 packets a channel, adaptive": {"network_buffer": 8, "network_routing": "adaptive"},
 }
-BESIDE = (
+BOOKSIM_CASES = (
     (Case("mesh", "dim_order", "uniform", 8, 1, 8), LOAD),
     (Case("mesh", "dim_order", "uniform", 8, 1, 8), 0.05),
     (Case("mesh", "dim_order", "uniform", 2, 8, 64), LOAD),
@@ -52,8 +52,8 @@ def under_load() -> None:
     )  # fmt: skip
     mesh, first = topology_from_spec("mesh:8x8"), 0.0
     mesh = mesh.with_links(None, bandwidth=base.bandwidth[0], latency=base.latency[0])
-    for name, given in MODELS.items():
-        parameters = replace(base.parameters, network_virtual_channels=CHANNELS, **given)
+    for name, settings in MODELS.items():
+        parameters = replace(base.parameters, network_virtual_channels=CHANNELS, **settings)
         plan = plan_run(base.program, mesh, np.arange(64), parameters)
         events, seconds = soonest(plan)
         first = first or events / seconds
@@ -76,9 +76,9 @@ def row(name: str, events: int, seconds: float) -> str:
     return f"{name:<32}{events:>12,}{seconds:>8.2f} s{events / seconds / 1e6:>8.2f} M/s"
 
 
-def beside(program: Path) -> None:
+def compare_with_booksim(program: Path) -> None:
     """Print a row a case: flits through routers a second of both, and how many times as many."""
-    for case, load in BESIDE:
+    for case, load in BOOKSIM_CASES:
         theirs = max(
             (found := run_booksim(program, case, load / case.size, 2000, 500)).flit_hops
             / found.seconds
@@ -98,9 +98,9 @@ def whole_lu() -> None:
     """Print packet-hops and seconds of LU with and without limits to buffers."""
     program, torus = lower(nas_folded("lu.C.64")), topology_from_spec("torus:4x4x4")
     node_of = np.random.default_rng(0).permutation(64)
-    for name, given in LU.items():
+    for name, settings in LU.items():
         begin = time.process_time()
-        run = simulate(program, torus, node_of, parameters=Parameters(**given))
+        run = simulate(program, torus, node_of, parameters=Parameters(**settings))
         print(row(f"lu.C.64, {name}", run.events, time.process_time() - begin), flush=True)
 
 
@@ -113,4 +113,4 @@ if __name__ == "__main__":
     if options.lu:
         whole_lu()
     if options.booksim:
-        beside(options.booksim)
+        compare_with_booksim(options.booksim)

@@ -1,7 +1,7 @@
 """BookSim's traffic as programs: packets made at random cycles, targets by number of the node.
 
-On 8x8 networks node (x, y) is 8 y + x. On dragonflies tornado and neighbor are those of one ring
-of all nodes (`tornado(72,1,1)`), and bad_dragon is to any node of the next group.
+On 8x8 networks node (x, y) is 8 y + x. On dragonflies, tornado and neighbor treat all nodes as one
+ring (`tornado(72,1,1)`); bad_dragon sends to any node of the next group.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 Small runs (NAS MG on 16 ranks, placed at random, replayed by the compiled engine) are first done in
 a loop that calls mapper, metrics and replay and keeps nothing; then by `run_scenario` in one
-process, in two, by the command line as a whole, and by a Dask cluster of two processes. Seconds of
-wall and of processor per run, those of children included; "beyond" is the processor time that the
-loop does not have. All compiled code is in numba's cache before. Starting and ending a cluster and
-its workers is in its line; the next one has 16 runs less, and so is without it.
+process, in two, by the command line as a whole, and by a Dask cluster of two processes. Wall and
+processor seconds per run include child processes; "beyond" is the processor time that the loop does
+not have. All compiled code is in numba's cache before. Starting and ending a cluster and its
+workers is in its line; the next one has 16 runs less, and so is without it.
 """
 
 from __future__ import annotations

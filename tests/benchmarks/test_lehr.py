@@ -1,4 +1,4 @@
-"""One command sets what Lehr's thesis prints of single grids beside ours."""
+"""One command compares single grids of Lehr's thesis with ours."""
 
 import pytest
 from lehr import FIGURE_7_16, PRINTED, blocks, ours, show

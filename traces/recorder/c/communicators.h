@@ -8,7 +8,7 @@ struct communicator {
     uint64_t handle;
     int id, size, rank, is_inter, foreign; /* size: of the group that partners are in */
     int *world;                            /* partners' ranks in the world */
-    int topology, sources, destinations;   /* neighbours, once they have been asked for */
+    int topology, sources, destinations;   /* neighbours, after the first query */
     int *neighbours;                       /* sources, then destinations */
     struct communicator *next;
 };
@@ -47,7 +47,7 @@ static void write_group(uint64_t digest, const int *world, int size) {
     fputc('\n', names);
 }
 
-/* `like` has the same members and may be asked, which of MPI_Comm_idup's result is not allowed. */
+/* `like` has the same members. Query it, since MPI forbids queries of MPI_Comm_idup's result. */
 static struct communicator *registered(MPI_Comm made, MPI_Comm like) {
     static int latest;
     struct communicator *c = calloc(1, sizeof *c);
