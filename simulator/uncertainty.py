@@ -61,6 +61,18 @@ def median_interval(values: ArrayLike) -> Interval:
     return Interval(float(np.median(ordered)), float(low), float(high))
 
 
+def prediction_interval(values: ArrayLike) -> Interval:
+    """Return the median of some draws and what encloses one more draw.
+
+    That holds with 95 % from 39 draws on, or else with (n - 1) / (n + 1), between the least and the
+    largest of n (Wilks, Determination of sample sizes for setting tolerance limits, 1941).
+    """
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    outside = max(1, int(CHANCE / 2 * (len(ordered) + 1)))
+    low, high = ordered[outside - 1], ordered[len(ordered) - outside]
+    return Interval(float(np.median(ordered)), float(low), float(high))
+
+
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """Makespans of replays with noise; two mappings are paired, seed by seed."""

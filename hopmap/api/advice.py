@@ -1,37 +1,55 @@
 """One answer: how ranks should be placed, what that buys, and whether it is worth it.
 
-The default order is compared with what mappers find; the fastest of them by one replay each is
-replayed again with noise, with the same seeds as the default order.
+The default order is compared with what mappers find, under models of the machine that are drawn
+from the ranges of `robust`: every model replays all of them with the same speeds and the same
+noise. After each `FEW` models the worse half of the mappers is dropped (sequential halving, see
+`robust`), until one is left. Its gains over all models are the answer. Cost: a replay for each
+mapper, two for each model, and some for the mappers that are dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import ceil
 from typing import Any
+
+import numpy as np
 
 from hopmap.arrays import Floats
 from hopmap.mappers import parse_pipeline
 from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress, silent
-from hopmap.simulator import DEFAULT_ENGINE, Program, Result, Steady, simulate
+from hopmap.simulator import (
+    DEFAULT_ENGINE,
+    DeadlockError,
+    ParameterError,
+    Program,
+    Result,
+    Steady,
+    simulate,
+)
 from hopmap.simulator.explain.sensitivity import free_makespan
 from hopmap.simulator.noise import without_noise
+from hopmap.simulator.parameters.settings import SettingError, configure
 from hopmap.simulator.simulate import prepare
 from hopmap.simulator.steady_state import packet_hops
-from hopmap.simulator.uncertainty import RELEVANCE, Interval, faster, ratio
+from hopmap.simulator.uncertainty import LEAST, RELEVANCE, Interval, prediction_interval
 from hopmap.units import show_seconds
 
 from .machine import Machine, MachineLike
 from .mapping import DEFAULT_ORDER, Placement
 from .provenance import with_assumed
+from .robust.ranges import Settings, draw_models, read_ranges
+from .robust.robust import Sampling
 from .simulation import check_engine
 from .workload import Workload, WorkloadLike
 
 MAPPERS = ("auto", "auto(objective=max_link_load)", "recursive_bisection")
 SECONDS = 10.0
-REPEATS = 20
-MANY = 50_000_000  # packet-hops of a replay: ten seconds, and there are dozens of replays
+SAMPLES = 40  # models: of so many the next one lies between the extremes with 95 %
+FEW = 4  # models after which the worse half of the mappers is dropped
+MANY = 25_000_000  # packet-hops of a replay: five seconds, and there are a hundred replays
 LONG = 20  # packet-hops of a message in the mean
 
 
@@ -40,8 +58,7 @@ class Candidate:
     """A mapping and its replay."""
 
     placement: Placement
-    # Without noise; the replays with noise, of the baseline and the best, are its ensemble.
-    result: Result
+    result: Result  # By the parameters as they are, without noise.
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +72,17 @@ class Advice:
     baseline : Candidate
         The default order: rank after rank on node after node.
     best : Candidate
-        The fastest of all by one replay; may be the default order.
+        The one that gains most over the models; may be the default order.
     candidates : tuple of Candidate
         All other candidates, the fastest first.
     free : float
         Seconds of the run on a network that takes no time.
+    gains : ndarray(float64, shape=(models,))
+        How much shorter the best is than the default order under each model, 0.1 being 10 %.
+    models : tuple of dict
+        What each model sets, by key.
+    rejected : tuple of str
+        Why models were left out that cannot be replayed, one text a model.
     engine : str
         Of all replays.
     relevance : float
@@ -71,6 +94,9 @@ class Advice:
     best: Candidate
     candidates: tuple[Candidate, ...]
     free: float
+    gains: Floats
+    models: tuple[Settings, ...]
+    rejected: tuple[str, ...] = ()
     engine: str = DEFAULT_ENGINE
     relevance: float = RELEVANCE
 
@@ -82,11 +108,8 @@ class Advice:
 
     @property
     def gain(self) -> Interval:
-        """How much shorter the best is than the default order, 0.1 being 10 %; 95 %."""
-        if self.best is self.baseline:
-            return Interval(0.0, 0.0, 0.0)
-        of = ratio(_times(self.best), _times(self.baseline))
-        return Interval(1 - of.median, 1 - of.high, 1 - of.low)
+        """How much shorter the best is than the default order: median, and 95 % of the models."""
+        return prediction_interval(self.gains)
 
     @property
     def seconds_saved(self) -> float:
@@ -94,44 +117,37 @@ class Advice:
         return self.baseline.result.makespan - self.best.result.makespan
 
     @property
-    def significant(self) -> bool:
-        """Whether the best is faster beyond what noise explains."""
-        if self.best is self.baseline:
-            return False
-        return bool(faster([_times(self.best), _times(self.baseline)])[0, 1])
-
-    @property
     def worth_it(self) -> bool:
-        """Whether the best is significantly faster, with a practical difference."""
-        return self.significant and self.gain.median >= self.relevance
+        """Whether the gain makes a practical difference at both ends of its interval."""
+        return self.best is not self.baseline and self.gain.low >= self.relevance
 
     @property
     def verdict(self) -> str:
         """One sentence."""
         gain, share = self.gain, self.network_share
         if self.worth_it:
-            return (
-                f"worth it: {self.best.placement.mapper} makes the run {_percent(gain.median)} "
-                f"shorter ({_percent(gain.low)} to {_percent(gain.high)}), "
-                f"by {show_seconds(self.seconds_saved)}"
-            )
+            return f"worth it: {self._saves}, {show_seconds(self.seconds_saved)} by the parameters"
         if share < self.relevance:
             rest = "more than 99.9 %" if 1 - share > 0.999 else _percent(1 - share)
             return f"no practical difference: {rest} of the run is computing and overhead"
         if self.best is self.baseline:
             return "keep the default order: no mapper found a faster one"
-        if self.significant:
-            return (
-                f"no practical difference: {self.best.placement.mapper} makes the run "
-                f"{_percent(gain.median)} shorter, less than {_percent(self.relevance)}"
-            )
+        if gain.high < self.relevance:
+            return f"no practical difference: {self._saves}, less than {_percent(self.relevance)}"
+        return f"uncertain: {self._saves}"
+
+    @property
+    def _saves(self) -> str:
+        """Say what the best saves: "auto saves 1.6 %, between -0.2 and 4.0 % over ..."."""
+        median, low, high = (f"{100 * each:.1f}" for each in self.gain)
         return (
-            f"keep the default order: {self.best.placement.mapper} is not significantly faster "
-            f"({_percent(gain.low)} to {_percent(gain.high)} shorter)"
+            f"{self.best.placement.mapper} saves {median} %, between {low} and {high} % over "
+            f"{len(self.gains)} models of this network"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``advise --json`` prints."""
+        extrapolated = self.best.result.extrapolated
         return {
             "name": self.name,
             "topology": self.baseline.placement.topology.spec,
@@ -140,9 +156,12 @@ class Advice:
             "worth_it": self.worth_it,
             "network_share": self.network_share,
             "engine": self.engine,
+            "extrapolated": None if extrapolated is None else asdict(extrapolated),
             "gain": self.gain._asdict(),
+            "gains": self.gains.tolist(),
+            "models": [dict(model) for model in self.models],
+            "rejected": list(self.rejected),
             "seconds_saved": self.seconds_saved,
-            "significant": self.significant,
             "baseline": _facts(self.baseline),
             "best": _facts(self.best),
             "candidates": [_facts(each) for each in self.candidates],
@@ -157,7 +176,7 @@ def advise(
     *,
     seed: int = 0,
     seconds: float = SECONDS,
-    repeat: int = REPEATS,
+    sampling: Sampling | None = None,
     engine: str | None = None,
     relevance: float = RELEVANCE,
     progress: Progress = silent,
@@ -172,13 +191,16 @@ def advise(
         See `simulate` and `map_ranks`.
     mappers : sequence of str
         Pipelines to compare with the default order.
+    seed : int
+        Of mappers and models.
     seconds : float
         Time budget of all searches together.
-    repeat : int
-        Replays with noise of the best and of the default order, 6 at least.
+    sampling : Sampling, optional
+        Models of the machine to draw, 6 at least; 40 when left out.
     engine : str, optional
         Of the replays. When left out "compiled", or "flow" for long messages of so many packets
-        that dozens of replays would take long.
+        that a hundred replays would take long. Other engines than "compiled" know no buffers and
+        fixed routes only, so that models do not differ in these.
     relevance : float
         Share of the runtime below which a gain makes no practical difference.
 
@@ -188,32 +210,91 @@ def advise(
     True
     """
     pipelines = list(dict.fromkeys(" | ".join(map(str, parse_pipeline(text))) for text in mappers))
+    sampling = sampling or Sampling(SAMPLES)
+    if sampling.samples < LEAST:
+        raise SettingError(f"samples {sampling.samples}: expected at least {LEAST}")
     if engine is not None:
         check_engine(engine)
     workload, machine = Workload.of(workload), Machine.of(machine)
     machine.expect_alone("advise")
     program = workload.program(machine.parameters.algorithms)
     room, traffic = machine.usable(program.ranks), program.traffic()
+    ranges = read_ranges(sampling.ranges)
+    draw_models(
+        ranges, machine.network, machine.settings, 1, seed
+    )  # checked before all that takes long
     found: list[Candidate] = []
+    steps = len(pipelines) + 1 + sampling.samples
     for done, mapper in enumerate((DEFAULT_ORDER, *pipelines)):
-        progress(done, len(pipelines) + 3, mapper)
+        progress(done, steps, mapper)
         budget = seconds / max(len(pipelines), 1)
         node_of, took = time_mapping(traffic, room, mapper, seed=seed, seconds=budget)
         placement = Placement(workload, machine, node_of, traffic, room, mapper, took)
         engine = engine or _engine(placement)
         found.append(Candidate(placement, _replay(placement, engine)))
-    baseline = found[0]
-    ranked = sorted(found, key=lambda each: each.result.makespan)  # of equals the first, baseline
-    best = ranked[0]
-    progress(len(pipelines) + 1, len(pipelines) + 3, "noise")
     assert engine is not None
-    noisy = {id(each): _with_noise(each, engine, repeat) for each in (baseline, best)}
-    progress(len(pipelines) + 2, len(pipelines) + 3, "free network")
-    others = tuple(each for each in ranked if each is not best and each is not baseline)
-    node_of = baseline.placement.node_of
+    ranges = [each for each in ranges if engine == DEFAULT_ENGINE or "network." not in each.key]
+    models = draw_models(ranges, machine.network, machine.settings, sampling.samples, seed)
+    times, rejected = _times(
+        found, models, engine, lambda k: progress(len(found) + k, steps, "models")
+    )
+    replayed = ~np.isnan(times[0])
+    if not replayed.any():
+        raise ParameterError(f"ranges: no model can be replayed: {rejected[0]}")
+    complete = [k for k in range(len(found)) if not np.isnan(times[k, replayed]).any()]
+    gains = {k: _gains(times[0, replayed], times[k, replayed]) for k in complete}
+    best = max(complete, key=lambda k: (np.median(gains[k]), -k))  # of equals the default order
+    node_of = found[0].placement.node_of
     free = free_makespan(program, machine.network, node_of, machine.parameters, engine)
-    pair = noisy[id(baseline)], noisy[id(best)]
-    return Advice(workload.name, *pair, others, free, engine, relevance)
+    others = [each for k, each in enumerate(found) if k not in (0, best)]
+    others.sort(key=lambda each: each.result.makespan)
+    baseline = _with_assumed(found[0])
+    shown = baseline, _with_assumed(found[best]) if best else baseline
+    kept = tuple(model for model, fine in zip(models, replayed, strict=True) if fine)
+    return Advice(
+        workload.name,
+        *shown,
+        tuple(others),
+        free,
+        gains[best],
+        kept,
+        tuple(rejected),
+        engine,
+        relevance,
+    )
+
+
+def _times(
+    found: Sequence[Candidate],
+    models: Sequence[Settings],
+    engine: str,
+    report: Callable[[int], object],
+) -> tuple[Floats, list[str]]:
+    """Replay the default order and the mappers that are left under every model.
+
+    Return the makespans, shape (candidates, models), and why models were rejected; NaN is where
+    nothing was replayed.
+    """
+    times, rejected = np.full((len(found), len(models)), np.nan), list[str]()
+    node_of = [each.placement.node_of.tobytes() for each in found]
+    left = [k for k in range(1, len(found)) if node_of[k] not in node_of[:k]]
+    for number, model in enumerate(models):
+        report(number)
+        try:
+            for each in (0, *left):
+                times[each, number] = _replay(found[each].placement, engine, model).makespan
+        except (ParameterError, DeadlockError) as error:
+            times[:, number] = np.nan
+            rejected.append(f"{error}")
+        if (number + 1) % FEW == 0 and len(left) > 1:
+            gain = {k: np.nanmedian(_gains(times[0], times[k])) for k in left}
+            left = sorted(left, key=gain.__getitem__, reverse=True)[: ceil(len(left) / 2)]
+    return times, rejected
+
+
+def _gains(baseline: Floats, times: Floats) -> Floats:
+    """Return how much shorter runs are; where nothing takes time, 0."""
+    return np.asarray(1 - np.divide(times, baseline, out=np.ones_like(times), where=baseline != 0))
 
 
 def _engine(baseline: Placement) -> str:
@@ -232,36 +313,28 @@ def _program(placement: Placement) -> Program:
     return placement.workload.program(placement.machine.parameters.algorithms)
 
 
-def _replay(placement: Placement, engine: str, repeat: int = 0) -> Result:
-    parameters = placement.machine.parameters
+def _replay(placement: Placement, engine: str, model: Settings | None = None) -> Result:
+    """Replay by the parameters as they are, without noise; or by the parameters of a model."""
+    machine = placement.machine
+    network, parameters = machine.network, without_noise(machine.parameters)
+    if model is not None:
+        network, parameters = configure(network, tuple({**machine.settings, **model}.items()))
+    program = _program(placement)
+    node_of = placement.node_of
     return simulate(
-        _program(placement),
-        placement.machine.network,
-        placement.node_of,
-        parameters=parameters if repeat else without_noise(parameters),
-        engine=engine,
-        steady=Steady(),
-        repeat=repeat,
+        program, network, node_of, parameters=parameters, engine=engine, steady=Steady()
     )
 
 
-def _with_noise(candidate: Candidate, engine: str, repeat: int) -> Candidate:
+def _with_assumed(candidate: Candidate) -> Candidate:
     placement = candidate.placement
     settings, generated = placement.machine.settings, placement.workload.generated
-    result = _replay(placement, engine, repeat)
-    return Candidate(placement, with_assumed(result, settings, generated=generated))
-
-
-def _times(candidate: Candidate) -> Floats:
-    assert candidate.result.ensemble is not None
-    return candidate.result.ensemble.makespans
+    return replace(candidate, result=with_assumed(candidate.result, settings, generated=generated))
 
 
 def _facts(candidate: Candidate) -> dict[str, Any]:
     placement, result = candidate.placement, candidate.result
     found = {"mapper": placement.mapper, "makespan": result.makespan, "seconds": placement.seconds}
-    if result.ensemble is not None:
-        found["ensemble"] = result.ensemble.to_dict()
     return found | {"node_of": placement.node_of.tolist()}
 
 

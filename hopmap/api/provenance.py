@@ -11,6 +11,7 @@ import numpy as np
 from hopmap.simulator.noise import USUAL
 from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.topologies import PRESETS, Topology, provenance
+from hopmap.topologies.topology import DEFAULT
 
 if TYPE_CHECKING:
     from hopmap.simulator import Result
@@ -50,13 +51,26 @@ def _links(result: Result, network: Topology) -> Iterator[str]:
 
 def _ends(result: Result, network: Topology) -> Iterator[str]:
     """Yield the assumed parameters of the model, from the machine's preset or by default."""
-    machine = PRESETS.get(network.spec.removeprefix("preset:").partition("*")[0])
-    sources = {} if machine is None else {k: f.source for k, f in machine.parameters.items()}
+    sources = _preset_sources(network)
     used = {"control_bytes": result.controls > 0, "memory": bool(result.memory.messages.any())}
     for key in dict.fromkeys((*ASSUMED, *network.parameters)):
         source = sources.get(key, "assumed" if key in ASSUMED else "")
         if provenance(source) == "assumed" and used.get(key.partition(".")[0], True):
             yield key
+
+
+def model_provenance(key: str, network: Topology, settings: Collection[str]) -> str:
+    """Return where a parameter of the model is from: "measured", "sourced" or "assumed".
+
+    What the user sets is sourced. Defaults are assumed: their sources are of other machines.
+    """
+    return "sourced" if key in settings else provenance(_preset_sources(network).get(key, DEFAULT))
+
+
+def _preset_sources(network: Topology) -> dict[str, str]:
+    """Return the sources of a preset's parameters of the model, by key."""
+    machine = PRESETS.get(network.spec.removeprefix("preset:").partition("*")[0])
+    return {} if machine is None else {k: f.source for k, f in machine.parameters.items()}
 
 
 def format_keys(keys: Sequence[str]) -> str:

@@ -29,12 +29,41 @@ if TYPE_CHECKING:
     from hopmap.api.robust.robust import Choice
 
 
+Ranges = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.toml",
+        help=r'Table \[ranges] of uncertain parameters, like "network.buffer" = [0, 1, 4]; '
+        "replaces the default ranges.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class AdviceModels:
+    """Models of the machine that the best mapping is compared under, and which gain matters."""
+
+    samples: Annotated[
+        int, typer.Option(min=6, help="Models of the machine to draw, for the gain's interval.")
+    ] = 40
+    ranges: Ranges = None
+    relevance: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of the runtime below which a gain makes no practical difference.",
+        ),
+    ] = RELEVANCE
+
+
 def advise(
     trace: Trace,
     topology: Topology,
     replay: ReplayOptions,
     machine: MachineOptions,
     options: AnswerOptions,
+    models: AdviceModels,
     mapper: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,9 +73,6 @@ def advise(
             autocompletion=complete_mappers,
         ),
     ] = None,
-    repeat: Annotated[
-        int, typer.Option(min=6, help="Replays with noise, for the interval of the gain.")
-    ] = 20,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -54,18 +80,11 @@ def advise(
             autocompletion=complete_engines,
         ),
     ] = None,
-    relevance: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Share of the runtime below which a gain makes no practical difference.",
-        ),
-    ] = RELEVANCE,
 ) -> None:
     """Say which mapping to use, what it buys, and whether that is worth it."""
     from hopmap.api.advice import MAPPERS
     from hopmap.api.advice import advise as advised
+    from hopmap.api.robust.robust import Sampling
 
     options = options.check(trace)
     place = machine.machine(topology, balanced=options.balanced)
@@ -76,9 +95,9 @@ def advise(
             mapper or MAPPERS,
             seed=options.seed,
             seconds=options.seconds,
-            repeat=repeat,
+            sampling=Sampling(models.samples, ranges=models.ranges),
             engine=engine,
-            relevance=relevance,
+            relevance=models.relevance,
             progress=progress,
         )
     fixed = place.parameters.network_routing == "deterministic"
@@ -90,6 +109,7 @@ def _show(advice: Advice, fixed: bool) -> None:
 
     `fixed` says whether the run's routes are those that static figures are of.
     """
+    from hopmap.api.provenance import format_keys
     from hopmap.simulator import DEFAULT_ENGINE
 
     share = f"{100 * advice.network_share:.1f} % of the run in default order depends on the network"
@@ -99,9 +119,9 @@ def _show(advice: Advice, fixed: bool) -> None:
     rows: list[tuple[object, ...]] = []
     if advice.best is not advice.baseline:
         columns.append((f"best: {advice.best.placement.mapper}", advice.best))
-        gain = "{:.2f} % ({:.2f} to {:.2f} %)".format(*(100 * each for each in advice.gain))
+        gain = "{:.1f} % ({:.1f} to {:.1f} %)".format(*(100 * each for each in advice.gain))
         rows.append(("shorter by", None, show_seconds(advice.seconds_saved)))
-        rows.append(("  with noise, 95 %", None, gain))
+        rows.append((f"  over {len(advice.gains)} models", None, gain))
     static = "" if fixed else " (deterministic routes)"
     sides = [each.placement.metrics().bytes for _, each in columns]
     rows = [
@@ -113,8 +133,14 @@ def _show(advice: Advice, fixed: bool) -> None:
     print_table(("", *(name for name, _ in columns)), rows)
     for each in advice.candidates:
         say(f"also tried: {each.placement.mapper}, {show_seconds(each.result.makespan)}")
-    if advice.engine != DEFAULT_ENGINE:
-        say(f"replayed by engine {advice.engine}; --engine {DEFAULT_ENGINE} replays packets")
+    packets = "" if advice.engine == DEFAULT_ENGINE else f"; --engine {DEFAULT_ENGINE} has packets"
+    settled = advice.best.result.extrapolated
+    steps = "" if settled is None else f"; {settled}"
+    say(f"replayed by engine {advice.engine}{packets}{steps}")
+    drawn = sorted({key for model in advice.models for key in model} - {"noise.seed"})
+    say(f"models differ in {format_keys(drawn)}; --ranges replaces their ranges")
+    if advice.rejected:
+        say(f"{len(advice.rejected)} models left out, the first since {advice.rejected[0]}")
     for line in map(str, advice.best.result.omitted):
         say(line)
 
@@ -132,14 +158,7 @@ class ModelOptions:
             "Candidates times samples replays everything.",
         ),
     ] = None
-    ranges: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.toml",
-            help=r'Table \[ranges] of uncertain parameters, like "network.buffer" = [0, 1, 4]; '
-            "replaces the default ranges.",
-        ),
-    ] = None
+    ranges: Ranges = None
 
 
 def robust(

@@ -6,6 +6,7 @@ A range is listed under the dotted key of a parameter, any that ``--set`` takes:
     "network.buffer" = [0, 1, 4]                       # one of these, all as likely
     "noise.compute" = { between = [0, 0.05] }          # uniform
     "link.*.bandwidth" = { factor = [0.5, 2.0] }       # times what it is; log-uniform
+    "overhead.send" = { factor = { measured = [0.9, 1.1], ... } }   # also sourced, assumed
 
 ``link.*`` is every kind of link by itself; a factor leaves 0 as it is. Models are a Latin hypercube
 (McKay, Beckman, Conover, A comparison of three methods for selecting values of input variables,
@@ -18,13 +19,14 @@ the ranges. Cost: n^2 distances.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
 
+from hopmap.api.provenance import model_provenance
 from hopmap.arrays import Floats, Ints
 from hopmap.simulator import Parameters
 from hopmap.simulator.parameters.parameters import KEYS, key_of
@@ -37,7 +39,7 @@ from hopmap.simulator.parameters.settings import (
     normalise,
     toml_document,
 )
-from hopmap.topologies import Topology, did_you_mean
+from hopmap.topologies import Topology, did_you_mean, provenance
 
 Settings: TypeAlias = dict[str, Value]
 RangesLike: TypeAlias = str | Path | Mapping[str, Any] | None
@@ -46,6 +48,7 @@ SHIPPED = Path(__file__).parent / "ranges.toml"
 BETWEEN, FACTOR = "between", "factor"
 EVERY = "link.*."
 _DEFAULTS = Parameters()
+SOURCES = ("measured", "sourced", "assumed")
 EXPECTED = "a list of values, { between = [least, most] } or { factor = [least, most] }"
 
 
@@ -55,6 +58,7 @@ class Range(NamedTuple):
     key: str
     kind: str  # "", "between" or "factor".
     values: tuple[Value, ...]  # All there are, or the ends.
+    by_source: Mapping[str, tuple[Value, ...]] = {}  # The ends of a factor, by provenance.
 
 
 def read_ranges(ranges: RangesLike) -> list[Range]:
@@ -74,6 +78,14 @@ def _range(key: str, spec: Any, location: str) -> Range:
         kind, values = next(iter(spec.items()), ("?", None))
         if len(spec) != 1 or kind not in (BETWEEN, FACTOR):
             raise SettingError(f"{location}: {key}: {dict(spec)}: expected {EXPECTED}")
+    if kind == FACTOR and isinstance(values, Mapping):
+        if set(values) != set(SOURCES):
+            raise SettingError(
+                f"{location}: {key}: factor {dict(values)}: expected {', '.join(SOURCES)}"
+            )
+        ends = {source: _range(key, {FACTOR: values[source]}, location) for source in SOURCES}
+        by_source = {source: each.values for source, each in ends.items()}
+        return ends["assumed"]._replace(by_source=by_source)
     fine = isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
     if not fine or any(isinstance(v, bool) or not isinstance(v, str | int | float) for v in values):
         raise SettingError(f"{location}: {key}: {spec!r}: expected {EXPECTED}")
@@ -98,7 +110,9 @@ def draw_models(
         _check(each, network)
     if not drawn:
         raise SettingError("ranges: all their parameters are set: expected one that is not")
-    columns = [column for each in drawn for column in _columns(each, now, parameters)]
+    columns = [
+        column for each in drawn for column in _columns(each, now, parameters, frozenset(settings))
+    ]
     shares = np.stack([_draw_stratified(count, seed, name) for name, _, _ in columns], axis=1)
     found = []
     for number, row in enumerate(shares[spread_out(shares)]):
@@ -143,28 +157,34 @@ def _ends(each: Range, key: str) -> list[float]:
 
 
 def _columns(
-    each: Range, now: Topology, parameters: Parameters
+    each: Range, now: Topology, parameters: Parameters, settings: Collection[str]
 ) -> Iterator[tuple[str, Range, dict[str, Value | None]]]:
     """Yield what is drawn for a range: a name, and the keys that it sets with their values now."""
     if not each.key.startswith("link."):
         field = key_of(each.key).field
         if each.kind == FACTOR and not field:
             raise SettingError(f"ranges: {each.key}: factor: expected values")
-        yield each.key, each, {each.key: getattr(parameters, field) if field else None}
+        ends = _by_source(each, model_provenance(each.key, now, settings))
+        yield each.key, ends, {each.key: getattr(parameters, field) if field else None}
         return
     of = each.key.removeprefix("link.").rpartition(".")[0]
     quantity = each.key.rpartition(".")[2]
-    bases: dict[str, Value | None] = {
-        f"link.{quantity}" if kind.name == "link" else f"link.{kind.name}.{quantity}": getattr(
-            kind, quantity
-        )
-        for kind in now.kinds
-        if of in ("", "*", kind.name)
-    }
-    if of == "*":
-        yield from ((key, each, {key: base}) for key, base in bases.items())
-    else:
+    bases: dict[str, Value | None] = {}
+    for kind in now.kinds:
+        if of not in ("", "*", kind.name):
+            continue
+        key = f"link.{quantity}" if kind.name == "link" else f"link.{kind.name}.{quantity}"
+        bases[key] = getattr(kind, quantity)
+        if of == "*":
+            source = provenance(kind.sources[quantity == "latency"])
+            yield key, _by_source(each, source), {key: bases[key]}
+    if of != "*":
         yield each.key, each, bases
+
+
+def _by_source(each: Range, source: str) -> Range:
+    """Return a range with the ends for a value from this source."""
+    return each._replace(values=each.by_source.get(source, each.values))
 
 
 def _at(each: Range, key: str, base: Value | None, share: float) -> Value:
