@@ -86,8 +86,8 @@ def test_twenty_commands_print_what_the_door_returns(folder, monkeypatch):
             lambda: hm.explain(MG, slow, "m.csv", sensitivity=False),
         ),
         (
-            ["advise", LU, "-t", RING, "-m", "rcm", "--repeat", "6"],
-            lambda: hm.advise(LU, RING, ["rcm"], repeat=6),
+            ["advise", LU, "-t", RING, "-m", "rcm", "--samples", "6"],
+            lambda: hm.advise(LU, RING, ["rcm"], sampling=hm.Sampling(6)),
         ),
         (
             [
