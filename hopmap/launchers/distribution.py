@@ -78,7 +78,7 @@ def note_distribution(launch: Launch) -> list[str]:
     slots, threads = launch.topology.slots, launch.threads
     option, as_slots = slurm_distribution(launch.node_of, slots, launch.hosts)
     if not option:
-        return ["no distribution option gives this: use the hostfile"]
+        return ["no distribution option gives this; use the hostfile"]
     ranks_on = np.bincount(launch.node_of, minlength=len(slots))
     used = np.count_nonzero(ranks_on)
     words = [f"srun --nodes={used}"]
@@ -95,7 +95,7 @@ def note_distribution(launch: Launch) -> list[str]:
 
 
 def note_map_by(launch: Launch) -> list[str]:
-    """Say which option of mpirun gives the nodes of a mapping that fills all alike."""
+    """Say which option of mpirun gives the nodes of a mapping with equally many ranks on each."""
     order, slots = slurm_order(launch.hosts), launch.topology.slots
     ranks_on = np.bincount(launch.node_of, minlength=len(slots))
     each = int(ranks_on.max())

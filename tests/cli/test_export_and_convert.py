@@ -174,7 +174,7 @@ def test_slurms_own_words_are_said_where_an_option_gives_the_mapping(tmp_path):
             [],
             "this is -m block,NoPack; no hostfile is needed: srun --nodes=2 --ntasks=5 -m",
         ),
-        ("0110", [], "no distribution option gives this: use the hostfile"),
+        ("0110", [], "no distribution option gives this; use the hostfile"),
         ("1010", ["--nodelist", "n[10,9]"], "this is -m cyclic; "),
         ("0101", ["--nodelist", "n[10,9]"], "no distribution option gives this"),
         (

@@ -63,7 +63,7 @@ def read_node(text: str | Path) -> tuple[Domain, ...]:
 
 
 def _from_hwloc(root: ElementTree.Element, name: str) -> tuple[Domain, ...]:
-    """Return the domains that have cores: those of the memory nearest to each."""
+    """Return the domains that have cores; a core is in the smallest domain around it."""
     cores: list[int] = []
     memory: list[int] = []
     devices: list[tuple[str, int]] = []  # bus, cpuset of the part that it is attached to
