@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from hopmap.launchers.formats import NODES
 from hopmap.launchers.node_names import check_names, node_names
 from hopmap.simulator.export import EXPORTS, WRITERS, Placed
 from hopmap.topologies import Mapping, Topology
+from hopmap.topologies.readers.node import Domain, read_node
 from hopmap.traces import Traffic, save_traffic, traffic_of, write_trace
 from hopmap.traces.safety.atomic_files import write_text
 
@@ -37,12 +39,14 @@ class Exported(NamedTuple):
     extra_files: tuple[str, ...]  # Names of the other files that the launcher needs.
     ranks: int
     made_up: str  # Generated node names, node0 to node15; "" if the input names the nodes.
+    notes: tuple[str, ...] = ()  # What the file binds, or which option of the launcher replaces it.
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``export --json`` prints: the file, or its text if none was written."""
         text = {"out": str(self.files[0])} if self.files else {"text": self.text}
         fields = {"launcher": self.launcher, "ranks": self.ranks, "command": self.command}
-        return fields | {"extra_files": list(self.extra_files)} | text
+        more = {"notes": list(self.notes), "extra_files": list(self.extra_files)}
+        return fields | more | text
 
 
 class Converted(NamedTuple):
@@ -64,6 +68,8 @@ def export_mapping(
     *,
     out: str | Path | None = None,
     form: str | None = None,
+    node: str | Path | None = None,
+    threads: int | None = None,
 ) -> Exported:
     """Write a mapping as a launcher reads it, from any format.
 
@@ -78,12 +84,19 @@ def export_mapping(
         File to write; only the text is returned when left out.
     form : str, optional
         Launcher whose file `mapping` is, if it does not show that.
+    node : path or str, optional
+        What a node has, for rankfiles: the XML file of lstopo, or "numa=4x16,gpu=4".
+    threads : int, optional
+        Threads of a rank, for the command, and for the cores that a rankfile binds it to.
 
     Raises
     ------
     MappingError
         An unknown launcher, ranks that leave their hosts, or a mapping that names no machine.
+    ExportError
+        `node` or `threads` for a format that has none.
     """
+    domains = read_binding(to, node, threads)
     machine = _machine(mapping, machine)
     network = machine.network
     node_of = _read(mapping, network, None if form in TEXTS else form)
@@ -91,13 +104,16 @@ def export_mapping(
     files: dict[Path, str] = {}
     extra: tuple[str, ...] = ()
     made_up = ""
+    notes: tuple[str, ...] = ()
     if to in TEXTS:
         text, command = TEXTS[to](node_of, network), ""
     else:
         all_names = node_names(network)
-        text = formats.export_mapping(to, node_of, network, all_names, called)
         form_to = formats.get_launcher(to)
-        command = formats.usage(form_to, node_of, called, all_names)
+        launch = formats.Launch(node_of, network, all_names, called, threads, domains)
+        text = formats.write_launch(form_to, launch)
+        command = formats.usage(form_to, launch)
+        notes = tuple(formats.notes(form_to, launch))
         own = to == "simgrid"  # whose platform has the nodes by these names
         if form_to.named and not own and not network.names and not machine.is_named:
             made_up = f"{all_names[0]} to {all_names[-1]}"
@@ -109,7 +125,23 @@ def export_mapping(
         files = {Path(out): text, **files}
     for path, content in files.items():
         write_text(path, content)
-    return Exported(text, to, command, tuple(files), extra, len(node_of), made_up)
+    return Exported(text, to, command, tuple(files), extra, len(node_of), made_up, notes)
+
+
+def read_binding(to: str, node: str | Path | None, threads: int | None) -> Sequence[Domain] | None:
+    """Return what a node has; raise `ExportError` for what a format does not say of cores."""
+    form = None if to in TEXTS else formats.get_launcher(to)
+    if threads is not None and (form is None or not form.threaded):
+        known = [each.name for each in formats.launchers() if each.threaded]
+        raise ExportError(f"threads: {to} starts none: expected one of {', '.join(known)}")
+    if threads is not None and threads < 1:
+        raise ExportError(f"threads {threads}: expected a whole number >= 1")
+    if node is None:
+        return None
+    if form is None or not form.binds:
+        known = [each.name for each in formats.launchers() if each.binds]
+        raise ExportError(f"node: {to} binds no ranks to cores: expected {', '.join(known)}")
+    return read_node(node)
 
 
 def read_mapping(

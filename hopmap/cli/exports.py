@@ -61,10 +61,29 @@ class BestOptions:
                 raise typer.BadParameter(f"{flag} requires --best")
 
 
+@dataclass(frozen=True)
+class BindingOptions:
+    """What ranks get of their nodes."""
+
+    node: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|SHAPE",
+            help="What a node has, for rankfiles: the XML file of lstopo, or numa=4x16,gpu=4 (NUMA "
+            "domains x cores, GPUs).",
+        ),
+    ] = None
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, help="Threads of a rank: in the command, and cores in a rankfile."),
+    ] = None
+
+
 def export(
     mapping: MappingFile,
     machine: MachineOptions,
     results: BestOptions,
+    binding: BindingOptions,
     to: Annotated[
         str,
         typer.Option(
@@ -97,7 +116,9 @@ def export(
         place = replace(machine.machine(None), topology=network)
     else:
         place = machine.machine(topology)
-    done = export_mapping(chosen, to, place, out=out, form=form)
+    done = export_mapping(
+        chosen, to, place, out=out, form=form, node=binding.node, threads=binding.threads
+    )
     if done.extra_files and out is None:
         note(f"--out FILE also writes {', '.join(done.extra_files)}, which the launcher needs")
     if as_json:
@@ -106,12 +127,14 @@ def export(
     if not done.files:
         if done.command and not get_launcher(to).commented:
             note(f"use it: {done.command}")
+        for line in done.notes:
+            note(line)
         say(done.text.rstrip("\n"))
     _say_exported(done)
 
 
 @dataclass(frozen=True)
-class AnswerOptions:
+class AnswerOptions(BindingOptions):
     """How mappings are looked for, and where the best of them goes."""
 
     out: Annotated[Path | None, typer.Option(help="File for the best mapping.")] = None
@@ -130,8 +153,13 @@ class AnswerOptions:
 
     def check(self, trace: str) -> AnswerOptions:
         """Return the same with the name of the file, if any is to be written where it can be."""
+        from hopmap.api.exports import read_binding
         from hopmap.launchers.formats import OWN, get_launcher
 
+        for flag, value in (("--node", self.node), ("--threads", self.threads)):
+            if value is not None and self.to is None:
+                raise typer.BadParameter(f"{flag} requires --to LAUNCHER")
+        read_binding(self.to or "csv", self.node, self.threads)
         form = None if self.to is None or self.to in OWN else get_launcher(self.to)
         out = self.out
         if out is None and self.to is not None:
@@ -153,12 +181,15 @@ class AnswerOptions:
         done = None
         if self.out is not None:
             out = None if aloud else self.out
-            done = export_mapping(best, self.to or "csv", best.machine, out=out)
+            done = export_mapping(
+                best, self.to or "csv", best.machine, out=out, node=self.node, threads=self.threads
+            )
         if aloud and done is not None:
             note(verdict)
             say(done.text.rstrip("\n"))
         elif self.as_json:
-            written = {"command": done.command, "out": str(self.out)} if done else {}
+            names = ("command", "notes", "out")
+            written = {} if done is None else {name: done.to_dict()[name] for name in names}
             print_json(result.to_dict() | written)
         else:
             say(verdict)
@@ -168,10 +199,12 @@ class AnswerOptions:
 
 
 def _say_exported(done: Exported) -> None:
-    """Print what was written, how to use it, and which names were generated."""
+    """Print what was written, how to use it, what to know, and which names were generated."""
     say_written(*done.files)
     if done.files and done.command:
         say(f"use it:  {done.command}")
+        for line in done.notes:
+            say(f"note:    {line}")
     if done.files and done.made_up:
         say(
             f"nodes:   {done.made_up} are placeholders: give yours with --nodelist, --hosts or "

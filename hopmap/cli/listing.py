@@ -108,6 +108,7 @@ def _formats() -> Entries:
             ranks="N",
             nodes="NODES",
             nodelist="LIST",
+            pack="",
             each="K",
             hosts="HOSTS",
             processes="EACH",

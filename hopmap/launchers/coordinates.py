@@ -24,24 +24,26 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.arrays import Ints, equals_before
+from hopmap.arrays import equals_before
 from hopmap.topologies import MappingError, Topology
 
-from .formats import Launcher, LauncherFile, Place
+from .formats import Launch, Launcher, LauncherFile, Place
 
 LOGICAL = 3  # dimensions of a job on Fugaku
 HEADER = "x_coord y_coord z_coord number_of_processes process_id(s)"
 WHOLE = re.compile(r"[0-9]{1,18}")
 
 
-def write_vcoords(node_of: Ints, topology: Topology, _hosts: Sequence[str]) -> list[str]:
+def write_vcoords(launch: Launch) -> list[str]:
     """Return ``(x,y,z)`` for every rank, on a box of up to three dimensions."""
-    _check_box(topology, "fugaku", LOGICAL)
-    return [f"({','.join(map(str, place))})" for place in topology.coords[node_of].tolist()]
+    _check_box(launch.topology, "fugaku", LOGICAL)
+    places = launch.topology.coords[launch.node_of].tolist()
+    return [f"({','.join(map(str, place))})" for place in places]
 
 
-def write_map(node_of: Ints, topology: Topology, _hosts: Sequence[str]) -> list[str]:
+def write_map(launch: Launch) -> list[str]:
     """Return ``x y z t`` for every rank of a box, t counting the ranks of a node."""
+    node_of, topology = launch.node_of, launch.topology
     _check_box(topology, "bluegene")
     turns = equals_before(node_of)
     return [
@@ -153,6 +155,7 @@ FUGAKU = Launcher(
     r"\(\s*\d",
     commented=False,
     named=False,
+    threaded="OMP_NUM_THREADS={threads} mpiexec -n {ranks} --vcoordfile {file} ./a.out",
 )
 BLUEGENE = Launcher(
     "bluegene",
@@ -165,4 +168,6 @@ BLUEGENE = Launcher(
     r"\d+(\s+\d+)+$",
     commented=False,
     named=False,
+    threaded="runjob --np {ranks} --ranks-per-node {each} --envs OMP_NUM_THREADS={threads} "
+    "--mapping {file} : ./a.out",
 )

@@ -24,6 +24,7 @@ import numpy as np
 from hopmap.arrays import Ints
 from hopmap.plugins import load_entry_points, load_named
 from hopmap.topologies import MappingError, Topology, did_you_mean
+from hopmap.topologies.readers.node import Domain
 
 from .node_names import NAME, check_names, compress, expand, host_of, node_names
 
@@ -120,6 +121,24 @@ class LauncherFile:
 
 
 @dataclass(frozen=True)
+class Launch:
+    """A mapping that is to be launched."""
+
+    node_of: Ints
+    topology: Topology
+    hosts: Sequence[str]  # names of all nodes, in order of their numbers
+    file: str = "FILE"  # what the launcher's file will be called
+    threads: int | None = None  # of a rank; None says nothing of them
+    node: Sequence[Domain] | None = None  # what a node has, if it is described
+
+    @property
+    def nodelist(self) -> str:
+        """The nodes that are used, as Slurm's list in a shell."""
+        used = [self.hosts[node] for node in np.unique(self.node_of)]
+        return shlex.quote(",".join(compress(used)))
+
+
+@dataclass(frozen=True)
 class Launcher:
     """A format to write and to read; the table of them is in `formats.py`."""
 
@@ -128,11 +147,10 @@ class Launcher:
     direction: str  # what a line says, and of what: "rank -> node: ..."
     # how the file is used, with {file}, its {stem} (no suffix), the companion {module}, {ranks},
     # {nodes} that are used, their {nodelist} and {each}, the most ranks on one; {hosts} of these
-    # nodes, and {processes}, the most ranks on one host
+    # nodes, and {processes}, the most ranks on one host; {pack} is Slurm's where nodes fill up
     command: str
     source: str  # where the format is described
-    # (node_of, topology, hosts) -> lines; `MappingError` for what the format cannot say
-    write: Callable[[Ints, Topology, Sequence[str]], list[str]]
+    write: Callable[[Launch], list[str]]  # lines; `MappingError` for what the format cannot say
     read: Callable[[LauncherFile], list[Place]]  # the inverse
     begins: str = ""  # regular expression of a first line that no other format has
     called: str = ""  # what the names of its files begin with, where the launcher asks for one
@@ -141,6 +159,9 @@ class Launcher:
     companion: str = ""  # companion file that it needs, with {stem} and {module} of its own file
     # (name of its file, topology, hosts) -> text of that file
     companion_text: Callable[[str, Topology, Sequence[str]], str] | None = None
+    threaded: str = ""  # the command for {threads} a rank, where the launcher documents it
+    binds: bool = False  # whether its file binds ranks to cores
+    notes: Callable[[Launch], list[str]] | None = None  # what to know of this mapping's file
 
 
 def launcher_file(
@@ -171,21 +192,31 @@ def export_mapping(
     Hosts are the names of all nodes in order of their numbers; node0, node1, ... when left out. The
     command in its comments has what the file will be called.
     """
-    form = get_launcher(launcher)
     names = node_names(topology) if hosts is None else list(hosts)
-    check_names(names, topology, launcher)
+    return write_launch(get_launcher(launcher), Launch(node_of, topology, names, file))
+
+
+def write_launch(form: Launcher, launch: Launch) -> str:
+    """Return the text of a launcher's file."""
+    names, topology = launch.hosts, launch.topology
+    check_names(names, topology, form.name)
     if form.named and (odd := [name for name in names if not NAME.fullmatch(name)]):
-        raise MappingError(f"{launcher}: host {odd[0]!r}: expected other names: --hosts FILE")
-    lines = form.write(node_of, topology, names)
+        raise MappingError(f"{form.name}: host {odd[0]!r}: expected other names: --hosts FILE")
+    lines = form.write(launch)
     if form.commented:
         lines = [
             MAPPING + topology.spec,
             comment(FORMAT, f"{form.name}, {form.direction}"),
-            comment(USE, usage(form, node_of, file, names)),
+            comment(USE, usage(form, launch)),
             *names_comment(NODES, names),
             *lines,
         ]
     return "\n".join(lines) + "\n"
+
+
+def notes(form: Launcher, launch: Launch) -> list[str]:
+    """Return sentences on what a mapping's file does, or why it is not needed."""
+    return [] if form.notes is None else form.notes(launch)
 
 
 def get_launcher(name: str) -> Launcher:
@@ -214,11 +245,12 @@ def _enter(name: str, extension: Any) -> None:
     _OTHERS[name] = extension
 
 
-def usage(form: Launcher, node_of: Ints, file: str, hosts: Sequence[str]) -> str:
+def usage(form: Launcher, launch: Launch) -> str:
     """Return the command that uses a file."""
+    node_of, hosts, file = launch.node_of, launch.hosts, launch.file
     used, ranks_on = np.unique(node_of, return_counts=True)
     hosts_of = Counter(host_of(hosts[node]) for node in node_of)
-    return form.command.format(
+    return (form.command if launch.threads is None else form.threaded).format(
         hosts=len(hosts_of),
         processes=max(hosts_of.values()),
         file=shlex.quote(file),
@@ -226,8 +258,10 @@ def usage(form: Launcher, node_of: Ints, file: str, hosts: Sequence[str]) -> str
         module=companion(form, file).removesuffix(".py"),
         ranks=len(node_of),
         nodes=len(used),
-        nodelist=shlex.quote(",".join(compress([hosts[node] for node in used]))),
+        nodelist=launch.nodelist,
         each=ranks_on.max(),
+        pack=",Pack" if ranks_on.max() - ranks_on.min() > 1 else "",
+        threads=launch.threads,
     )
 
 

@@ -18,19 +18,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hopmap.arrays import Ints, equals_before
+import numpy as np
+
+from hopmap.arrays import equals_before
 from hopmap.topologies import Topology
 
-from .formats import Launcher, LauncherFile, Place
+from .binding import note_cores, seats_on
+from .distribution import note_distribution, note_map_by
+from .formats import Launch, Launcher, LauncherFile, Place
 from .node_names import NAME
 
 RANK = re.compile(r"rank\s+(\d{1,9})\s*=\s*(\S+)\s+slots?\s*=\s*[\d:;,*-]+")
 TIMES = re.compile(rf"({NAME.pattern})(?:[:*]([1-9]\d{{0,8}}))?")
 
 
-def write_hosts(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:
+def write_hosts(launch: Launch) -> list[str]:
     """Return the host of every rank."""
-    return [hosts[node] for node in node_of]
+    return [launch.hosts[node] for node in launch.node_of]
 
 
 def read_hosts(file: LauncherFile) -> list[Place]:
@@ -49,10 +53,20 @@ def read_hosts(file: LauncherFile) -> list[Place]:
     return places
 
 
-def write_rankfile(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:
-    """Return a line for every rank; the ranks of a node take its slots in their order."""
-    turns = zip(node_of, equals_before(node_of), strict=True)
-    return [f"rank {rank}={hosts[node]} slot={turn}" for rank, (node, turn) in enumerate(turns)]
+def write_rankfile(launch: Launch) -> list[str]:
+    """Return a line for every rank, with the cores that it is bound to."""
+    node_of = launch.node_of
+    ranks_on = np.bincount(node_of)
+    seats = {
+        ranks: seats_on(ranks, launch.threads or 1, launch.node) for ranks in set(ranks_on.tolist())
+    }
+    lines = []
+    for rank, (node, turn) in enumerate(zip(node_of, equals_before(node_of), strict=True)):
+        seat = seats[ranks_on[node]][turn]
+        near = "" if seat.domain is None else f" # NUMA domain {seat.domain}"
+        near += "" if seat.gpu is None else f", GPU {seat.gpu}"
+        lines.append(f"rank {rank}={launch.hosts[node]} slot={seat.slots}{near}")
+    return lines
 
 
 def read_rankfile(file: LauncherFile) -> list[Place]:
@@ -89,6 +103,10 @@ OPENMPI = Launcher(
     write_rankfile,
     read_rankfile,
     r"rank\s+\d+\s*=",
+    threaded="mpirun -x OMP_NUM_THREADS={threads} --map-by rankfile:file={file} ./a.out   "
+    "(Open MPI 4: mpirun -x OMP_NUM_THREADS={threads} -rf {file})",
+    binds=True,
+    notes=lambda launch: [*note_cores(launch), *note_map_by(launch)],
 )
 SLURM = Launcher(
     "slurm",
@@ -99,6 +117,9 @@ SLURM = Launcher(
     write_hosts,
     read_hosts,
     rf"(?=[A-Za-z]){NAME.pattern}(\*\d+)?(,{NAME.pattern}(\*\d+)?)*$",
+    threaded="OMP_NUM_THREADS={threads} SLURM_HOSTFILE={file} srun --ntasks={ranks} "
+    "--cpus-per-task={threads} --distribution=arbitrary ./a.out",
+    notes=note_distribution,
 )
 INTEL = Launcher(
     "intel",
@@ -106,9 +127,11 @@ INTEL = Launcher(
     "rank -> node: line r is the host of rank r",
     "mpirun -machinefile {file} -n {ranks} ./a.out   (MPICH: mpiexec -f {file} ...)",
     "Intel MPI Developer Reference, Global Hydra Options",
-    lambda node_of, _topology, hosts: [f"{hosts[node]}:1" for node in node_of],
+    lambda launch: [f"{host}:1" for host in write_hosts(launch)],
     read_hosts,
     rf"(?=[A-Za-z]){NAME.pattern}:\d+$",
+    threaded="mpirun -machinefile {file} -n {ranks} -genv OMP_NUM_THREADS {threads} "
+    "-genv I_MPI_PIN_DOMAIN omp ./a.out   (MPICH: mpiexec -f {file} -bind-to core:{threads} ...)",
 )
 SIMGRID = Launcher(
     "simgrid",

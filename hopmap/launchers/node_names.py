@@ -122,6 +122,17 @@ def expand(nodelist: str, location: str = "node list") -> list[str]:
         raise MappingError(f"{location}: {error}") from None
 
 
+def slurm_order(hosts: Sequence[str]) -> list[int]:
+    """Return the nodes in the order in which Slurm fills them: by name, numbers by their values."""
+
+    def by_value(node: int) -> list[str | tuple[int, str]]:
+        parts = re.split(r"(\d+)", hosts[node])
+        parts[1::2] = (number.lstrip("0") for number in parts[1::2])
+        return [(len(part), part) if k % 2 else part for k, part in enumerate(parts)]
+
+    return sorted(range(len(hosts)), key=by_value)
+
+
 BOXES = ("mesh", "torus", "haec")
 OVER = ("failed:", "job:", "nodes:", "names:")
 """What stands before a network and an @, and numbers its nodes as that does."""

@@ -29,16 +29,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from itertools import chain, repeat
 
 import numpy as np
 
-from hopmap.arrays import Ints
-from hopmap.topologies import MappingError, Topology
+from hopmap.topologies import MappingError
 
-from .formats import Launcher, LauncherFile, Place, comment, json_document, names_comment
-from .node_names import GPU, NAME, expand, host_of
+from .formats import Launch, Launcher, LauncherFile, Place, comment, json_document, names_comment
+from .node_names import GPU, NAME, expand, host_of, slurm_order
 
 FILLED, EACH = "filled", "ranks on each"
 RANKS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
@@ -94,12 +92,13 @@ os.environ["RANK"] = ranks[node][local]
 '''
 
 
-def write_rank_order(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:
+def write_rank_order(launch: Launch) -> list[str]:
     """Return the ranks of one node a line, in Slurm's order of the nodes.
 
     As many on each node, fewer on the last alone.
     """
-    order = np.array(_slurms_order(hosts), dtype=np.int64)
+    node_of, hosts = launch.node_of, launch.hosts
+    order = np.array(slurm_order(hosts), dtype=np.int64)
     turn = np.argsort(order)[node_of]  # when a rank's node is filled
     filled, ranks_on = np.unique(turn, return_counts=True)
     used = order[filled]
@@ -124,7 +123,7 @@ def read_rank_order(file: LauncherFile) -> list[Place]:
     Positions fill the nodes that the comments name, as many on each as they say; without comments
     all nodes in Slurm's order of their names, as many as they have slots.
     """
-    filled = _slurms_order(list(file.nodes))
+    filled = slurm_order(list(file.nodes))
     if FILLED in file.said:
         filled = [
             file.node(FILLED, host) for host in expand(file.said[FILLED], f"{file.name}: {FILLED}")
@@ -148,24 +147,14 @@ def read_rank_order(file: LauncherFile) -> list[Place]:
     return places
 
 
-def _slurms_order(hosts: Sequence[str]) -> list[int]:
-    """Nodes in the order in which Slurm fills them."""
-
-    def by_value(node: int) -> list[str | tuple[int, str]]:
-        parts = re.split(r"(\d+)", hosts[node])
-        parts[1::2] = (number.lstrip("0") for number in parts[1::2])
-        return [(len(part), part) if k % 2 else part for k, part in enumerate(parts)]
-
-    return sorted(range(len(hosts)), key=by_value)
-
-
-def write_json(node_of: Ints, topology: Topology, hosts: Sequence[str]) -> list[str]:
+def write_json(launch: Launch) -> list[str]:
     """Return the lines of the JSON document."""
+    node_of = launch.node_of
     rank_at = np.argsort(node_of, kind="stable")
     document = {
-        "topology": topology.spec,
+        "topology": launch.topology.spec,
         "node_of": node_of.tolist(),
-        "host_of": [hosts[node] for node in node_of],
+        "host_of": [launch.hosts[node] for node in node_of],
         "rank_at": rank_at.tolist(),
         "position_of": np.argsort(rank_at).tolist(),
     }
@@ -182,12 +171,13 @@ def read_json(file: LauncherFile) -> list[Place]:
     return [(0, rank, node) for rank, node in enumerate(nodes)]
 
 
-def write_processes(node_of: Ints, _topology: Topology, hosts: Sequence[str]) -> list[str]:
+def write_processes(launch: Launch) -> list[str]:
     """Return a line for each host: as many ranks on each, on its first GPUs."""
+    node_of = launch.node_of
     ranks_on: dict[str, list[tuple[int, int]]] = {}
     order = np.argsort(node_of, kind="stable")
     for rank in order.tolist():
-        name = hosts[node_of[rank]]
+        name = launch.hosts[node_of[rank]]
         gpu = GPU.fullmatch(name)
         placed = ranks_on.setdefault(host_of(name), [])
         placed.append((int(gpu[2]) if gpu else len(placed), rank))
@@ -224,12 +214,16 @@ CRAY = Launcher(
     "Cray MPICH rank order",
     "position -> rank, the inverse of rank -> node: places in order of names of nodes",
     "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun --nodes={nodes} "
-    "--nodelist={nodelist} --ntasks={ranks} --ntasks-per-node={each} --distribution=block "
+    "--nodelist={nodelist} --ntasks={ranks} --ntasks-per-node={each} --distribution=block{pack} "
     "./a.out",
     "HPE, intro_mpi(3) and grid_order(1); ARCHER2 and LUMI documentation",
     write_rank_order,
     read_rank_order,
     called="MPICH_RANK_ORDER",
+    threaded="OMP_NUM_THREADS={threads} MPICH_RANK_REORDER_METHOD=3 "
+    "MPICH_RANK_REORDER_FILE={file} srun --nodes={nodes} --nodelist={nodelist} --ntasks={ranks} "
+    "--ntasks-per-node={each} --cpus-per-task={threads} --distribution=block{pack} ./a.out   "
+    "(PALS: mpiexec --depth {threads} --cpu-bind depth ...)",
 )
 PLAN = Launcher(
     "json",
@@ -257,4 +251,6 @@ TORCHRUN = Launcher(
     BEGINS,
     companion="{module}_torchrun.py",
     companion_text=lambda file, *_: ENVIRONMENT.format(file=file),
+    threaded="OMP_NUM_THREADS={threads} torchrun --nnodes={hosts} --nproc-per-node={processes} "
+    "--node-rank=K ... train.py   (train.py begins with: import {module})",
 )

@@ -1,7 +1,9 @@
 """Mappings for launchers, traces for other simulators, and the header for MPI programs."""
 
+import json
 import re
 
+from support import about
 from support.commands import LU, as_json, failed, hopmap, invoke, noted
 
 
@@ -31,7 +33,8 @@ def test_the_sources_for_mpi_programs_are_written_into_a_folder(tmp_path):
 
 
 def test_export_knows_the_topology_from_the_file(mapping, tmp_path):
-    assert "rank 2=node3 slot=0" in hopmap("export", mapping, "--to", "openmpi").splitlines()
+    said = invoke(["export", mapping, "--to", "openmpi"])
+    assert "rank 2=node3 slot=0" in said.stdout.splitlines()
     out = tmp_path / "rankfile"
     said = hopmap("export", mapping, "--to", "openmpi", "--out", out)
     assert f"mpirun --map-by rankfile:file={out}" in said
@@ -94,7 +97,7 @@ def test_a_mapping_that_is_taken_to_another_network_is_noted_once(mapping, tmp_p
     bound = ["map", LU, "-m", "bokhari(jumps=0)", "--initial", mapping]
     convert = ["convert", LU, "--to", "simgrid", "--out", tmp_path / "sg", "--mapping", mapping]
     for words in (
-        ["export", mapping, "--to", "openmpi"],
+        ["export", mapping, "--to", "cray"],
         ["export", mapping, "--to", "csv", "--json"],
         ["evaluate", LU, mapping],
         ["simulate", LU, mapping, "--engine", "compiled"],
@@ -141,7 +144,7 @@ def test_a_text_without_comments_has_its_command_beside_it(mapping, tmp_path):
             more.format("platform.xml"),
             f"{use}smpirun -hostfile FILE -platform FILE_platform.xml ./a.out",
         ],
-        "openmpi": [],
+        "intel": [],
         "csv": [],
     }.items():
         assert noted("export", box, "--to", to) == said
@@ -150,6 +153,117 @@ def test_a_text_without_comments_has_its_command_beside_it(mapping, tmp_path):
     beside, command = noted("export", box, "--to", "json")
     assert beside == more.format("mpi4py.py")
     assert command.startswith(f"{use}from FILE_mpi4py import comm ")
+
+
+def test_slurms_own_words_are_said_where_an_option_gives_the_mapping(tmp_path):
+    """With the file and with its text, as JSON; the order of names, empty nodes and threads."""
+    box, out = tmp_path / "box.csv", tmp_path / "hosts"
+    slurm = ("export", box, "--to", "slurm")
+    for nodes, more, expected in [
+        (
+            "0101",
+            [],
+            "this is -m cyclic; no hostfile is needed: srun --nodes=2 --ntasks=4 -m cyclic",
+        ),
+        ("0011", [], "srun --nodes=2 --ntasks=4 --ntasks-per-node=2 -m block ./a.out"),
+        ("001101", [], "this is -m plane=2 if nodes have as many CPUs as slots; no hostfile is"),
+        ("00110011", [], "srun --nodes=2 --ntasks=8 -m plane=2 ./a.out"),
+        ("000011", [], "srun --nodes=2 --ntasks=6 --ntasks-per-node=4 -m block,Pack ./a.out"),
+        (
+            "00011",
+            [],
+            "this is -m block,NoPack; no hostfile is needed: srun --nodes=2 --ntasks=5 -m",
+        ),
+        ("0110", [], "no distribution option gives this; use the hostfile"),
+        ("1010", ["--nodelist", "n[10,9]"], "this is -m cyclic; "),
+        ("0101", ["--nodelist", "n[10,9]"], "no distribution option gives this"),
+        (
+            "0011",
+            ["--threads", "8"],
+            "OMP_NUM_THREADS=8 srun --nodes=2 --ntasks=4 --ntasks-per-node",
+        ),
+        ("0011", ["--threads", "8"], "--cpus-per-task=8 -m block ./a.out"),
+        ("00", [], "srun --nodes=1 --nodelist=node0 --ntasks=2 --ntasks-per-node=2 -m block"),
+    ]:
+        slots = 3 if nodes == "001101" else 4
+        rows = "\n".join(f"{rank},{node}" for rank, node in enumerate(nodes))
+        box.write_text(f"# hopmap mapping on mesh:2*{slots}\nrank,node\n{rows}\n")
+        with about(nodes, more):
+            (said,) = noted(*slurm, *more)
+            assert expected in said
+            assert f"note:    {said.removeprefix('hopmap: ')}\n" in hopmap(
+                *slurm, *more, "--out", out
+            )
+            assert as_json(*slurm, *more)["notes"] == [said.removeprefix("hopmap: ")]
+
+
+def test_a_rankfile_says_its_cores_and_takes_numa_domains_and_threads(tmp_path):
+    box, out = tmp_path / "box.csv", tmp_path / "rankfile"
+    box.write_text("# hopmap mapping on mesh:2*4\nrank,node\n0,0\n1,1\n2,0\n3,1\n")
+    words = ("export", box, "--to", "openmpi", "--out", out)
+    said = hopmap(*words)
+    assert "\nnote:    ranks are bound to cores 0 to 1 in order: give --node FILE.xml " in said
+    assert said.endswith(
+        "\nnote:    this is --map-by node, if mpirun may choose the cores: "
+        "mpirun -n 4 --map-by node ./a.out\n"
+        "nodes:   node0 to node1 are placeholders: give yours with --nodelist, --hosts or --names\n"
+    )
+    said = hopmap(*words, "--threads", 3)
+    assert "rank 2=node0 slot=3-5\n" in out.read_text()
+    assert f"use it:  mpirun -x OMP_NUM_THREADS=3 --map-by rankfile:file={out} ./a.out " in said
+    assert "ranks are bound to cores 0 to 5 in order" in said
+    assert "mpirun -x OMP_NUM_THREADS=3 -n 4 --map-by node:PE=3 ./a.out" in said
+    said = hopmap(*words, "--threads", 4, "--node", "numa=4x16,gpu=2")
+    assert out.read_text().endswith(
+        "rank 0=node0 slot=0-3 # NUMA domain 0, GPU 0\n"
+        "rank 1=node1 slot=0-3 # NUMA domain 0, GPU 0\n"
+        "rank 2=node0 slot=32-35 # NUMA domain 2, GPU 1\n"
+        "rank 3=node1 slot=32-35 # NUMA domain 2, GPU 1\n"
+    )
+    assert "over 2 of 4 NUMA domains; each line names the domain and the nearest GPU\n" in said
+    spans = as_json(*words, "--threads", 24, "--node", "numa=4x16")["notes"][0]
+    assert spans == "ranks span NUMA domains: the domains have too few cores for their threads"
+    assert "slot=24-47\n" in out.read_text()
+    assert hopmap("export", out, "--to", "csv") == box.read_text()
+
+
+def test_every_launcher_that_documents_threads_says_them(tmp_path):
+    box = tmp_path / "box.csv"
+    box.write_text("# hopmap mapping on mesh:2x1x1*2\nrank,node\n0,0\n1,0\n2,1\n3,1\n")
+    for to, words in {
+        "openmpi": "mpirun -x OMP_NUM_THREADS=4 --map-by rankfile:file=FILE ./a.out",
+        "slurm": "OMP_NUM_THREADS=4 SLURM_HOSTFILE=FILE srun --ntasks=4 --cpus-per-task=4 ",
+        "cray": "--cpus-per-task=4 --distribution=block ./a.out   (PALS: mpiexec --depth 4 ",
+        "intel": "-genv OMP_NUM_THREADS 4 -genv I_MPI_PIN_DOMAIN omp ./a.out   (MPICH: mpiexec -f "
+        "FILE -bind-to core:4 ...)",
+        "fugaku": "OMP_NUM_THREADS=4 mpiexec -n 4 --vcoordfile FILE ./a.out",
+        "bluegene": "runjob --np 4 --ranks-per-node 2 --envs OMP_NUM_THREADS=4 --mapping FILE",
+        "torchrun": "OMP_NUM_THREADS=4 torchrun --nnodes=2 --nproc-per-node=2 ",
+    }.items():
+        result = invoke(["export", str(box), "--to", to, "--threads", "4", "--json"])
+        assert words in json.loads(result.stdout)["command"], to
+    for to in ("csv", "json", "simgrid"):
+        said = failed("export", box, "--to", to, "--threads", 4)
+        assert f"threads: {to} starts none: expected one of openmpi, slurm, cray, intel, f" in said
+    assert "node: slurm binds no ranks to cores: expected openmpi" in failed(
+        "export", box, "--to", "slurm", "--node", "numa=1x4"
+    )
+
+
+def test_advice_for_a_launcher_takes_the_same_options(tmp_path):
+    out = tmp_path / "rankfile"
+    words = ("advise", LU, "-t", "mesh:2*2", "-m", "identity", "--repeat", 6)
+    rankfile = ("--to", "openmpi", "--out", out, "--node", "numa=2x4", "--threads", 2)
+    said = hopmap(*words, *rankfile)
+    assert "note:    ranks of a node are spread over 2 of 2 NUMA domains; each line names" in said
+    assert "slot=4-5 # NUMA domain 1\n" in out.read_text()
+    assert as_json(*words, "--to", "slurm", "--out", out)["notes"][0].startswith(
+        "this is -m block;"
+    )
+    assert "--node requires --to" in failed(*words, "--node", "numa=2x4")
+    assert "node numa=2: expected lstopo's" in failed(
+        *words, "--to", "openmpi", "--out", out, "--node", "numa=2"
+    )
 
 
 def test_convert_writes_a_schedule_of_goal(tmp_path):

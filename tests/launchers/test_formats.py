@@ -126,6 +126,12 @@ def test_crays_rank_order_names_the_nodes_that_are_filled():
     )
 
 
+def test_cray_fills_the_nodes_up_where_slurm_would_level_them():
+    """Block alone deals five ranks to two nodes as 3 and 2."""
+    text = export_mapping("cray", np.array([0, 0, 0, 0, 1]), mesh((2,), slots=4))
+    assert "--ntasks=5 --ntasks-per-node=4 --distribution=block,Pack ./a.out" in text
+
+
 def test_crays_positions_fill_the_nodes_as_slurm_sorts_their_names(tmp_path):
     """srun does not keep the order of --nodelist; numbers in names count as such."""
     names = ["n10", "n9", "m2"]

@@ -18,10 +18,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopmap.launchers.formats import companions, export_mapping, get_launcher
+from hopmap.launchers.formats import (
+    Launch,
+    companions,
+    export_mapping,
+    get_launcher,
+    notes,
+    write_launch,
+)
 from hopmap.simulator import Parameters, program_of_traffic
 from hopmap.simulator.export.simgrid import INDEX, write
 from hopmap.topologies import torus
+from hopmap.topologies.readers.node import read_node
 from hopmap.traces import Traffic
 
 HERE = Path(__file__).parent
@@ -123,6 +131,57 @@ def test_open_mpi_places_every_rank_as_the_rankfile_says(openmpi, where, tmp_pat
         cpus = set(said[rank][2:])
         assert bound.setdefault(slot, cpus) == cpus
     assert sum(map(len, bound.values())) == len(set().union(*bound.values()))
+
+
+@pytest.mark.parametrize("threads", [1, 3, 8])
+def test_open_mpi_binds_to_the_cores_of_a_node_that_is_described(
+    openmpi, tmp_path, monkeypatch, threads
+):
+    """On a node that hwloc makes up, of two NUMA domains in each of two packages."""
+    mpirun, version = openmpi
+    monkeypatch.setenv("HWLOC_SYNTHETIC", "pack:2 numa:2 core:8 pu:2")
+    here = os.uname().nodename
+    launch = Launch(
+        np.zeros(32 // max(threads, 4), np.int64), torus((1,), slots=32), [here],
+        threads=threads, node=read_node("numa=4x8"),
+    )  # fmt: skip
+    rankfile = tmp_path / "rankfile"
+    rankfile.write_text(write_launch(get_launcher("openmpi"), launch))
+    shows = ["--display-devel-map", "-rf", rankfile]
+    if version >= 5:
+        shows = ["--display", "map-devel", "--map-by", f"rankfile:file={rankfile}"]
+    found = output(*mpirun, "--host", f"{here}:32", *shows, "true")
+    assert isinstance(found, list), found
+    bound = [line for line in found if line.strip().startswith("Binding:")]
+    cores = [
+        (int(first), int(last or first))
+        for first, last in re.findall(r" slot=(\d+)(?:-(\d+))? #", rankfile.read_text())
+    ]
+    assert len(bound) == len(cores) == len(launch.node_of)
+    for line, (first, last) in zip(bound, cores, strict=True):
+        if version < 5:  # B for a thread that it is bound to, in brackets of the package's cores
+            here_bound = [n for n, core in enumerate(re.findall(r"BB|\.\.", line)) if core == "BB"]
+            assert here_bound == [*range(first, last + 1)]
+        else:
+            (numbers,) = re.findall(r"core:L([\d-]+)\]", line)
+            assert numbers in (f"{first}-{last}", str(first))
+            assert ("-" in numbers) == (last > first)
+
+
+@pytest.mark.parametrize("name", ["block", "cyclic"])
+def test_open_mpi_places_ranks_on_nodes_by_the_option_that_is_noted(openmpi, where, name):
+    """Without a rankfile, on hosts in the order of the nodes' numbers."""
+    node_of = np.repeat(np.arange(4), CORES)
+    node_of = node_of if name == "block" else np.tile(np.arange(4), CORES)
+    hosts = sorted(HOSTS)
+    launch = Launch(node_of, NETWORK, hosts)
+    note = notes(get_launcher("openmpi"), launch)[-1]
+    (options,) = re.findall(r": mpirun (-n .*) \./a\.out$", note)
+    slots = ",".join(f"{host}:{CORES}" for host in hosts)
+    found = output(*openmpi[0], "--host", slots, *options.split(), where)
+    assert isinstance(found, list), found
+    said = {int(rank): rest for rank, *rest in map(str.split, found)}
+    assert [said[rank][1] for rank in range(len(node_of))] == [hosts[node] for node in node_of]
 
 
 @pytest.fixture(scope="module")

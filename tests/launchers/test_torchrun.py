@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from hopmap.launchers.formats import companions, export_mapping, get_launcher, usage
+from hopmap.launchers.formats import Launch, companions, export_mapping, get_launcher, usage
 from hopmap.launchers.mapping_files import read_mapping
 from hopmap.topologies import MappingError, topology_from_spec
 
@@ -48,7 +48,8 @@ def test_what_torchrun_cannot_start_is_refused(node_of):
 
 
 def test_the_command_counts_hosts_and_their_processes():
-    command = usage(get_launcher("torchrun"), np.array([5, 4, 3, 0, 2, 1]), "ranks", GPUS.names)
+    launch = Launch(np.array([5, 4, 3, 0, 2, 1]), GPUS, GPUS.names, "ranks")
+    command = usage(get_launcher("torchrun"), launch)
     assert "--nnodes=2 --nproc-per-node=3" in command and "import ranks_torchrun" in command
 
 

@@ -49,10 +49,30 @@ def _without_slots(path: str) -> tuple[str, int | None]:
     return (match[1], int(match[2])) if match and not Path(path).exists() else (path, None)
 
 
-def from_file(path: str) -> Topology:
-    """Network of a file: GraphML, hwloc's XML, SimGrid's platform, Slurm's topology files."""
+def read_bytes(file: Path, name: str) -> bytes:
+    """Return what is in a file that is not too large; `name` is for messages."""
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+    except OSError as error:
+        raise TopologyError(f"{name}: cannot be read ({error.strerror})") from None
+    if len(content) > LARGEST:
+        raise TopologyError(f"{name}: more than {LARGEST >> 20} MiB: expected less")
+    return content
+
+
+def xml_root(content: bytes, name: str) -> ElementTree.Element:
+    """Return the outermost element of an XML document; `name` is for messages."""
     from xml.etree import ElementTree
 
+    try:
+        return ElementTree.fromstring(content)
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        raise TopologyError(f"{name}: cannot be read as XML ({error})") from None
+
+
+def from_file(path: str) -> Topology:
+    """Network of a file: GraphML, hwloc's XML, SimGrid's platform, Slurm's topology files."""
     # Imported here: what they import takes a tenth of a second, and few commands name a file.
     from hopmap.topologies.families.graph import from_graphml
 
@@ -63,14 +83,8 @@ def from_file(path: str) -> Topology:
     spec = f"file:{path}"
     plain, slots = _without_slots(path)
     file, wanted = file_and_name(path)
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(LARGEST + 1)
-        text = content.decode("utf-8-sig", errors="replace")
-    except OSError as error:
-        raise TopologyError(f"{spec}: cannot be read ({error.strerror})") from None
-    if len(content) > LARGEST:
-        raise TopologyError(f"{spec}: more than {LARGEST >> 20} MiB: expected less")
+    content = read_bytes(file, spec)
+    text = content.decode("utf-8-sig", errors="replace")
     if not text.lstrip().startswith("<"):
         for known, read in (
             (is_node_table, from_node_table),
@@ -82,10 +96,7 @@ def from_file(path: str) -> Topology:
     elif wanted:
         raise TopologyError(f"{spec}: #{wanted} requires a file of Slurm's")
     else:
-        try:
-            root = ElementTree.fromstring(content)
-        except (ElementTree.ParseError, ValueError, LookupError) as error:
-            raise TopologyError(f"{spec}: cannot be read as XML ({error})") from None
+        root = xml_root(content, spec)
         tag = re.sub(r"\{.*\}", "", root.tag)
         expect_one_of(TopologyError, f"{spec}: root element", tag, of_xml)
         if slots is not None:
