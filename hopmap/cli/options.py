@@ -269,7 +269,7 @@ def settings_of(words: Sequence[str] | None) -> dict[str, str | int | float]:
     return dict(parse_settings(words or []))
 
 
-def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+def takes_options(command: Callable[..., int | None]) -> Callable[..., int | None]:
     """Give the command line the fields of a command's dataclasses as options of their own."""
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
@@ -288,12 +288,12 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
         ]
 
     @wraps(command)
-    def run(**values: Any) -> None:
+    def run(**values: Any) -> int | None:
         made = {
             name: group(**{each.name: values.pop(each.name) for each in fields(group)})
             for name, group in groups.items()
         }
-        command(**made, **values)
+        return command(**made, **values)
 
     signature = inspect.Signature([each.replace(kind=each.KEYWORD_ONLY) for each in parameters])
     run.__signature__ = signature  # type: ignore[attr-defined]

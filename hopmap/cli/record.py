@@ -6,9 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,8 +31,8 @@ def record(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="A folder ending in .otf2, default recorded.otf2; with --profile, traffic: "
-            ".npz .mtx .csv .graph .grf."
+            help="A new folder ending in .otf2; with --profile, a new file of traffic: .npz .mtx "
+            ".csv .graph .grf. Default: the next free of recorded.otf2, recorded-2.otf2, ..."
         ),
     ] = None,
     mpicc: Annotated[
@@ -52,34 +52,29 @@ def record(
     as_json: AsJson = False,
 ) -> int:
     """Run an MPI program and record its calls: an OTF2 archive, or traffic with --profile."""
-    from hopmap.traces.otf2.write import expect_replaceable
     from hopmap.traces.recorder.launch import as_line, is_profile
 
     if bool(words) == (merge is not None):
         raise typer.BadParameter("expected a command behind --, like -- mpirun -np 16 ./app")
     counts = profile or (merge is not None and is_profile(merge))
-    out = out or Path("recorded.npz" if counts else "recorded.otf2")
-    if (out.suffix == ".otf2") == counts:
-        wanted = "a file of traffic, like run.npz" if counts else "a folder ending in .otf2"
-        raise typer.BadParameter(f"--out {out}: expected {wanted}")
-    check_out(out, folder=not counts)
-    if not counts:
-        expect_replaceable(out)
+    if out is not None:
+        if (out.suffix == ".otf2") == counts:
+            wanted = "a file of traffic, like run.npz" if counts else "a folder ending in .otf2"
+            raise typer.BadParameter(f"--out {out}: expected {wanted}")
+        check_out(out, folder=not counts)
+        _expect_new(out)
     if merge is not None:
-        _finish(merge, out, as_json)
+        _finish(merge, out or next(_free_names(counts)), as_json)
         return 0
     assert words
-    if batch:
-        folder = out.absolute().with_name(f"{out.name}.raw")
-        if folder.is_dir() and any(folder.iterdir()):
-            raise typer.BadParameter(f"{folder}: not empty: expected no files of an earlier job")
-        say(as_line(*_with_library(words, mpicc, folder, profile)))
-        say(as_line(["hopmap", "record", "--merge", str(folder), "--out", str(out)], {}))
-        folder.mkdir(exist_ok=True)
-        return 0
-    folder = Path(tempfile.mkdtemp(dir=out.absolute().parent, prefix=f"{out.name}.raw-"))
+    out, folder = _claim(out, counts, batch)
     try:
-        code = _run(*_with_library(words, mpicc, folder, profile), to_stderr=as_json)
+        command, settings = _with_library(words, mpicc, folder, profile)
+        if batch:
+            say(as_line(command, settings))
+            say(as_line(["hopmap", "record", "--merge", str(folder), "--out", str(out)], {}))
+            return 0
+        code = _run(command, settings, to_stderr=as_json)
         _finish(folder, out, as_json, words[0], code)
     except BaseException:
         if not any(folder.iterdir()):
@@ -89,6 +84,34 @@ def record(
         raise
     shutil.rmtree(folder)
     return code
+
+
+def _expect_new(out: Path) -> None:
+    """Refuse to replace anything: a recording may have waited for a day in a queue."""
+    if out.exists() or out.is_symlink():
+        raise typer.BadParameter(
+            f"--out {out}: exists: expected a new name, as recordings are never replaced"
+        )
+
+
+def _free_names(counts: bool) -> Iterator[Path]:
+    """Names of recordings by number, without those that exist."""
+    suffix = ".npz" if counts else ".otf2"
+    numbered = (Path(f"recorded-{number}{suffix}") for number in count(2))
+    names = chain([Path(f"recorded{suffix}")], numbered)
+    return (name for name in names if not (name.exists() or name.is_symlink()))
+
+
+def _claim(out: Path | None, counts: bool, batch: bool) -> tuple[Path, Path]:
+    """Return the name of a recording, and a new folder for its processes that reserves the name."""
+    for name in _free_names(counts) if out is None else [out]:
+        folder = name.absolute().with_name(f"{name.name}.raw")
+        # Lines for a batch script may be asked for again, until its job begins.
+        waits = batch and out is not None and folder.is_dir() and not any(folder.iterdir())
+        with suppress(FileExistsError):
+            folder.mkdir(exist_ok=waits)
+            return name, folder
+    raise typer.BadParameter(f"{folder}: of another recording: expected another --out")
 
 
 def _with_library(
@@ -126,6 +149,7 @@ def _finish(folder: Path, out: Path, as_json: bool, command: str = "", code: int
 
     if code and not any(folder.glob("*.events")):
         raise RecorderError(f"{command}: ended with {code} before MPI_Init: nothing was recorded")
+    _expect_new(out)  # still
     with working("putting the recording together") as progress:
         missed = finish(folder, out)
         facts: dict[str, Any] = {"out": str(out), "exit_code": code, "missed": list(missed)}
