@@ -18,7 +18,6 @@ import numpy as np
 
 from hopmap.arrays import Floats
 from hopmap.mappers import parse_pipeline
-from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress, silent
 from hopmap.simulator import (
     DEFAULT_ENGINE,
@@ -37,6 +36,7 @@ from hopmap.simulator.steady_state import packet_hops
 from hopmap.simulator.uncertainty import LEAST, RELEVANCE, Interval, prediction_interval
 from hopmap.units import show_seconds
 
+from .comparison import Comparison
 from .machine import Machine, MachineLike
 from .mapping import DEFAULT_ORDER, Placement
 from .provenance import with_assumed
@@ -183,7 +183,8 @@ def advise(
 ) -> Advice:
     """Say how ranks should be placed, what that buys, and whether it is worth it.
 
-    Mappers see all that the replay sends, messages of collectives included.
+    Mappers see all that the replay sends, messages of collectives included. Ctrl-C raises an
+    `InterruptedComparison`, which has the best mapping so far.
 
     Parameters
     ----------
@@ -225,19 +226,22 @@ def advise(
     )  # checked before all that takes long
     found: list[Candidate] = []
     steps = len(pipelines) + 1 + sampling.samples
-    for done, mapper in enumerate((DEFAULT_ORDER, *pipelines)):
-        progress(done, steps, mapper)
-        budget = seconds / max(len(pipelines), 1)
-        node_of, took = time_mapping(traffic, room, mapper, seed=seed, seconds=budget)
-        placement = Placement(workload, machine, node_of, traffic, room, mapper, took)
-        engine = engine or _engine(placement)
-        found.append(Candidate(placement, _replay(placement, engine)))
-    assert engine is not None
-    ranges = [each for each in ranges if engine == DEFAULT_ENGINE or "network." not in each.key]
-    models = draw_models(ranges, machine.network, machine.settings, sampling.samples, seed)
-    times, rejected = _times(
-        found, models, engine, lambda k: progress(len(found) + k, steps, "models")
-    )
+    names = (DEFAULT_ORDER, *pipelines)
+    with Comparison(workload, machine, traffic, room, names) as so_far:  # Ctrl-C keeps the best
+        for done, mapper in enumerate(names):
+            progress(done, steps, mapper)
+            budget = seconds / max(len(pipelines), 1)
+            mapping = so_far.search(mapper, mapper, seed=seed, seconds=budget)
+            placement = so_far.add(*mapping, mapper)
+            engine = engine or _engine(placement)
+            found.append(Candidate(placement, _replay(placement, engine)))
+            so_far.times[done, 0] = found[-1].result.makespan
+        assert engine is not None
+        ranges = [each for each in ranges if engine == DEFAULT_ENGINE or "network." not in each.key]
+        models = draw_models(ranges, machine.network, machine.settings, sampling.samples, seed)
+        times, rejected = _times(
+            found, models, engine, lambda k: progress(len(found) + k, steps, "models")
+        )
     replayed = ~np.isnan(times[0])
     if not replayed.any():
         raise ParameterError(f"ranges: no model can be replayed: {rejected[0]}")

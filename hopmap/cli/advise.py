@@ -81,14 +81,17 @@ def advise(
         ),
     ] = None,
 ) -> None:
-    """Say which mapping to use, what it buys, and whether that is worth it."""
+    """Say which mapping to use, what it buys, and whether that is worth it.
+
+    Ctrl-C ends it with the best mapping so far, which is written; exit code 130.
+    """
     from hopmap.api.advice import MAPPERS
     from hopmap.api.advice import advise as advised
     from hopmap.api.robust.robust import Sampling
 
     options = options.check(trace)
     place = machine.machine(topology, balanced=options.balanced)
-    with working("advising") as progress:
+    with options.keeping(), working("advising") as progress:
         found = advised(
             replay.workload(trace),
             place,
@@ -181,14 +184,17 @@ def robust(
     ] = None,
     engine: Engine = "compiled",
 ) -> None:
-    """Choose the mapping that stays close to the best on any machine within the ranges."""
+    """Choose the mapping that stays close to the best on any machine within the ranges.
+
+    Ctrl-C ends it with the best mapping so far, which is written; exit code 130.
+    """
     from hopmap.api.robust.robust import CANDIDATES, Sampling
     from hopmap.api.robust.robust import robust as choose_robust
 
     options = options.check(trace)
     # commas between candidates, not those within the parentheses of a mapper's options
     words = [word for each in candidates or [] for word in re.split(r",(?![^(]*\))", each)]
-    with working("choosing") as progress:
+    with options.keeping(), working("choosing") as progress:
         found = choose_robust(
             replay.workload(trace),
             machine.machine(topology, balanced=options.balanced),

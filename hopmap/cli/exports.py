@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import note, print_json, say, say_written, working
+from .console import INTERRUPTED, note, print_json, say, say_written, working
 from .options import (
     AsJson,
     Balanced,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hopmap.api.advice import Advice
+    from hopmap.api.comparison import InterruptedComparison
     from hopmap.api.exports import Exported
     from hopmap.api.input_kinds import MappingLike
     from hopmap.api.mapping import Placement
@@ -169,7 +172,23 @@ class AnswerOptions(BindingOptions):
         check_out(out)
         return replace(self, out=out)
 
-    def answer(self, best: Placement, result: Advice | Choice, show: Callable[[], None]) -> None:
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Have Ctrl-C answer with the best mapping so far, and exit with 130."""
+        from hopmap.api.comparison import InterruptedComparison
+
+        try:
+            yield
+        except InterruptedComparison as end:
+            self.answer(end.best, end, lambda: None)
+            raise SystemExit(INTERRUPTED) from None
+
+    def answer(
+        self,
+        best: Placement,
+        result: Advice | Choice | InterruptedComparison,
+        show: Callable[[], None],
+    ) -> None:
         """Write the best mapping, and print the answer: the file alone where it goes to stdout.
 
         `show` prints what is said below the verdict.

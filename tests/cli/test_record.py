@@ -14,9 +14,8 @@ import pytest
 from hopmap.cli import record
 from support import ROOT
 from support.commands import failed, hopmap, invoke
-from support.raw_recordings import one_message
 from support.real_mpi import ROOT_MAY, SAYS, installed
-from support.recorded_runs import compiled
+from support.recorded_runs import compiled, one_message
 
 
 @pytest.fixture(scope="module", params=list(SAYS))

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from hopmap.api.comparison import Comparison
 from hopmap.api.input_kinds import MappingLike
 from hopmap.api.machine import Machine, MachineLike, nodes_of_ranks
 from hopmap.api.mapping import Placement
@@ -35,7 +36,6 @@ from hopmap.api.named_files import (
 from hopmap.api.simulation import check_engine
 from hopmap.api.workload import Workload, WorkloadLike
 from hopmap.arrays import Floats
-from hopmap.mappers.pipeline import time_mapping
 from hopmap.progress import Progress, silent
 from hopmap.simulator import DEFAULT_ENGINE, DeadlockError, ParameterError, Steady, simulate
 from hopmap.simulator.parameters.settings import SettingError, configure
@@ -200,7 +200,9 @@ def robust(
     network, settings = machine.network, machine.settings
     workload.program(machine.parameters.algorithms)  # read before anything takes long
     found = draw_models(read_ranges(sampling.ranges), network, settings, samples, seed)
-    placements = _placements(workload, machine, names, seed, seconds, progress)
+    so_far = _comparison(workload, machine, names)
+    with so_far:  # Ctrl-C keeps the best
+        placements = _placements(so_far, names, seed, seconds, progress)
     if replays is None:
         replays = budget(len(placements), samples)
     if replays < len(placements):
@@ -216,7 +218,7 @@ def robust(
         made += 1
         try:
             here, parameters = configure(network, tuple(changed.items()))
-            return simulate(
+            makespan = simulate(
                 workload.program(parameters.algorithms),
                 here,
                 placements[candidate].node_of,
@@ -226,9 +228,13 @@ def robust(
             ).makespan
         except (ParameterError, DeadlockError) as error:
             rejected.append(f"{error}")
+            so_far.reject(model)
             return np.nan
+        so_far.times[candidate, model] = makespan
+        return makespan
 
-    times = halving(len(placements), samples, replay, replays)
+    with so_far:
+        times = halving(len(placements), samples, replay, replays)
     if np.isnan(times).all():
         raise ParameterError(f"ranges: no model can be replayed: {rejected[0]}")
     return Choice(workload.name, placements, tuple(found), times, made, tuple(rejected))
@@ -241,41 +247,50 @@ def _canonical(candidate: Candidate) -> Candidate:
     return canonical_mapper(candidate) if isinstance(candidate, str) else candidate
 
 
+def _comparison(
+    workload: Workload, machine: Machine, candidates: Sequence[Candidate]
+) -> Comparison:
+    """Begin to compare candidates, by their names."""
+    program = workload.program(machine.parameters.algorithms)
+    names = [
+        each if isinstance(each, str) else getattr(each, "mapper", f"mapping {number}")
+        for number, each in enumerate(candidates, 1)
+    ]
+    return Comparison(
+        workload, machine, program.traffic(), machine.usable(program.ranks), tuple(names)
+    )
+
+
 def _placements(
-    workload: Workload,
-    machine: Machine,
+    so_far: Comparison,
     candidates: Sequence[Candidate],
     seed: int,
     seconds: float,
     progress: Progress,
 ) -> tuple[Placement, ...]:
     """Make the mappings; those that are equal become one of several names."""
-    program, network = workload.program(machine.parameters.algorithms), machine.network
-    ranks, traffic = program.ranks, program.traffic()
-    room = machine.usable(ranks)
-    found: dict[bytes, Placement] = {}
-    for done, each in enumerate(candidates):
-        name = each if isinstance(each, str) else getattr(each, "mapper", f"mapping {done + 1}")
+    workload, machine, traffic = so_far.workload, so_far.machine, so_far.traffic
+    network, ranks, found = machine.network, traffic.ranks, so_far.placements
+    for done, (name, each) in enumerate(zip(so_far.names, candidates, strict=True)):
         progress(done, len(candidates), name)
         took, start = 0.0, None
         if isinstance(each, str):
-            start = initial_mapping(each, network, room, ranks)
+            start = initial_mapping(each, network, so_far.room, ranks)
             pipeline = split_mapper(each)[1]
             if pipeline:
-                start, took = time_mapping(
-                    *(traffic, room, pipeline),
+                start, took = so_far.search(
+                    *(pipeline, name),
                     seed=seed,
                     seconds=seconds / len(candidates),
                     initial=start,
                 )
         node_of = nodes_of_ranks(each if start is None else start, network, ranks)
-        key = node_of.tobytes()
-        if key in found:
-            if name not in found[key].mapper.split(" = "):
-                found[key] = replace(found[key], mapper=f"{found[key].mapper} = {name}")
-        else:
-            found[key] = Placement(workload, machine, node_of, traffic, network, name, took)
-    return tuple(found.values())
+        same = [k for k, made in enumerate(found) if np.array_equal(made.node_of, node_of)]
+        if not same:
+            found.append(Placement(workload, machine, node_of, traffic, network, name, took))
+        elif name not in found[same[0]].mapper.split(" = "):
+            found[same[0]] = replace(found[same[0]], mapper=f"{found[same[0]].mapper} = {name}")
+    return tuple(found)
 
 
 def halving(

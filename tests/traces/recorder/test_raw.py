@@ -16,8 +16,7 @@ from hopmap.traces.recorder.raw import (
     Extra,
     read_processes,
 )
-from support.raw_recordings import ALLTOALLV, RECV, SEND, WAITALL, one_message, row, written
-from support.recorded_runs import told
+from support.recorded_runs import ALLTOALLV, RECV, SEND, WAITALL, one_message, row, told, written
 
 
 def test_a_call_is_enter_what_it_did_and_leave(tmp_path):
