@@ -156,7 +156,7 @@ def test_the_best_mapping_of_results_is_exported(study, tmp_path):
     times = {mapper: float(seconds) for mapper, seconds in (row.split(",") for row in rows)}
     best = min(times, key=times.get)
     words = ["export", out, "--best", "-t", "mesh:2x2", "--to"]
-    (said,) = noted(*words, "slurm")
+    said, _ = noted(*words, "slurm")
     assert said.startswith(f"hopmap: best of lu.S.4 on mesh:2x2: {best}, seed 0, makespan ")
     placed = as_json("map", LU, "-t", "mesh:2x2", "-m", best)["node_of"]
     text = invoke([*words, "csv"]).stdout
