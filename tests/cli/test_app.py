@@ -187,7 +187,7 @@ def test_the_commands_that_a_report_prints_export_the_fastest_mapping(study, tmp
     commands = re.findall(r"<code>(hopmap export .*?)</code>", page)
     assert len(commands) == (2 if several else 1)
     for trace, command in zip(("lu.S.4", "mg.S.4"), commands, strict=False):
-        (said,) = noted(*shlex.split(command)[1:])
+        said, *_ = noted(*shlex.split(command)[1:])
         assert said.startswith(f"hopmap: best of {trace} on mesh:")
         asked = f"SELECT min(makespan) AS least FROM runs WHERE trace = '{trace}'"
         (row,) = as_json("query", out, asked)
