@@ -58,8 +58,7 @@ def _options(places: Ints, cpus: Ints | None) -> Iterator[tuple[str, Ints]]:
         dealt = _deal(ranks, len(counts), size, cpus)
         if np.array_equal(np.bincount(dealt), np.bincount(cyclic)):
             yield f"plane={size}", dealt
-    full = np.full(len(counts), each) if cpus is None else np.minimum(cpus, each)
-    yield "block,Pack", np.sort(_deal(ranks, len(counts), each, full))
+    yield "block,Pack", np.sort(_deal(ranks, len(counts), each, cpus))
 
 
 def _deal(ranks: int, nodes: int, size: int, cpus: Ints | None) -> Ints:
@@ -95,14 +94,13 @@ def note_distribution(launch: Launch) -> list[str]:
 
 
 def note_map_by(launch: Launch) -> list[str]:
-    """Say which option of mpirun gives the nodes of a mapping with equally many ranks on each."""
+    """Say which option of mpirun gives the nodes of a mapping."""
     order, slots = slurm_order(launch.hosts), launch.topology.slots
     ranks_on = np.bincount(launch.node_of, minlength=len(slots))
-    each = int(ranks_on.max())
-    by = {"block": f"ppr:{each}:node", "cyclic": "node"}
+    by = {"block": f"ppr:{ranks_on.max()}:node", "cyclic": "node"}
     option = slurm_distribution(launch.node_of, slots, launch.hosts).option
     # The nodes' order is the allocation's: by name, or as a file of hosts lists them.
-    if option not in by or order != sorted(order) or (ranks_on[slots > 0] < each).any():
+    if option not in by or order != sorted(order) or (ranks_on[slots > 0] == 0).any():
         return []
     openmp, cores = "", ""
     if launch.threads is not None:

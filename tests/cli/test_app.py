@@ -156,7 +156,7 @@ def test_the_best_mapping_of_results_is_exported(study, tmp_path):
     times = {mapper: float(seconds) for mapper, seconds in (row.split(",") for row in rows)}
     best = min(times, key=times.get)
     words = ["export", out, "--best", "-t", "mesh:2x2", "--to"]
-    (said,) = noted(*words, "slurm")
+    said, _ = noted(*words, "slurm")
     assert said.startswith(f"hopmap: best of lu.S.4 on mesh:2x2: {best}, seed 0, makespan ")
     placed = as_json("map", LU, "-t", "mesh:2x2", "-m", best)["node_of"]
     text = invoke([*words, "csv"]).stdout
@@ -187,7 +187,7 @@ def test_the_commands_that_a_report_prints_export_the_fastest_mapping(study, tmp
     commands = re.findall(r"<code>(hopmap export .*?)</code>", page)
     assert len(commands) == (2 if several else 1)
     for trace, command in zip(("lu.S.4", "mg.S.4"), commands, strict=False):
-        (said,) = noted(*shlex.split(command)[1:])
+        said, *_ = noted(*shlex.split(command)[1:])
         assert said.startswith(f"hopmap: best of {trace} on mesh:")
         asked = f"SELECT min(makespan) AS least FROM runs WHERE trace = '{trace}'"
         (row,) = as_json("query", out, asked)

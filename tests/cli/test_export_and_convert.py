@@ -225,6 +225,12 @@ def test_a_rankfile_says_its_cores_and_takes_numa_domains_and_threads(tmp_path):
     assert spans == "ranks span NUMA domains: the domains have too few cores for their threads"
     assert "slot=24-47\n" in out.read_text()
     assert hopmap("export", out, "--to", "csv") == box.read_text()
+    box.write_text("# hopmap mapping on mesh:2*4\nrank,node\n0,1\n1,0\n")
+    slurms = as_json("export", box, "--to", "slurm", "--nodelist", "n[10,9]")["notes"]
+    assert slurms[0].startswith("this is -m block; ")  # but a file of hosts may have another order
+    assert len(as_json(*words, "--nodelist", "n[10,9]")["notes"]) == 1
+    box.write_text("# hopmap mapping on mesh:2*4\nrank,node\n0,0\n1,0\n")  # a node is empty
+    assert len(as_json(*words)["notes"]) == 1
 
 
 def test_every_launcher_that_documents_threads_says_them(tmp_path):

@@ -55,6 +55,11 @@ def test_ranks_go_where_the_gpus_are_as_long_as_there_are_enough():
     assert [gpu for *_, gpu in seats("numa=4x4,gpu=4", 16)] == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
 
 
+def test_ranks_that_the_domains_of_the_gpus_have_no_cores_for_go_elsewhere():
+    node = (Domain((0, 1), (0, 1, 2)), Domain((2, 3)))
+    assert [(s.slots, s.gpu) for s in seats_on(3, 1, node)] == [("0", 0), ("1", 1), ("2", None)]
+
+
 def test_ranks_of_more_threads_than_a_domain_span_them():
     assert seats("numa=4x16", 2, 32) == [("0-31", None, None), ("32-63", None, None)]
 

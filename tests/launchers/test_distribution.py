@@ -74,6 +74,17 @@ def test_what_an_option_gives_is_recognised(option):
     assert recognised > 10
 
 
+def test_nodes_that_are_filled_up_are_recognised():
+    """With --ntasks-per-node, and one task at least on each; unequal slots are a condition."""
+    for nodes, ranks in SHAPES:
+        for each in range(-(-ranks // nodes), ranks + 1):
+            with about(nodes, ranks, each):
+                assert found(layout("block,Pack", ranks, [each] * nodes), [ranks] * nodes).option
+    order = layout("block,Pack", 9, [3, 2, 3, 3])
+    assert order == [0, 0, 0, 1, 1, 2, 2, 2, 3]
+    assert found(order, [4, 2, 4, 4]) == ("block,Pack", True)
+
+
 def test_the_option_that_is_named_gives_the_mapping():
     """Of all small mappings, and of larger ones that an option or chance makes."""
     rng = np.random.default_rng(3)

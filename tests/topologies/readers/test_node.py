@@ -8,15 +8,18 @@ from hopmap.topologies import TopologyError
 from hopmap.topologies.readers.node import read_node
 from support import about
 
-# As lstopo writes a node of two packages, two GPUs at the second and a display at the first.
+# As lstopo writes a node of two packages, one and two GPUs at them, and slow memory for both.
 HWLOC = """<?xml version="1.0"?><topology version="2.0">
-<object type="Machine" cpuset="0x0000000f,0x0000000f">
+<object type="Machine" cpuset="0x0000000f,,0x0000000f">
+ <object type="NUMANode" os_index="4" cpuset="0x0000000f,,0x0000000f"/>
  <object type="Package" cpuset="0x0000000f">
   <object type="NUMANode" os_index="0" cpuset="0x0000000f"/>
   <object type="Core" cpuset="0x00000003"><object type="PU" cpuset="0x1"/></object>
   <object type="Core" cpuset="0x0000000c"/>
   <object type="Bridge"><object type="PCIDev" pci_busid="0000:01:00.0"
-   pci_type="0300 [1a03:2000] [1a03:2000] 41"/></object>
+   pci_type="0300 [1a03:2000] [1a03:2000] 41"/>
+   <object type="PCIDev" pci_busid="0000:e1:00.0" pci_type="0380 [1002:7408] [1002:0b0c] 01"/>
+  </object>
  </object>
  <object type="Package" cpuset="0x0000000f,,0x0">
   <object type="NUMANode" os_index="1" cpuset="0x0000000f,,0x0"/>
@@ -47,7 +50,7 @@ def test_the_short_form_shares_gpus_out_evenly():
 def test_hwloc_says_cores_and_gpus_of_the_domains(tmp_path):
     """Memory of two kinds is one domain, memory without cores none, a console's display no GPU."""
     (tmp_path / "node.xml").write_text(HWLOC)
-    assert domains(tmp_path / "node.xml") == [((0, 1), ()), ((2, 3), (0, 1))]
+    assert domains(tmp_path / "node.xml") == [((0, 1), (2,)), ((2, 3), (0, 1))]
 
 
 def test_gpus_as_near_to_several_domains_are_shared_out(tmp_path):
