@@ -258,7 +258,7 @@ def test_every_launcher_that_documents_threads_says_them(tmp_path):
 
 def test_advice_for_a_launcher_takes_the_same_options(tmp_path):
     out = tmp_path / "rankfile"
-    words = ("advise", LU, "-t", "mesh:2*2", "-m", "identity", "--repeat", 6)
+    words = ("advise", LU, "-t", "mesh:2*2", "-m", "identity", "--samples", 6)
     rankfile = ("--to", "openmpi", "--out", out, "--node", "numa=2x4", "--threads", 2)
     said = hopmap(*words, *rankfile)
     assert "note:    ranks of a node are spread over 2 of 2 NUMA domains; each line names" in said
