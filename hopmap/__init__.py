@@ -4,6 +4,15 @@
 `simulate`, `explain`, `sweep`. All names stand in ``__init__.pyi``, and load when they are used.
 """
 
-import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+def __getattr__(name):  # type: ignore[no-untyped-def]
+    """Read the names when the first is used: the command begins sooner, see `cli/start.py`."""
+    import lazy_loader
+
+    attached = lazy_loader.attach_stub(__name__, __file__)
+    globals().update(zip(("__getattr__", "__dir__", "__all__"), attached, strict=True))
+    return attached[2] if name == "__all__" else attached[0](name)
+
+
+def __dir__():  # type: ignore[no-untyped-def]
+    return __getattr__("__all__")

@@ -1,5 +1,5 @@
 """``python -m hopmap`` is the command ``hopmap``."""
 
-from hopmap.cli.app import main
+from hopmap.cli.start import main
 
 main()

@@ -79,7 +79,7 @@ def told(folder):
 
 def test_the_door_loads_next_to_nothing(told):
     new = {name.partition(".")[0] for name in set(told["door"]) - set(told["before"])}
-    assert new - sys.stdlib_module_names == {"hopmap", "lazy_loader"}
+    assert new - sys.stdlib_module_names == {"hopmap"}
 
 
 def test_replays_do_not_wait_for_what_only_reports_need(told):
