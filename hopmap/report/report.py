@@ -218,12 +218,12 @@ def _render(
 
 def _validation_text(study: Study) -> str:
     """Say on which networks the parameters were held against measured times, on which not."""
-    if not (validated := study.scenario.get("validated")):
-        return "by no measurement"
-    on = validated["topologies"]
-    others = [name for name in study.topologies() if study.spec_of(name) not in on]
-    error = f"on {', '.join(on)}: error {100 * validated['error']:.1f} % (median)"
-    return error + (f"; not on {', '.join(others)}" if others else "")
+    match study.scenario.get("validated"):
+        case {"topologies": list(on), "error": float() | int() as error}:
+            others = [name for name in study.topologies() if study.spec_of(name) not in on]
+            words = f"on {', '.join(map(str, on))}: error {100 * error:.1f} % (median)"
+            return words + (f"; not on {', '.join(others)}" if others else "")
+    return "by no measurement"
 
 
 def _expansion_text(study: Study) -> str:

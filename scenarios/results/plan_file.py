@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from hopmap.traces.safety.atomic_files import write_text
 
@@ -27,6 +27,13 @@ class Plan(BaseModel, frozen=True):
     auto_expanded: dict[str, bool] = {}  # See `sweep.plan.auto_expanded`.
     description: str = ""  # Of the scenario, and of what it leaves out.
 
+    @model_validator(mode="after")
+    def _same_length(self) -> Self:
+        lengths = {len(self.variant_of), len(self.topology_of)}
+        if not lengths <= {0, len(self.runs)}:
+            raise ValueError("variant_of and topology_of: expected one for each run")
+        return self
+
     def names(self) -> dict[str, tuple[str, str | None]]:
         """Return variant and topology of every run, None for what its row calls it."""
         variants = self.variant_of or [""] * len(self.runs)
@@ -40,11 +47,20 @@ def save_plan(folder: Path, plan: Plan) -> None:
 
 
 def read_plan(folder: Path) -> Plan:
-    """Return what `save_plan` wrote."""
+    """Return what `save_plan` wrote, of a folder that has everything in itself."""
+    _expect_inside(folder)
     try:
         return Plan.model_validate_json((folder / "plan.json").read_text("utf-8"))
     except (OSError, ValueError):
         raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None
+
+
+def _expect_inside(folder: Path) -> None:
+    """Refuse links that lead out: who makes a folder must not choose what we read or remove."""
+    for place in (folder, folder / "earlier"):
+        for entry in place.iterdir() if place.is_dir() else ():
+            if entry.is_symlink() and not entry.resolve().is_relative_to(folder.resolve()):
+                raise StoreError(f"{entry}: a link out of the results: expected them in {folder}")
 
 
 def read_auto_expanded(folder: Path) -> dict[str, bool]:

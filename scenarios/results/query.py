@@ -1,4 +1,8 @@
-"""SQL on a folder of results, by DuckDB."""
+"""SQL on a folder of results, by DuckDB, which sees nothing else.
+
+Who asks may have the query from elsewhere, and the results: DuckDB gets tables that pyarrow reads,
+and no way to a file, an extension, the network or a Python variable.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow.dataset as ds
+
 from hopmap.errors import HopmapError, HopmapWarning, needs
 
 from .gather import gather
@@ -16,6 +22,8 @@ from .stored_runs import loose_ids, part_files
 from .tables import TABLES
 
 _MESSAGES = re.compile(r"\b(from|join)\s+messages\b", flags=re.IGNORECASE)
+
+_LOCKED = re.compile("disabled (by|through) configuration|configuration has been locked")
 
 
 class QueryError(HopmapError, ValueError):
@@ -58,10 +66,10 @@ def query(folder: str | Path, sql: str) -> Answer:
         parts = {name: part_files(folder, name) for name in TABLES}
         try:
             answer = _answer(parts, sql)
-        except duckdb.Error as error:
+        except (duckdb.Error, FileNotFoundError) as error:
             # Another process may have gathered, and removed parts that we were reading.
             if all(path.exists() for paths in parts.values() for path in paths):
-                raise QueryError(f"query: {_reason(str(error))}") from None
+                raise QueryError(f"query: {_reason(error)}") from None
         else:
             if not parts["messages"] and _MESSAGES.search(sql):
                 warnings.warn(
@@ -72,10 +80,13 @@ def query(folder: str | Path, sql: str) -> Answer:
             return answer
 
 
-def _reason(message: str) -> str:
+def _reason(error: Exception) -> str:
     """Return DuckDB's message, with the names it suggests, without the statement and its caret."""
-    lines = message.partition("\n\nLINE ")[0].splitlines()
-    return " ".join(line.strip() for line in lines if line.strip())
+    message = str(error).partition("\n\nLINE ")[0]
+    words = " ".join(line.strip() for line in message.splitlines() if line.strip())
+    if _LOCKED.search(words):
+        words = f"expected a query of the results alone: {words}"
+    return words
 
 
 def _answer(parts: Mapping[str, Sequence[Path]], sql: str) -> Answer:
@@ -83,11 +94,9 @@ def _answer(parts: Mapping[str, Sequence[Path]], sql: str) -> Answer:
 
     with duckdb.connect() as connection:
         for name, paths in parts.items():
-            if paths:
-                listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
-                connection.execute(f"CREATE VIEW {name} AS FROM read_parquet([{listed}])")
-            else:
-                connection.register(name, TABLES[name].empty_table())
+            files = [str(path) for path in paths]
+            connection.register(name, ds.dataset(files, TABLES[name], format="parquet"))
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
         answer = connection.execute(sql)
         if answer is None:
             raise QueryError("query: no SQL: expected a statement, like FROM runs")

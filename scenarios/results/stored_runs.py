@@ -34,8 +34,8 @@ def part_files(folder: Path, name: str) -> list[Path]:
 
 
 def loose_path(folder: Path, name: str, run_id: str) -> Path:
-    """Return where a run's rows of a table lie until they are gathered."""
-    return folder / "loose" / f"{run_id}.{name}.arrow"
+    """Return where a run's rows of a table lie until they are gathered; never out of there."""
+    return folder / "loose" / f"{run_id.replace('/', '_')}.{name}.arrow"
 
 
 def write_loose(folder: Path, name: str, run_id: str, rows: pa.Table) -> None:

@@ -25,6 +25,7 @@ from hopmap.traces.summary import Omission
 
 from .plan_file import Plan, flat, read_plan
 from .store import load_results
+from .tables import StoreError
 
 # Rank r on the r-th slot: the default of launchers. They are the same.
 DEFAULTS = ("sweep", "identity")
@@ -188,7 +189,8 @@ class Study:
     def settings_of(self, case: Case) -> tuple[tuple[str, Any], ...]:
         """Return the parameters that hold in a case."""
         varied = self.plan.variants.get(case.variant, {})
-        return tuple(sorted({**dict(self.settings), **varied}.items()))
+        settings = {**dict(self.settings), **varied}
+        return tuple(sorted((key, v) for key, v in settings.items() if not isinstance(v, list)))
 
 
 def number(value: object) -> float | None:
@@ -206,6 +208,15 @@ def _co_running(scenario: dict[str, Any], runs: pd.DataFrame) -> str:
     return f"The jobs of {file} ran at the same time in all runs{took}."
 
 
+KINDS: dict[str, Any] = {
+    **dict.fromkeys(("name", "co_running_jobs"), str),
+    **dict.fromkeys(("parameters", "replay", "validated"), dict),
+    "relevance": int | float,
+    "suites": list,
+}
+"""What a scenario has by these keys; results of others may have anything, which is left out."""
+
+
 def load_study(folder: Path) -> Study:
     """Read a folder of results."""
     plan = read_plan(folder)
@@ -216,10 +227,16 @@ def load_study(folder: Path) -> Study:
     if (folder / "scenario.toml").is_file():
         text = (folder / "scenario.toml").read_text(encoding="utf-8", errors="replace")
     try:
-        scenario = tomllib.loads(text)
+        scenario = {
+            key: value
+            for key, value in tomllib.loads(text).items()
+            if isinstance(value, KINDS.get(key, object))
+        }
     except tomllib.TOMLDecodeError:
         scenario = {}
     well = by_median(runs[runs["error"].isna()])
+    if well[["trace", "topology", "mapper"]].isna().any(axis=None):
+        raise StoreError(f"{folder}: a run without trace, topology or mapper: expected all three")
     replay = scenario.get("replay", {})
     steps, rounds = replay.get("steps"), replay.get("rounds")
     times = well["makespans"].dropna()
@@ -299,7 +316,10 @@ def collectives_dominate(
 def omissions_by_trace(runs: pd.DataFrame) -> dict[str, list[Omission]]:
     """Return what the replays of each trace left out or took for something else."""
     rows = runs.dropna(subset="omitted").drop_duplicates("trace")
-    return {
-        str(trace): [Omission(**entry) for entry in json.loads(text)]
-        for trace, text in zip(rows["trace"], rows["omitted"], strict=True)
-    }
+    try:
+        return {
+            str(trace): [Omission(**entry) for entry in json.loads(text)]
+            for trace, text in zip(rows["trace"], rows["omitted"], strict=True)
+        }
+    except (TypeError, ValueError):
+        raise StoreError("runs: omitted: expected a JSON list of omissions") from None

@@ -1,17 +1,22 @@
 """Input that is damaged, or announces more than anybody has: one line, exit 2, at once, no harm."""
 
 import json
+import pickle
+import re
 import resource
 import time
 import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hopmap.errors import LONGEST, one_line
+from hopmap.scenarios.results import store
+from hopmap.scenarios.results.plan_file import Plan, save_plan
 from hopmap.traces import TraceError, save_traffic, stencil_traffic
-from support import about
+from support import ROOT, about
 from support.commands import invoke
 
 SCENARIO = 'name="s"\ntraces=["lu.S.4"]\ntopologies=["mesh:4"]\nmappers=["sweep"]\n'
@@ -230,3 +235,94 @@ def test_a_line_is_one_line_on_a_terminal():
     assert line.startswith("a\ufffd[2Jb\ufffdc ")
     assert line.endswith("xend")
     assert len(line) < LONGEST + 10
+
+
+UNPICKLES = re.compile(
+    r"\bpickle\.|cloudpickle|shelve|marshal|joblib|read_pickle|np\.load\b|allow_pickle=True|"
+    r"ProcessPool|connection import|from distributed|cache=True"
+)
+
+
+def test_what_unpickles_is_listed_with_the_reason():
+    page = (ROOT / "docs" / "explanations" / "untrusted-input.md").read_text("utf-8")
+    rows = {line.split("`")[1] for line in page.splitlines() if re.match(r"\| `.*\.py`", line)}
+    files = [
+        file.relative_to(ROOT)
+        for part in ("traces", "topologies", "mappers", "simulator", "scenarios", "hopmap")
+        for file in (ROOT / part).rglob("*.py")
+    ]
+    assert len(files) > 300
+    unpickles = {str(f) for f in files if UNPICKLES.search((ROOT / f).read_text("utf-8"))}
+    assert unpickles == rows
+
+
+class Armed:
+    """An object whose pickle writes a file when it is read."""
+
+    def __reduce__(self):
+        return open, ("armed", "w")
+
+
+def test_a_pickle_in_any_input_is_not_read(here):
+    with np.load("t.npz") as sound:
+        arrays = {**sound, "metadata": np.array([Armed()], dtype=object)}
+    np.savez("t.npz", **arrays)
+    Path("t.csv").write_bytes(pickle.dumps(Armed()))
+    Path("t.mtx").write_bytes(pickle.dumps(Armed()))
+    for file in ("t.npz", "t.csv", "t.mtx"):
+        with about(file):
+            complaint("info", file)
+    complaint("evaluate", "stencil:4x4,5pt", "t.csv", "-t", "torus:4x4")
+    complaint("map", "stencil:4x4,5pt", "-t", "file:t.csv")
+    assert not Path("armed").exists()
+
+
+RUN = {
+    **dict.fromkeys(("run_id", "mapper"), "sweep"),
+    "trace": "lu.S.4",
+    "topology": "mesh:2x2",
+    "node_of": [0, 1, 2, 3],
+    **dict.fromkeys(("ranks", "nodes"), 4),
+    **dict.fromkeys(("hop_messages", "hop_bytes", "bytes_congestion_max"), 1),
+    **dict.fromkeys(("bytes_dilation_avg", "mapping_seconds"), 1.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("row", "scenario", "words"),
+    [
+        ({"omitted": '[{"x": 1}]'}, "", "omitted: expected a JSON list"),
+        ({"omitted": "no"}, "", "omitted: expected a JSON list"),
+        ({"trace": None}, "", "a run without trace, topology or mapper"),
+        ({"topology": "torus:100000x100000"}, "", "nodes: expected at most 16,777,216"),
+        ({"topology": "file:t.npz"}, "", "t.npz: "),
+        ({}, "[parameters]\nlink = 3\nx = [1]", "unknown parameter 'link'"),
+    ],
+)
+def test_damaged_results_are_one_line(here, row, scenario, words):
+    (results := here / "results").mkdir()
+    store.save_run(results, RUN | row)
+    save_plan(results, Plan(runs=["sweep"]))
+    (results / "scenario.toml").write_text(scenario)
+    assert words in complaint("report", str(results))
+    assert not list(results.glob("report*"))
+
+
+def test_a_plan_that_is_not_of_its_runs_is_none(here):
+    (here / "results").mkdir()
+    (here / "results" / "plan.json").write_text('{"runs": ["a"], "variant_of": ["x", "y"]}')
+    assert "no results there" in complaint("query", "results", "FROM runs")
+
+
+def test_entries_of_a_scenario_that_are_of_another_kind_are_left_out(here):
+    """A title, a relevance: the page is of the runs, which are as they were."""
+    (results := here / "results").mkdir()
+    store.save_run(results, RUN | {"trace": "<script>x", "mapper": "<img src=x>"})
+    save_plan(results, Plan(runs=["sweep"]))
+    kinds = 'name = ["a"]\nrelevance = "x"\nparameters = 3\nreplay = []\nvalidated.error = 1\n'
+    (results / "scenario.toml").write_text(kinds)
+    assert invoke(["report", str(results)]).exit_code == 0
+    page = (results / "report.html").read_text("utf-8")
+    assert "&lt;script&gt;x" in page
+    assert "<script>x" not in page
+    assert "<img src=x>" not in page

@@ -9,7 +9,7 @@ from hopmap.scenarios.results import query as query_module
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.plan_file import Plan, save_plan
 from hopmap.scenarios.results.query import QueryError, query
-from hopmap.scenarios.results.tables import StoreError
+from hopmap.scenarios.results.tables import TABLES, StoreError
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from support import DATA
@@ -111,6 +111,57 @@ def test_messages_that_were_not_recorded_are_not_counted_as_none_without_a_word(
     ):
         answer = invoke(["query", str(folder), sql])
         assert (answer.exit_code, answer.stderr) == (0, stderr)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Results of one run, in a folder that holds a secret file as well."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "secret.csv").write_text("word\nswordfish\n")
+    store.save_run(tmp_path / "out", {"run_id": "a", "hop_bytes": 3})
+    save_plan(tmp_path / "out", Plan(runs=["a"]))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "COPY (SELECT 1) TO '{}/new.csv'",
+        "COPY runs TO '{}/new.csv'",
+        "EXPORT DATABASE '{}/new.csv'",
+        "ATTACH '{}/new.csv'",
+        "FROM read_text('{}/secret.csv')",
+        "FROM read_csv('{}/secret.csv')",
+        "FROM '{}/secret.csv'",
+        "FROM glob('{}/*')",
+        "FROM runs; COPY runs TO '{}/new.csv'",
+        "INSTALL httpfs",
+        "LOAD '{}/secret.csv'",
+        "SET enable_external_access = true",
+        "RESET lock_configuration",
+    ],
+)
+def test_a_query_sees_and_changes_nothing_but_results(small, sql):
+    answer = invoke(["query", str(small / "out"), sql.format(small)])
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert answer.stderr.startswith("hopmap: query: expected a query of the results alone: ")
+    assert answer.stderr.count("\n") == 1
+    assert sorted(each.name for each in small.iterdir()) == ["out", "secret.csv"]
+
+
+def test_the_tables_are_those_of_the_results_and_no_variable_of_ours(small):
+    assert query(small / "out", "SHOW TABLES").rows == [(name,) for name in sorted(TABLES)]
+    for name in ("files", "ds", "invoke"):
+        with pytest.raises(QueryError, match="does not exist"):
+            query(small / "out", f"FROM {name}")
+
+
+def test_a_damaged_table_is_one_line_that_names_the_file(small):
+    (part := small / "out" / "runs" / "part-1.parquet").parent.mkdir()
+    part.write_bytes(b"PAR1, or not")
+    answer = invoke(["query", str(small / "out"), "FROM runs"])
+    assert answer.exit_code == 2
+    assert answer.stderr.startswith(f"hopmap: {part}: cannot be read")
 
 
 def test_a_mistake_is_one_line(results, tmp_path):

@@ -15,6 +15,7 @@ from hopmap.scenarios.results.stored_runs import error_of, read_errors, write_lo
 from hopmap.scenarios.results.tables import METRICS, TABLES, StoreError
 from hopmap.topologies import haec, mesh
 from support import ROOT
+from support.commands import failed
 
 
 @pytest.fixture
@@ -136,3 +137,40 @@ def test_every_column_is_in_the_page_of_results():
     columns = {name for schema in TABLES.values() for name in schema.names} - metrics
     columns = {name for name in columns if not name.startswith("maplib_")} | set(METRICS)
     assert [name for name in sorted(columns) if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [("links", "data"), ("earlier/ranks", "data"), ("scenario.toml", "own.txt"), (".lock", "new")],
+)
+@pytest.mark.parametrize("command", [["query", "FROM runs"], ["report"]])
+def test_a_link_out_of_a_folder_of_results_is_refused(tmp_path, link, target, command):
+    """Gathering removes parts of no run; who made the folder must not choose which."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "part-00000.parquet").write_text("of a year")
+    (tmp_path / "own.txt").write_text("private")
+    folder = tmp_path / "theirs"
+    (folder / "earlier").mkdir(parents=True)
+    store.save_run(folder, {"run_id": "a", "hop_bytes": 3})
+    save_plan(folder, Plan(runs=["a"]))
+    (folder / link).symlink_to(tmp_path / target)
+    said = failed(command[0], folder, *command[1:])
+    assert f"{folder / link}: a link out of the results: expected them in {folder}" in said
+    assert (tmp_path / "data" / "part-00000.parquet").read_text() == "of a year"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["data", "own.txt", "theirs"]
+
+
+def test_a_link_to_a_folder_of_results_is_that_folder(folder):
+    store.save_run(folder, {"run_id": "a", "hop_bytes": 3})
+    save_plan(folder, Plan(runs=["a"]))
+    (folder / "latest").symlink_to(folder)  # within is within
+    assert len(store.load_results(folder / "latest")) == 1
+
+
+def test_a_run_cannot_be_called_as_a_path(folder):
+    """Its id may come from somebody else's table."""
+    (folder / "results" / "loose").mkdir(parents=True)
+    write_loose(folder, "links", "a", TABLES["links"].empty_table())
+    save_plan(folder / "results", Plan(runs=[]))
+    with pytest.raises(StoreError, match="expected a finished run's"):
+        store.load_rows(folder / "results", "links", "../../loose/a")
