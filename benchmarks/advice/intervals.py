@@ -59,7 +59,7 @@ def gain(workload: hm.Workload, machine: hm.Machine, found: hm.Advice, seed: int
             hm.simulate(workload, here, each.placement.node_of).makespan
             for each in (found.baseline, found.best)
         )
-    except (hm.ParameterError, hm.DeadlockError):
+    except hm.HopmapError:
         return None
     return 1 - best / default
 

@@ -30,18 +30,17 @@ from hopmap.simulator import (
 )
 from hopmap.simulator.explain.sensitivity import free_makespan
 from hopmap.simulator.noise import without_noise
-from hopmap.simulator.parameters.settings import SettingError, configure
+from hopmap.simulator.parameters.settings import SettingError
 from hopmap.simulator.simulate import prepare
 from hopmap.simulator.steady_state import packet_hops
 from hopmap.simulator.uncertainty import LEAST, RELEVANCE, Interval, prediction_interval
-from hopmap.units import show_seconds
 
 from .comparison import Comparison
 from .machine import Machine, MachineLike
 from .mapping import DEFAULT_ORDER, Placement
 from .provenance import with_assumed
 from .robust.ranges import Settings, draw_models, read_ranges
-from .robust.robust import Sampling
+from .robust.robust import Sampling, makespan_under
 from .simulation import check_engine
 from .workload import Workload, WorkloadLike
 
@@ -126,7 +125,7 @@ class Advice:
         """One sentence."""
         gain, share = self.gain, self.network_share
         if self.worth_it:
-            return f"worth it: {self._saves}, {show_seconds(self.seconds_saved)} by the parameters"
+            return f"worth it: {self._saves}"
         if share < self.relevance:
             rest = "more than 99.9 %" if 1 - share > 0.999 else _percent(1 - share)
             return f"no practical difference: {rest} of the run is computing and overhead"
@@ -221,9 +220,7 @@ def advise(
     program = workload.program(machine.parameters.algorithms)
     room, traffic = machine.usable(program.ranks), program.traffic()
     ranges = read_ranges(sampling.ranges)
-    draw_models(
-        ranges, machine.network, machine.settings, 1, seed
-    )  # checked before all that takes long
+    models = draw_models(ranges, machine.network, machine.settings, sampling.samples, seed)
     found: list[Candidate] = []
     steps = len(pipelines) + 1 + sampling.samples
     names = (DEFAULT_ORDER, *pipelines)
@@ -237,10 +234,10 @@ def advise(
             found.append(Candidate(placement, _replay(placement, engine)))
             so_far.times[done, 0] = found[-1].result.makespan
         assert engine is not None
-        ranges = [each for each in ranges if engine == DEFAULT_ENGINE or "network." not in each.key]
-        models = draw_models(ranges, machine.network, machine.settings, sampling.samples, seed)
+        if engine != DEFAULT_ENGINE:
+            models = [_without_packets(model) for model in models]
         times, rejected = _times(
-            found, models, engine, lambda k: progress(len(found) + k, steps, "models")
+            so_far, models, engine, lambda k: progress(len(found) + k, steps, "models")
         )
     replayed = ~np.isnan(times[0])
     if not replayed.any():
@@ -268,8 +265,13 @@ def advise(
     )
 
 
+def _without_packets(model: Settings) -> Settings:
+    """Return a model without the parameters of buffers and routes, which only packets know."""
+    return {key: value for key, value in model.items() if not key.startswith("network.")}
+
+
 def _times(
-    found: Sequence[Candidate],
+    so_far: Comparison,
     models: Sequence[Settings],
     engine: str,
     report: Callable[[int], object],
@@ -279,18 +281,22 @@ def _times(
     Return the makespans, shape (candidates, models), and why models were rejected; NaN is where
     nothing was replayed.
     """
-    times, rejected = np.full((len(found), len(models)), np.nan), list[str]()
-    node_of = [each.placement.node_of.tobytes() for each in found]
-    left = [k for k in range(1, len(found)) if node_of[k] not in node_of[:k]]
+    placements = so_far.placements
+    times, rejected = np.full((len(placements), len(models)), np.nan), list[str]()
+    node_of = [each.node_of.tobytes() for each in placements]
+    left = [k for k in range(1, len(placements)) if node_of[k] not in node_of[:k]]
     for number, model in enumerate(models):
         report(number)
         try:
             for each in (0, *left):
-                times[each, number] = _replay(found[each].placement, engine, model).makespan
+                times[each, number] = makespan_under(placements[each], model, engine)
+                so_far.times[each, 1 + number] = times[each, number]
         except (ParameterError, DeadlockError) as error:
             times[:, number] = np.nan
+            so_far.reject(1 + number)
             rejected.append(f"{error}")
-        if (number + 1) % FEW == 0 and len(left) > 1:
+        due = (number + 1) % FEW == 0 and len(rejected) <= number
+        if due and len(left) > 1:
             gain = {k: np.nanmedian(_gains(times[0], times[k])) for k in left}
             left = sorted(left, key=gain.__getitem__, reverse=True)[: ceil(len(left) / 2)]
     return times, rejected
@@ -317,16 +323,16 @@ def _program(placement: Placement) -> Program:
     return placement.workload.program(placement.machine.parameters.algorithms)
 
 
-def _replay(placement: Placement, engine: str, model: Settings | None = None) -> Result:
-    """Replay by the parameters as they are, without noise; or by the parameters of a model."""
+def _replay(placement: Placement, engine: str) -> Result:
+    """Replay by the parameters as they are, without noise."""
     machine = placement.machine
-    network, parameters = machine.network, without_noise(machine.parameters)
-    if model is not None:
-        network, parameters = configure(network, tuple({**machine.settings, **model}.items()))
-    program = _program(placement)
-    node_of = placement.node_of
     return simulate(
-        program, network, node_of, parameters=parameters, engine=engine, steady=Steady()
+        _program(placement),
+        machine.network,
+        placement.node_of,
+        parameters=without_noise(machine.parameters),
+        engine=engine,
+        steady=Steady(),
     )
 
 

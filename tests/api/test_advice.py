@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 
 import hopmap as hm
 from hopmap.api import advice
+from hopmap.api.comparison import InterruptedComparison
 from hopmap.api.robust.robust import Sampling
 from hopmap.launchers.mapping_files import read_mapping
+from hopmap.simulator import ParameterError
 from hopmap.units import show_seconds
 from support.commands import as_json, failed, hopmap, invoke
 
@@ -35,7 +38,7 @@ def test_partners_far_apart_are_brought_together():
     ratio = found.best.result.makespan / found.baseline.result.makespan
     assert gain.low < 1 - ratio < gain.high
     assert re.fullmatch(
-        r"worth it: auto saves \S+ %, between \S+ and \S+ % over 40 models of this network, .*",
+        r"worth it: auto saves \S+ %, between \S+ and \S+ % over 40 models of this network",
         found.verdict,
     )
 
@@ -116,6 +119,28 @@ def test_the_default_order_and_the_best_have_the_same_models():
     assert "noise.start" not in drawn  # which is set
 
 
+def test_a_model_sets_algorithms_of_collectives_too():
+    """As under `robust`: the program is lowered by what the model says."""
+    sampling = Sampling(6, ranges={"collective.alltoallv": ["linear", "pairwise"]})
+    found = hm.advise("is.S.4", "mesh:4", ["random"], sampling=sampling)
+    for gain, model in zip(found.gains, found.models, strict=True):
+        here = hm.Machine("mesh:4", settings=model)
+        one, other = (
+            hm.simulate("is.S.4", here, each.placement.node_of).makespan
+            for each in (found.baseline, found.best)
+        )
+        assert gain == pytest.approx(1 - other / one, abs=1e-9)
+
+
+def test_engines_without_packets_have_models_without_buffers_and_routes():
+    found = hm.advise(
+        PAIRS, hm.Machine("torus:8", settings=RING), ["auto"], sampling=FEW, engine="flow"
+    )
+    drawn = {key for model in found.models for key in model}
+    assert "link.bandwidth" in drawn
+    assert not [key for key in drawn if key.startswith("network.")]
+
+
 def test_late_starts_that_outweigh_the_gain_are_not_worth_it():
     """Milliseconds of a run of seconds."""
     found = hm.advise(PAIRS, hm.Machine("torus:8", settings=RING | {"noise.start": 1.0}), ["auto"])
@@ -127,13 +152,13 @@ def test_late_starts_that_outweigh_the_gain_are_not_worth_it():
 def test_a_mapper_that_falls_behind_is_dropped(monkeypatch):
     """Of three mappers one is left after eight models; equal mappings are replayed once."""
     made = []
-    replay = advice._replay
+    replay = advice.makespan_under
 
-    def count(placement, engine, model=None):
-        made.append(placement.mapper if model else "")
-        return replay(placement, engine, model)
+    def count(placement, model, engine):
+        made.append(placement.mapper)
+        return replay(placement, model, engine)
 
-    monkeypatch.setattr(advice, "_replay", count)
+    monkeypatch.setattr(advice, "makespan_under", count)
     machine = hm.Machine("torus:8", settings=RING)
     names = ["auto(moves=100)", "random", "udfs", "identity"]
     found = hm.advise(PAIRS, machine, names, sampling=Sampling(12))
@@ -149,12 +174,33 @@ def test_models_that_cannot_be_replayed_are_left_out_and_said():
     for buffers, left in (([0, 4], 6), ([4], 0)):
         sampling = Sampling(12, ranges={"network.buffer": buffers})
         if not left:
-            with pytest.raises(hm.HopmapError, match=r"no model can be replayed: network\.virtual"):
-                hm.advise(ring, machine, ["random"], sampling=sampling)
+            with (
+                warnings.catch_warnings(action="error", category=RuntimeWarning),
+                pytest.raises(hm.HopmapError, match=r"no model can be replayed: network\.virtual"),
+            ):
+                hm.advise(ring, machine, ["random", "rcm"], sampling=sampling)
             continue
         found = hm.advise(ring, machine, ["random"], sampling=sampling)
         assert (len(found.models), len(found.gains), len(found.rejected)) == (left, left, 6)
         assert "network.virtual_channels 1: on torus:8 packets can wait" in found.rejected[0]
+
+
+def test_ctrl_c_after_a_rejected_model_keeps_the_best(monkeypatch):
+    """A model that only the default order was replayed under does not count for it."""
+    made = []
+
+    def fail(*asked):
+        made.append(asked)
+        if len(made) == 2:
+            raise ParameterError("no")
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        return 1.0
+
+    monkeypatch.setattr(advice, "makespan_under", fail)
+    with pytest.raises(InterruptedComparison) as end:
+        hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["auto"])
+    assert end.value.best.mapper == "auto"
 
 
 def test_mappers_see_what_collectives_send():

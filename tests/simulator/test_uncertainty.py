@@ -17,6 +17,7 @@ from hopmap.simulator.uncertainty import (
     median_interval,
     not_significantly_slower,
     percent,
+    prediction_interval,
     ratio,
     regrets,
     sentence,
@@ -36,6 +37,17 @@ def test_of_twenty_the_sixth_lowest_and_the_sixth_highest_enclose_the_median():
 def test_the_places_are_those_of_the_tables(count, place):
     # Conover, table of the confidence interval of a median
     assert median_interval(range(count))[1:] == (place, count - 1 - place)
+
+
+def test_one_more_draw_lies_inside_as_often_as_its_rank_says():
+    """Of n + 1 draws the last has any rank, all as likely; n + 1 - 2 k ranks are inside."""
+    for count, outside in ((6, 1), (39, 1), (40, 1), (78, 1), (79, 2), (399, 10)):
+        interval = prediction_interval(np.arange(count, 0, -1))
+        assert interval == ((count + 1) / 2, outside, count + 1 - outside)
+        share = (count + 1 - 2 * outside) / (count + 1)
+        assert share >= 0.95 or outside == 1
+        more = (count + 1 - 2 * (outside + 1)) / (count + 1)
+        assert more < 0.95, "narrower would do"
 
 
 def test_fewer_than_six_enclose_nothing():

@@ -125,6 +125,8 @@ def draw_models(
 
 def _check(each: Range, network: Topology) -> None:
     """Raise an error for a key that is unknown here, or a value that it does not take."""
+    for values in each.by_source.values():
+        _check(each._replace(values=values, by_source={}), network)
     key = each.key.replace(EVERY, "link.")
     if key not in (known := known_keys([network])):
         hint = did_you_mean(key, known)

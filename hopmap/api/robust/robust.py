@@ -197,9 +197,9 @@ def robust(
         raise SettingError(f"candidates: {len(names)}: expected two or more to choose from")
     workload, machine = Workload.of(workload), Machine.of(machine)
     machine.expect_alone("robust")
-    network, settings = machine.network, machine.settings
     workload.program(machine.parameters.algorithms)  # read before anything takes long
-    found = draw_models(read_ranges(sampling.ranges), network, settings, samples, seed)
+    ranges = read_ranges(sampling.ranges)
+    found = draw_models(ranges, machine.network, machine.settings, samples, seed)
     so_far = _comparison(workload, machine, names)
     with so_far:  # Ctrl-C keeps the best
         placements = _placements(so_far, names, seed, seconds, progress)
@@ -213,19 +213,10 @@ def robust(
 
     def replay(candidate: int, model: int) -> float:
         nonlocal made
-        changed = {**settings, **found[model]}
         progress(made, replays, f"{made} of {replays} replays")
         made += 1
         try:
-            here, parameters = configure(network, tuple(changed.items()))
-            makespan = simulate(
-                workload.program(parameters.algorithms),
-                here,
-                placements[candidate].node_of,
-                parameters=parameters,
-                engine=engine,
-                steady=Steady(),
-            ).makespan
+            makespan = makespan_under(placements[candidate], found[model], engine)
         except (ParameterError, DeadlockError) as error:
             rejected.append(f"{error}")
             so_far.reject(model)
@@ -238,6 +229,21 @@ def robust(
     if np.isnan(times).all():
         raise ParameterError(f"ranges: no model can be replayed: {rejected[0]}")
     return Choice(workload.name, placements, tuple(found), times, made, tuple(rejected))
+
+
+def makespan_under(placement: Placement, model: Settings, engine: str) -> float:
+    """Return the seconds of a run on the machine of a mapping, with what a model sets.
+
+    Raise `ParameterError` or `DeadlockError` where the model cannot be replayed.
+    """
+    workload, machine = placement.workload, placement.machine
+    network, parameters = configure(machine.network, tuple({**machine.settings, **model}.items()))
+    program = workload.program(parameters.algorithms)
+    steady = Steady()
+    result = simulate(
+        program, network, placement.node_of, parameters=parameters, engine=engine, steady=steady
+    )
+    return result.makespan
 
 
 def _canonical(candidate: Candidate) -> Candidate:

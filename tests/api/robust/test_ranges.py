@@ -65,6 +65,46 @@ def test_factors_are_of_what_is_set_and_what_is_set_is_not_drawn():
     assert 0.5e-6 <= min(sent) < 0.6e-6 < 1.8e-6 < max(sent) <= 2e-6
 
 
+def test_a_factor_may_depend_on_where_the_value_is_from():
+    """Fugaku: bandwidth measured, latency assumed, injection sourced; overheads are defaults."""
+    ends = {"measured": [0.9, 1.1], "sourced": [0.75, 1.25], "assumed": [0.5, 2.0]}
+    keys = {
+        "link.*.bandwidth": "measured",
+        "link.*.latency": "assumed",
+        "injection.bandwidth": "sourced",
+        "overhead.send": "assumed",
+        "overhead.recv": "sourced",  # set
+    }
+    network = hm.topology("preset:fugaku")
+    ranges = {key: {"factor": ends} for key in keys}
+    settings = {"overhead.recv": 1e-6}
+    now, parameters = configure(network, tuple(settings.items()))
+    base = {
+        "link.*.bandwidth": now.kinds[0].bandwidth,
+        "link.*.latency": now.kinds[0].latency,
+        "injection.bandwidth": parameters.injection_bandwidth,
+        "overhead.send": parameters.overhead_send,
+        "overhead.recv": 1e-6,
+    }
+    models = drawn(ranges, 64, settings, network=network)
+    for key, source in keys.items():
+        factors = np.array([model[key.replace("*.", "")] for model in models]) / base[key]
+        low, high = ends[source]
+        assert low <= factors.min() < low * 1.05, key
+        assert high / 1.05 < factors.max() <= high, key
+    # a speed that the user sets is sourced; one that nobody has set is assumed
+    for settings, (low, high) in (
+        ({}, ends["assumed"]),
+        ({"link.bandwidth": 1e9}, ends["sourced"]),
+    ):
+        torus = hm.topology("torus:4")
+        now, _ = configure(torus, tuple(settings.items()))
+        models = drawn({"link.*.bandwidth": {"factor": ends}}, 64, settings, network=torus)
+        factors = np.array([model["link.bandwidth"] for model in models]) / now.kinds[0].bandwidth
+        assert low <= factors.min() < low * 1.05
+        assert high / 1.05 < factors.max() <= high
+
+
 def test_a_range_of_one_kind_of_link_is_of_no_other():
     for model in drawn({"link.wireless.latency": {"factor": [0.5, 2.0]}}):
         assert {key for key in model if key.startswith("link.")} == {"link.wireless.latency"}
@@ -124,6 +164,11 @@ def test_what_is_no_range_is_one_line():
         ({"gap": {"between": ["0 s", "1 GB"]}}, "1 GB"),
         ({"gap": {"factor": ["1 s", 2]}}, "expected plain numbers"),
         ({"gap": {"factor": [0, 2]}}, "expected more than 0"),
+        ({"gap": {"factor": {"measured": [1, 2]}}}, "expected measured, sourced, assumed"),
+        (
+            {"gap": {"factor": {"measured": [2, 1], "sourced": [1, 2], "assumed": [1, 2]}}},
+            "expected two ends, the least first",
+        ),
         ({"progress": {"between": ["in_mpi_calls", "in_mpi_calls"]}}, "expected a list of words"),
         ({"collective.bcast": {"factor": [1, 2]}}, "expected a list of words"),
         ({"energy.node.idle": {"factor": [1, 2]}}, "expected values"),
