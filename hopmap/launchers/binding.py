@@ -83,5 +83,5 @@ def note_cores(launch: Launch) -> list[str]:
         return ["ranks span NUMA domains: the domains have too few cores for their threads"]
     near = " and the nearest GPU" if any(seat.gpu is not None for seat in seats) else ""
     used = len({seat.domain for seat in seats})
-    spread = f"ranks of a node are spread over {used} of {len(launch.node)} NUMA domains"
+    spread = f"ranks of a node use {used} of {len(launch.node)} NUMA domains"
     return [f"{spread}; each line names the domain{near}"]

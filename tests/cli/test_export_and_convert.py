@@ -261,7 +261,7 @@ def test_advice_for_a_launcher_takes_the_same_options(tmp_path):
     words = ("advise", LU, "-t", "mesh:2*2", "-m", "identity", "--samples", 6)
     rankfile = ("--to", "openmpi", "--out", out, "--node", "numa=2x4", "--threads", 2)
     said = hopmap(*words, *rankfile)
-    assert "note:    ranks of a node are spread over 2 of 2 NUMA domains; each line names" in said
+    assert "note:    ranks of a node use 2 of 2 NUMA domains; each line names" in said
     assert "slot=4-5 # NUMA domain 1\n" in out.read_text()
     assert as_json(*words, "--to", "slurm", "--out", out)["notes"][0].startswith(
         "this is -m block;"
