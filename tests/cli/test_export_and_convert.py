@@ -220,7 +220,7 @@ def test_a_rankfile_says_its_cores_and_takes_numa_domains_and_threads(tmp_path):
         "rank 2=node0 slot=32-35 # NUMA domain 2, GPU 1\n"
         "rank 3=node1 slot=32-35 # NUMA domain 2, GPU 1\n"
     )
-    assert "over 2 of 4 NUMA domains; each line names the domain and the nearest GPU\n" in said
+    assert "use 2 of 4 NUMA domains; each line names the domain and the nearest GPU\n" in said
     spans = as_json(*words, "--threads", 24, "--node", "numa=4x16")["notes"][0]
     assert spans == "ranks span NUMA domains: the domains have too few cores for their threads"
     assert "slot=24-47\n" in out.read_text()
