@@ -250,6 +250,8 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         if is_nas_name(str(text)) and folder is None and isinstance(text, str):
             _warn(f"{text}: reads this file, not the benchmark; ./{text} avoids this warning")
         return _open_file(path)
+    if path.is_symlink():
+        raise TraceError(f"{path}: a broken link, to {path.readlink()}: expected a file or folder")
     begin, colon, words = str(text).partition(":")
     if colon and (found := _kind_of(begin + colon, str.__eq__)):
         return _open(found, words, folder)

@@ -106,7 +106,7 @@ def export(
     from hopmap.api.exports import export_mapping
     from hopmap.launchers.formats import get_launcher
 
-    check_out(out)
+    check_out(out, *companions(to, out))
     out = None if str(out) == "-" else out
     if (mapping / "plan.json").is_file() and not results.best:
         raise typer.BadParameter(f"{mapping}: a folder of results requires --best")
@@ -169,7 +169,7 @@ class AnswerOptions(BindingOptions):
             name = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(trace).name)
             own_name = form and form.called
             out = Path(f"{own_name}.{name}" if own_name else f"{name}.{self.to}")
-        check_out(out)
+        check_out(out, *companions(self.to, out))
         return replace(self, out=out)
 
     @contextmanager
@@ -217,6 +217,16 @@ class AnswerOptions(BindingOptions):
                 _say_exported(done)
 
 
+def companions(to: str | None, out: Path | None) -> list[Path]:
+    """Return the files that are written beside one for a launcher."""
+    from hopmap.launchers.formats import OWN, companion, get_launcher
+
+    if to is None or to in OWN or out is None or str(out) == "-":
+        return []
+    needed = companion(get_launcher(to), str(out))
+    return [out.with_name(needed)] if needed else []
+
+
 def _say_exported(done: Exported) -> None:
     """Print what was written, how to use it, what to know, and which names were generated."""
     say_written(*done.files)
@@ -236,9 +246,7 @@ def convert(
     replay: ReplayOptions,
     machine: MachineOptions,
     to: Annotated[str, typer.Option(help="Simulator: simgrid, or goal (LogGOPSim, ATLAHS).")],
-    out: Annotated[
-        Path, typer.Option(help="Folder to write, a file for goal; replaces existing output.")
-    ],
+    out: Annotated[Path, typer.Option(help="Folder to write, a file for goal.")],
     mapping: Annotated[
         Path | None, typer.Option(help="Mapping file; also writes the platform and the hosts.")
     ] = None,

@@ -9,11 +9,12 @@ import typer
 
 from .console import print_json, say, say_written
 from .options import AsJson, check_folder, check_out
+from .overwriting import expect_free
 
 
 def header(
     out: Annotated[Path | None, typer.Option(help="File to write; stdout when left out.")] = None,
-    folder: Annotated[
+    directory: Annotated[
         Path | None,
         typer.Option(
             "--dir",
@@ -28,18 +29,18 @@ def header(
     from hopmap.traces.safety.atomic_files import write_text
 
     check_out(out)
-    check_out(folder, folder=True)
-    check_folder("--dir", folder)
-    if out is not None and folder is not None:
+    check_folder("--dir", directory)
+    if out is not None and directory is not None:
         raise typer.BadParameter("--out and --dir are mutually exclusive")
     texts = {} if out is None else {out: header_text()}
-    if folder is not None:
-        folder.mkdir(exist_ok=True)
-        texts = {folder / name: text for name, text in mpi_files().items()}
+    if directory is not None:
+        texts = {directory / name: text for name, text in mpi_files().items()}
+        expect_free(*texts)
+        directory.mkdir(exist_ok=True)
     for path, text in texts.items():
         write_text(path, text)
-    if as_json and folder is not None:
-        print_json({"dir": str(folder), "files": [path.name for path in texts]})
+    if as_json and directory is not None:
+        print_json({"dir": str(directory), "files": [path.name for path in texts]})
     elif as_json:
         print_json({"text": header_text()} if out is None else {"out": str(out)})
     elif not texts:

@@ -21,6 +21,7 @@ from .options import (
     check_picture,
     settings_of,
 )
+from .overwriting import expect_free
 
 if TYPE_CHECKING:
     from hopmap.simulator.measured.errors import Error, Group
@@ -256,9 +257,12 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Hold the model against measured collectives: errors by algorithm and size, choices."""
+    from hopmap.validation.validation import CALLS, PAGE
     from hopmap.validation.validation import validate as held
 
     check_folder("--out", out)
+    if out is not None:
+        expect_free(*(out / name for name in (CALLS, PAGE)))
     with working("simulating") as progress:
         found = held(
             measured,

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from .console import note
+from .overwriting import NEVER_FORCED, OUTPUTS, Force, expect_free, guard_inputs
 
 if TYPE_CHECKING:
     from hopmap.api.machine import Machine
@@ -270,7 +271,10 @@ def settings_of(words: Sequence[str] | None) -> dict[str, str | int | float]:
 
 
 def takes_options(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Give the command line the fields of a command's dataclasses as options of their own."""
+    """Give the command line the fields of a command's dataclasses as options of their own.
+
+    A command that writes files gets --force as well.
+    """
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
@@ -287,13 +291,20 @@ def takes_options(command: Callable[..., int | None]) -> Callable[..., int | Non
             for each in fields(hints[name])
         ]
 
+    writes = any(each.name in OUTPUTS for each in parameters)
+    if writes and command.__name__ not in NEVER_FORCED:
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter("force", kind, default=False, annotation=Force))
+
     @wraps(command)
     def run(**values: Any) -> int | None:
-        made = {
-            name: group(**{each.name: values.pop(each.name) for each in fields(group)})
-            for name, group in groups.items()
-        }
-        return command(**made, **values)
+        force = values.pop("force", False)
+        with guard_inputs(values, force):
+            made = {
+                name: group(**{each.name: values.pop(each.name) for each in fields(group)})
+                for name, group in groups.items()
+            }
+            return command(**made, **values)
 
     signature = inspect.Signature([each.replace(kind=each.KEYWORD_ONLY) for each in parameters])
     run.__signature__ = signature  # type: ignore[attr-defined]
@@ -305,13 +316,13 @@ def check_options(context: typer.Context, subject: str, has: Sequence[str]) -> N
     """Raise `typer.BadParameter` for an option that is set although it means nothing here.
 
     `has` are the parameters that this form of the command understands, by their names in Python.
-    --out and --json always mean something, and so do arguments.
+    --out, --force and --json always mean something, and so do arguments.
     """
     flags = {str(option.name): option.opts[0] for option in context.command.params}
     for name, flag in flags.items():
         source = context.get_parameter_source(name)
         is_set = source is not None and source.name == "COMMANDLINE" and flag.startswith("--")
-        if is_set and name not in (*has, "out", "as_json"):
+        if is_set and name not in (*has, "out", "force", "as_json"):
             known = ", ".join(flags[name] for name in has)
             raise typer.BadParameter(f"{flag}: {subject} has none: expected some of {known}")
 
@@ -332,7 +343,7 @@ def check_folder(flag: str, folder: Path | None) -> None:
 
 
 def check_out(*paths: Path | None, folder: bool = False) -> None:
-    """Raise `typer.BadParameter` for files, or folders, that cannot be written."""
+    """Raise `typer.BadParameter` for files, or folders, that cannot or may not be written."""
     for path in filter(None, paths):
         if str(path) == "-":
             continue
@@ -340,3 +351,6 @@ def check_out(*paths: Path | None, folder: bool = False) -> None:
             raise typer.BadParameter(f"{path}: there is no folder {path.parent}")
         if path.is_dir() and not folder:
             raise typer.BadParameter(f"{path}: is a folder: expected a file to write")
+        if path.is_file() and folder:
+            raise typer.BadParameter(f"{path}: is a file: expected a folder to write")
+        expect_free(path)

@@ -61,8 +61,8 @@ def record(
         if (out.suffix == ".otf2") == counts:
             wanted = "a file of traffic, like run.npz" if counts else "a folder ending in .otf2"
             raise typer.BadParameter(f"--out {out}: expected {wanted}")
-        check_out(out, folder=not counts)
         _expect_new(out)
+        check_out(out, folder=not counts)
     if merge is not None:
         _finish(merge, out or next(_free_names(counts)), as_json)
         return 0

@@ -119,7 +119,11 @@ def run(
 
     Exit code 3: some runs have failed. Their errors are kept; --retry-failed tries them again.
     """
-    from hopmap.scenarios.results.plan_file import read_auto_expanded, read_plan
+    from hopmap.scenarios.results.plan_file import (
+        expect_results_folder,
+        read_auto_expanded,
+        read_plan,
+    )
     from hopmap.scenarios.results.store import load_results
     from hopmap.scenarios.results.study import collectives_dominate, omissions_by_trace
     from hopmap.scenarios.sweep.plan import plan
@@ -140,6 +144,7 @@ def run(
     changes = sets or []
     loaded = load_scenario(path, changes)
     results = out or Path("results") / path.stem
+    expect_results_folder(results, path, changes)
     if dry_run or spread.slurm_array:
         runs = plan(loaded, path.parent, read_auto_expanded(results))
         traffic = new_traffic(runs, results)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -103,10 +104,19 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
             sections[picture.trace][picture.section].append(shown)
             if progress is not None:
                 progress(done, max(done, total), picture.caption)
+        _keep_others(folder / "figures", drawn)
         page = _render(whole, study, traffic, sections, digest)
     write_cases(whole, folder / "cases.csv")
     write_text(target, page)
     return target
+
+
+def _keep_others(folder: Path, drawn: Path) -> None:
+    """Copy what else somebody has put into the folder of figures."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        copy = shutil.copytree if entry.is_dir() else shutil.copy2
+        if not (drawn / entry.name).exists():
+            copy(entry, drawn / entry.name)
 
 
 def digest_of_report(folder: Path) -> str:

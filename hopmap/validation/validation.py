@@ -43,6 +43,7 @@ from hopmap.version import __version__
 STENCIL, CREATE = "stencil:", "cart_create"
 IN_ORDER = "mpi"
 NOT_MODELLED = "makes a communicator: not modelled"
+CALLS, PAGE = "calls.parquet", "validation.html"
 
 MeasuredLike: TypeAlias = str | Path | Measured | Sequence[str | Path]
 NetworksLike: TypeAlias = str | Topology | Sequence[str | Topology]
@@ -77,7 +78,7 @@ class Validation:
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        calls, page = folder / "calls.parquet", folder / "validation.html"
+        calls, page = folder / CALLS, folder / PAGE
         with replacing(calls) as partial:
             pq.write_table(self._calls(), partial)
         write_text(page, self._page())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,6 +44,20 @@ class Plan(BaseModel, frozen=True):
 def save_plan(folder: Path, plan: Plan) -> None:
     """Write which runs the scenario consists of."""
     write_text(folder / "plan.json", plan.model_dump_json(indent=1) + "\n")
+
+
+OWN = ("scenario.toml", "published.csv", "report.html", "cases.csv", "figures")
+"""What a sweep and its report replace in a folder of results."""
+
+
+def expect_results_folder(folder: Path, scenario: Path, changes: Sequence[str]) -> None:
+    """Raise `StoreError` where a sweep would replace files that are not its own."""
+    if changes and scenario.resolve() == (folder / "scenario.toml").resolve():
+        raise StoreError(f"{scenario}: belongs to these results: expected a copy to change")
+    began = any((folder / name).exists() for name in ("plan.json", "scenario.lock.toml"))
+    for name in () if began else OWN:
+        if (folder / name).exists():
+            raise StoreError(f"{folder}: holds {name}: expected a new folder, or one of results")
 
 
 def read_plan(folder: Path) -> Plan:

@@ -128,6 +128,7 @@ def save_inputs(
     for name, new in traffic.items():
         if name in made_of:
             store.save_traffic(results, name, new, made_of[name])
+    _write_lock(results / "scenario.lock.toml", scenario, runs)  # all else is ours from here on
     if not scenario.published:
         (results / "published.csv").unlink(missing_ok=True)
     else:
@@ -139,7 +140,6 @@ def save_inputs(
             file.write_text(head + tomli_w.dumps(override(read_toml(path), changes, path)), "utf-8")
         else:
             shutil.copyfile(path, file)
-    _write_lock(results / "scenario.lock.toml", scenario, runs)
     variants: dict[str, dict[str, Any]] = {}
     for run in runs:
         variants.setdefault(run.variant, {}).update(run.settings)

@@ -19,7 +19,7 @@ from hopmap.progress import Progress
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.claims import claim
 from hopmap.scenarios.results.gather import gather
-from hopmap.scenarios.results.plan_file import read_auto_expanded
+from hopmap.scenarios.results.plan_file import expect_results_folder, read_auto_expanded
 from hopmap.scenarios.results.stored_runs import error_of, read_errors
 
 from . import ScenarioError
@@ -98,6 +98,7 @@ def run_scenario(
     `warn` before the first with the number of runs that cannot be, by the reason.
     """
     results = results.absolute()  # for workers elsewhere
+    expect_results_folder(results, path, changes)
     runs = plan(scenario, path.parent, read_auto_expanded(results))
     traffic = new_traffic(runs, results)
     runs, infeasible = select_runs(runs, results, traffic)

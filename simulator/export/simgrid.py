@@ -20,6 +20,7 @@ Sources: SimGrid 3.32, src/smpi/internals/smpi_replay.cpp; its documentation, "R
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -62,7 +63,14 @@ def may_write(out: Path) -> bool:
     """Whether a place is free, or holds what was written here before."""
     if not out.exists():
         return True
-    return out.is_dir() and (not any(out.iterdir()) or (out / INDEX).is_file())
+    if not out.is_dir():
+        return False
+    names = {entry.name for entry in out.iterdir()} - {PLATFORM, HOSTS}
+    return not names or (INDEX in names and all(map(_is_own, names)))
+
+
+def _is_own(name: str) -> bool:
+    return name == INDEX or re.fullmatch(r"rank\d+\.tit", name) is not None
 
 
 def write(out: Path, program: Program, parameters: Parameters, placed: Placed | None) -> str:

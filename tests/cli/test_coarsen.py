@@ -44,7 +44,7 @@ def test_slack_is_shared_by_the_levels_and_said_where_it_is_not_kept(tmp_path):
     out = tmp_path / "model.npz"
     facts = as_json("coarsen", GRAPH, "--nodes", "4:3", "--epsilon", "0.1", "--out", out)
     assert 48 < facts["largest"] <= 48 * 1.1**2
-    words = ("--nodes", 300, "--by", "rb", "--out", out)
+    words = ("--nodes", 300, "--by", "rb", "--out", out, "--force")
     (said,) = noted("coarsen", "stencil:64x64,5pt", *words)
     assert "of 300 blocks exceed 1.03 times the mean: KaHIP exceeds it for small blocks" in said
 

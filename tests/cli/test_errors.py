@@ -147,8 +147,8 @@ BAD = {
     "evaluate lu.S.4 map.csv -t mesh:4 --convention x": "x maplib",
     "evaluate lu.S.4 gone.csv -t mesh:4": "gone.csv",
     "convert lu.S.4 --to simgird --out new": "simgird simgrid?",
-    "convert lu.S.4 --to simgrid --out good": "--out good new",
-    "convert lu.S.4 --to simgrid --out file": "--out file new",
+    "convert lu.S.4 --to simgrid --out good --force": "--out good new",
+    "convert lu.S.4 --to simgrid --out file": "file folder",
     f"{TIT} -t mesh:4": "--topology --mapping",
     f"{TIT} --zone torus": "--zone --mapping",
     f"{TIT} --mapping short.csv -t mesh:4": "short.csv 2 4",
@@ -223,9 +223,9 @@ def test_a_folder_without_permission_is_one_line(here):
 
 
 def test_what_exists_is_replaced_whole_or_not_at_all(here):
-    invoke(["matrix", "good", "--out", "map.csv"])
+    invoke(["matrix", "good", "--out", "map.csv", "--force"])
     assert Path("map.csv").read_text().startswith("src,dst,messages,bytes\n0,1,564,413040\n")
-    invoke(["matrix", "cut", "--out", "map.csv"])
+    invoke(["matrix", "cut", "--out", "map.csv", "--force"])
     assert Path("map.csv").read_text().startswith("src,dst,messages,bytes\n0,1,564,413040\n")
 
 

@@ -13,7 +13,7 @@ def test_the_header_for_mpi_programs_is_printed_or_written(tmp_path):
     assert "int hopmap_cart_create(" in out.read_text()
     assert hopmap("header") == out.read_text()
     assert as_json("header") == {"text": out.read_text()}
-    assert as_json("header", "--out", out) == {"out": str(out)}
+    assert as_json("header", "--out", out, "--force") == {"out": str(out)}
     assert '#include "' not in out.read_text()  # it needs no other file
 
 
@@ -23,12 +23,12 @@ def test_the_sources_for_mpi_programs_are_written_into_a_folder(tmp_path):
     names += ["hopmapcart.pc", "CMakeLists.txt"]
     assert hopmap("header", "--dir", folder) == "".join(f"written: {folder / n}\n" for n in names)
     assert sorted(path.name for path in folder.iterdir()) == sorted(names)
-    assert as_json("header", "--dir", folder) == {"dir": str(folder), "files": names}
+    assert as_json("header", "--dir", folder, "--force") == {"dir": str(folder), "files": names}
     (version,) = re.findall(r"HOPMAP_CART_VERSION (\d+)", (folder / names[0]).read_text())
     said = f"{int(version) // 100}.{int(version) % 100}"
     assert f"\nVersion: {said}\n" in (folder / "hopmapcart.pc").read_text()
     assert f"hopmapcart VERSION {said} " in (folder / "CMakeLists.txt").read_text()
-    refused = invoke(["header", "--dir", str(folder), "--out", str(folder / "h")])
+    refused = invoke(["header", "--dir", str(folder), "--out", str(tmp_path / "h"), "--force"])
     assert refused.exit_code == 2
 
 
@@ -96,6 +96,7 @@ def test_a_mapping_that_is_taken_to_another_network_is_noted_once(mapping, tmp_p
     )
     bound = ["map", LU, "-m", "bokhari(jumps=0)", "--initial", mapping]
     convert = ["convert", LU, "--to", "simgrid", "--out", tmp_path / "sg", "--mapping", mapping]
+    convert.append("--force")
     for words in (
         ["export", mapping, "--to", "cray"],
         ["export", mapping, "--to", "csv", "--json"],
@@ -149,7 +150,7 @@ def test_a_text_without_comments_has_its_command_beside_it(mapping, tmp_path):
     }.items():
         assert noted("export", box, "--to", to) == said
         assert noted("export", box, "--to", to, "--json") == said[:-1]
-        assert noted("export", box, "--to", to, "--out", tmp_path / "written") == []
+        assert noted("export", box, "--to", to, "--out", tmp_path / f"{to}.txt") == []
     beside, command = noted("export", box, "--to", "json")
     assert beside == more.format("mpi4py.py")
     assert command.startswith(f"{use}from FILE_mpi4py import comm ")
@@ -192,7 +193,7 @@ def test_slurms_own_words_are_said_where_an_option_gives_the_mapping(tmp_path):
             (said,) = noted(*slurm, *more)
             assert expected in said
             assert f"note:    {said.removeprefix('hopmap: ')}\n" in hopmap(
-                *slurm, *more, "--out", out
+                *slurm, *more, "--out", out, "--force"
             )
             assert as_json(*slurm, *more)["notes"] == [said.removeprefix("hopmap: ")]
 
@@ -200,7 +201,7 @@ def test_slurms_own_words_are_said_where_an_option_gives_the_mapping(tmp_path):
 def test_a_rankfile_says_its_cores_and_takes_numa_domains_and_threads(tmp_path):
     box, out = tmp_path / "box.csv", tmp_path / "rankfile"
     box.write_text("# hopmap mapping on mesh:2*4\nrank,node\n0,0\n1,1\n2,0\n3,1\n")
-    words = ("export", box, "--to", "openmpi", "--out", out)
+    words = ("export", box, "--to", "openmpi", "--out", out, "--force")
     said = hopmap(*words)
     assert "\nnote:    ranks are bound to cores 0 to 1 in order: give --node FILE.xml " in said
     assert said.endswith(
@@ -263,12 +264,12 @@ def test_advice_for_a_launcher_takes_the_same_options(tmp_path):
     said = hopmap(*words, *rankfile)
     assert "note:    ranks of a node use 2 of 2 NUMA domains; each line names" in said
     assert "slot=4-5 # NUMA domain 1\n" in out.read_text()
-    assert as_json(*words, "--to", "slurm", "--out", out)["notes"][0].startswith(
+    assert as_json(*words, "--to", "slurm", "--out", out, "--force")["notes"][0].startswith(
         "this is -m block;"
     )
     assert "--node requires --to" in failed(*words, "--node", "numa=2x4")
     assert "node numa=2: expected lstopo's" in failed(
-        *words, "--to", "openmpi", "--out", out, "--node", "numa=2"
+        *words, "--to", "openmpi", "--out", tmp_path / "new", "--node", "numa=2"
     )
 
 
@@ -301,7 +302,7 @@ def test_convert_writes_what_smpirun_needs(mapping, tmp_path):
     assert (out / "hosts.txt").read_text().split() == ["node0", "node1", "node3", "node2"]
     # Again, and with a parameter of the model: replaced as a whole.
     facts = as_json(
-        *("convert", "lu.S.4", "--steps", 2, "--to", "simgrid", "--out", out),
+        *("convert", "lu.S.4", "--steps", 2, "--to", "simgrid", "--out", out, "--force"),
         *("--set", "eager_limit=1kB", "--set", "compute.scale=0"),
     )
     assert "--cfg=smpi/async-small-thresh:1000" in facts["command"].split()

@@ -156,5 +156,5 @@ def test_ranks_are_placed_on_the_nodes_of_the_job_only(tmp_path):
 def test_a_grid_is_coloured_by_node_only_where_ranks_share_nodes(tmp_path):
     for machine, drawn in (("torus:4x2", "share of the bytes"), ("torus:2x2*2", "off node")):
         words = ["map", "stencil:4x2,5pt", "-t", machine, "-m", "sweep"]
-        hopmap(*words, "--plot", tmp_path / "plot.svg")
+        hopmap(*words, "--plot", tmp_path / "plot.svg", "--force")
         assert drawn in (tmp_path / "plot.svg").read_text()

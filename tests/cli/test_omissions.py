@@ -14,7 +14,7 @@ from support.omitted import EXPECTED, made
 def test_they_say_so_in_lines_and_json(tmp_path, command):
     folder, mapping = made(tmp_path / "made"), tmp_path / "mapping.csv"
     mapping.write_text("rank,node\n0,0\n1,1\n")
-    rest = {"matrix": ["--out", tmp_path / "t.npz"]}
+    rest = {"matrix": ["--out", tmp_path / "t.npz", "--force"]}
     rest |= {key: [mapping, "-t", "mesh:2"] for key in ("simulate", "explain")}
     words = [str(word) for word in (command, folder, *rest.get(command, []))]
     printed = invoke(words)

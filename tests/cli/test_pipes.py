@@ -29,7 +29,9 @@ def test_a_dash_is_stdin_and_stdout(mapping):
         "stencil --dims 4x4 --stencil 5pt",
     ):
         traffic = hopmap("generate", *made.split(), "--out", "-")
-        facts = as_json("generate", *made.split(), "--out", mapping.with_name("made.npz"))
+        facts = as_json(
+            "generate", *made.split(), "--out", mapping.with_name("made.npz"), "--force"
+        )
         assert json.loads(piped(traffic, "info", "-", "--json"))["bytes"] == facts["bytes"]
 
 

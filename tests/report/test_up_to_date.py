@@ -25,6 +25,10 @@ def test_a_second_report_of_the_same_results_draws_nothing(tmp_path: Path) -> No
     assert write_report(tmp_path, progress=lambda *_: told.append(_)) == page
     assert _drawn(tmp_path) == first
     assert told == []
+    (tmp_path / "figures" / "edited.svg").write_text("mine")
+    page.unlink()
+    write_report(tmp_path)
+    assert (tmp_path / "figures" / "edited.svg").read_text() == "mine"
 
 
 def test_it_is_out_of_date_when_results_or_what_was_drawn_have_changed(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from hopmap.errors import HopmapWarning
 from hopmap.plugins import VARIABLE
+from hopmap.scenarios.sweep import SHIPPED
 from hopmap.traces import FORMATS, TraceError, Traffic, save_traffic
 from hopmap.traces.sources import KINDS, is_source_name, open_source
+from support import DATA
 
 
 @pytest.fixture
@@ -40,6 +42,21 @@ def test_a_benchmark_is_generated_without_a_word_where_nothing_is_alike(here):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert open_source("lu.S.4").kind == "benchmark"
+
+
+def test_a_broken_link_is_an_error_whatever_its_name(here):
+    for name in ("lu.S.4", "lu.otf2"):
+        (here / name).symlink_to("gone")
+        with pytest.raises(TraceError, match=rf"{name}: a broken link, to gone: expected a file"):
+            open_source(name)
+
+
+def test_sample_data_are_files_and_those_that_come_with_hopmap():
+    assert not [path for path in DATA.rglob("*") if path.is_symlink()]
+    for shipped in (SHIPPED["first"].parent / "recorded").iterdir():
+        for file in (path for path in shipped.rglob("*") if path.is_file()):
+            copy = DATA / shipped.name / file.relative_to(shipped)
+            assert copy.read_bytes() == file.read_bytes()
 
 
 READERS = ("otf2", "foreign", "nas", "patterns", "recorder", "extrapolation", "formats")

@@ -367,6 +367,9 @@ def _fresh_folder(path: Path) -> Iterator[Path]:
         raise TraceError(f"{path}: not writable ({error.strerror})") from None
 
 
+_ENDS = ("", ".otf2", ".def", ".marker", ".counts")  # of an archive's name
+
+
 def expect_replaceable(path: Path) -> None:
     """Refuse to replace anything except an empty folder or a folder with only an archive."""
     if not path.exists():
@@ -375,10 +378,10 @@ def expect_replaceable(path: Path) -> None:
         raise TraceError(f"{path}: a file, expected the place of an archive folder")
     entries = sorted(path.iterdir())
     names = {entry.stem for entry in entries if entry.suffix == ".otf2" and entry.is_file()}
-    foreign = [
-        entry.name
-        for entry in entries
-        if entry.stem not in names and entry.name not in ("scorep.cfg", "MANIFEST.md")
-    ]
+    own = {"scorep.cfg", "MANIFEST.md", *(name + end for name in names for end in _ENDS)}
+    below = [file for name in sorted(names) for file in sorted(path.glob(f"{name}/*"))]
+    foreign = [entry for entry in entries if entry.name not in own]
+    foreign += [file for file in below if file.suffix not in (".def", ".evt")]
     if foreign:
-        raise TraceError(f"{path}: not replaced, {foreign[0]} in it is not part of an OTF2 archive")
+        found = foreign[0].relative_to(path)
+        raise TraceError(f"{path}: not replaced, {found} in it is not part of an OTF2 archive")

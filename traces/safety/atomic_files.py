@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,16 +14,23 @@ from pathlib import Path
 def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a path to write a file to; on success it takes the place of `path`.
 
-    On any exception, Ctrl-C included, what was written is removed and `path` is as it was.
+    On any exception, Ctrl-C included, what was written is removed and `path` is as it was. Links,
+    devices and pipes stay what they are: the file is copied into them.
     """
     target = Path(path)
+    stays = target.is_symlink() or (target.exists() and not target.is_file())
     # The suffix stays last: libraries choose formats by it.
-    partial = _partial_path(target, f"{secrets.token_hex(4)}{target.name}")
+    place = Path(tempfile.gettempdir(), target.name) if stays else target
+    partial = _partial_path(place, f"{secrets.token_hex(4)}{target.name}")
     try:  # from before there is anything: Ctrl-C may come at any time
-        with _name_target(target):
+        with _name_target(target, partial):
             partial.touch(exist_ok=False)
-        yield partial
-        partial.replace(target)
+            yield partial
+            if not stays:
+                partial.replace(target)
+                return
+            with partial.open("rb") as source, target.open("wb") as sink:
+                shutil.copyfileobj(source, sink)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -39,16 +47,16 @@ def replacing_folder(path: str | Path) -> Iterator[Path]:
     target = Path(path)
     partial = _partial_path(target, f"{target.name}{secrets.token_hex(4)}")
     try:
-        with _name_target(target):
+        with _name_target(target, partial):
             partial.mkdir()
-        yield partial
-        if target.is_dir():
-            old = target.with_name(f".old-{target.name}{secrets.token_hex(4)}")
-            target.replace(old)
-            partial.replace(target)
-            shutil.rmtree(old)
-        else:
-            partial.replace(target)
+            yield partial
+            if target.is_dir():
+                old = target.with_name(f".old-{target.name}{secrets.token_hex(4)}")
+                target.replace(old)
+                partial.replace(target)
+                shutil.rmtree(old)
+            else:
+                partial.replace(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -58,9 +66,12 @@ def _partial_path(target: Path, name: str) -> Path:
 
 
 @contextmanager
-def _name_target(target: Path) -> Iterator[None]:
-    """Let an error name the requested file, not the temporary one next to it."""
+def _name_target(target: Path, partial: Path) -> Iterator[None]:
+    """Let an error name the requested file, not the temporary one next to it, nor none at all."""
     try:
         yield
     except OSError as error:
+        named = error.filename
+        if error.errno is None or (named is not None and not Path(named).is_relative_to(partial)):
+            raise
         raise OSError(error.errno, error.strerror, str(target)) from None

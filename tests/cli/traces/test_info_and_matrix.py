@@ -66,7 +66,7 @@ def test_traffic_of_collectives_only_is_said_to_be_so(tmp_path):
     out = tmp_path / "map.csv"
     for words in (
         ["matrix", "ft.S.8"],
-        ["map", "ft.S.8", "-t", "mesh:8", "-m", "sweep", "--out", out],
+        ["map", "ft.S.8", "-t", "mesh:8", "-m", "sweep", "--out", out, "--force"],
         ["evaluate", "ft.S.8", out, "-t", "mesh:8"],
     ):
         for how, said in (("ignore", IGNORED), ("auto", COUNTED)):
@@ -86,7 +86,7 @@ def test_where_collectives_outweigh_messages_both_are_mapped_and_measured(data, 
 
     for source, same, other in (("is.S.16", "expand", "ignore"), ("mg.S.16", "ignore", "expand")):
         for words in (
-            ["map", data / source, "-t", "mesh:4x4", "-m", "minmd", "--out", out],
+            ["map", data / source, "-t", "mesh:4x4", "-m", "minmd", "--out", out, "--force"],
             ["evaluate", data / source, out],
         ):
             assert said(*words) == said(*words, "--collectives", same)
@@ -96,7 +96,7 @@ def test_where_collectives_outweigh_messages_both_are_mapped_and_measured(data, 
 def test_algorithms_that_are_named_are_counted(tmp_path):
     """A ring's messages go to one neighbour, although LU's messages outweigh them."""
     out = tmp_path / "map.csv"
-    words = ["map", "lu.S.4", "-t", "mesh:2x2", "-m", "sweep", "--out", out]
+    words = ["map", "lu.S.4", "-t", "mesh:2x2", "-m", "sweep", "--out", out, "--force"]
     ring = ["--set", "collective.allreduce=ring"]
     found = as_json(*words, *ring)
     assert found["hop_bytes"] == as_json(*words, *ring, "--collectives", "expand")["hop_bytes"]
@@ -111,7 +111,7 @@ def test_traffic_of_collectives_mostly_is_said_to_be_so(data, tmp_path):
     for source, said in ((data / "is.S.16", recorded), ("is.S.16", generated)):
         for words in (
             ["matrix", source, "--collectives", "auto"],
-            ["map", source, "-t", "mesh:4x4", "-m", "sweep", "--out", out],
+            ["map", source, "-t", "mesh:4x4", "-m", "sweep", "--out", out, "--force"],
             ["map", source, "-t", "mesh:4x4", "-m", few, "--objective", "makespan"],
             ["evaluate", source, out, "-t", "mesh:4x4"],
         ):
@@ -176,7 +176,7 @@ def ring(tmp_path):
 
 
 def test_what_is_made_up_of_an_alltoallv_is_said(ring, tmp_path):
-    words = ("matrix", ring, "--collectives", "expand", "--out", tmp_path / "ring.csv")
+    words = ("matrix", ring, "--collectives", "expand", "--out", tmp_path / "ring.csv", "--force")
     lines = hopmap(*words).splitlines()
     assert [line for line in lines if line.startswith("note: ")] == [
         "note: alltoallv calls recorded only as sums: 1",
@@ -196,7 +196,7 @@ def test_counts_beside_an_archive_are_named_and_taken(ring, tmp_path):
     assert (facts["pairs"], facts["bytes"]) == (8, 6400)
     assert facts["notes"] == {"alltoallv calls whose pairs come from the trace's .counts file": 1}
     (ring / "traces.counts").write_text(f"rank,call,peer,bytes\n{table[:-3]}")
-    result = invoke(["matrix", str(ring), "--collectives", "expand", "--out", str(out)])
+    result = invoke(["matrix", str(ring), "--collectives", "expand", "--out", str(out), "--force"])
     assert result.exit_code == 2
     assert "rank 7, call 0: 8 bytes in all: expected 800" in result.stderr.replace("\n", " ")
 

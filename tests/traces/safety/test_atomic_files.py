@@ -1,5 +1,8 @@
 """Files and folders appear whole or not at all."""
 
+import os
+import threading
+
 import pytest
 
 from hopmap.traces.safety.atomic_files import replacing, replacing_folder
@@ -20,6 +23,24 @@ def test_an_interrupted_file_leaves_the_old_one(tmp_path, interruption):
         partial.write_text("half")
         raise interruption
     assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
+
+
+def test_pipes_and_links_stay_what_they_are(tmp_path):
+    pipe, link, file = tmp_path / "pipe", tmp_path / "link", tmp_path / "file"
+    os.mkfifo(pipe)
+    heard = []
+    reader = threading.Thread(target=lambda: heard.append(pipe.read_text()))
+    reader.start()
+    with replacing(pipe) as partial:
+        partial.write_text("through")
+    reader.join()
+    assert heard == ["through"] and pipe.is_fifo()
+    file.write_text("old and longer")
+    link.symlink_to(file)
+    with replacing(link) as partial:
+        partial.write_text("new")
+    assert link.is_symlink() and file.read_text() == "new"
+    assert sorted(tmp_path.iterdir()) == [file, link, pipe]
 
 
 def test_a_folder_replaces_the_old_one(tmp_path):
@@ -43,3 +64,14 @@ def test_an_unwritable_place_is_an_os_error_that_names_what_was_asked_for(tmp_pa
     with pytest.raises(OSError) as caught, replace(tmp_path / "none" / "x"):
         pass
     assert caught.value.filename == str(tmp_path / "none" / "x")
+
+
+def test_an_error_of_writing_names_what_was_asked_for_and_one_of_another_file_that_file(tmp_path):
+    target = tmp_path / "x.csv"
+    for raised, named in (
+        (OSError(28, "No space left on device"), target),
+        (OSError(2, "No such file", "input.csv"), "input.csv"),
+    ):
+        with pytest.raises(OSError) as caught, replacing(target):
+            raise raised
+        assert caught.value.filename == str(named)
