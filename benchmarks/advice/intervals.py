@@ -24,8 +24,8 @@ CASES = (
     ("cg.A.16", "fattree:4x4", {}),
     ("lu.A.64", "torus:4x4x4", {}),
     ("lu.A.64", "fattree:8x8", {}),
-    ("stencil:8x8,5pt,bytes=1e5", "dragonfly:4x4x4", {}),
-    ("stencil:8x8,5pt,bytes=1e5", "torus:4x4x4", {}),
+    ("stencil:8x8,5pt,bytes=100000", "dragonfly:4x4x4", {}),
+    ("stencil:8x8,5pt,bytes=100000", "torus:4x4x4", {}),
 )
 
 

@@ -206,8 +206,8 @@ def advise(
 
     Examples
     --------
-    >>> advise("stencil:4x4,5pt,bytes=1e5", "torus:2x2x4", ["auto(moves=100)"]).worth_it
-    True
+    >>> advise("stencil:4x4,5pt,bytes=100kB", "torus:2x2x4", ["auto(moves=100)"]).worth_it
+    False
     """
     pipelines = list(dict.fromkeys(" | ".join(map(str, parse_pipeline(text))) for text in mappers))
     sampling = sampling or Sampling(SAMPLES)

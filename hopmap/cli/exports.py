@@ -218,7 +218,7 @@ class AnswerOptions(BindingOptions):
 
 
 def companions(to: str | None, out: Path | None) -> list[Path]:
-    """Return the files that are written beside one for a launcher."""
+    """Return the files that a launcher needs in addition to one."""
     from hopmap.launchers.formats import OWN, companion, get_launcher
 
     if to is None or to in OWN or out is None or str(out) == "-":

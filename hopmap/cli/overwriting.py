@@ -21,14 +21,14 @@ Force = Annotated[
 ]
 
 
-class _Given(NamedTuple):
-    """What was given to the command that runs: the paths that it may read, and --force."""
+class _Arguments(NamedTuple):
+    """Of the command that runs: the paths that it may read, and --force."""
 
     inputs: tuple[Path, ...] = ()
     force: bool = False
 
 
-_GIVEN: ContextVar[_Given] = ContextVar("_GIVEN")
+_ARGUMENTS: ContextVar[_Arguments] = ContextVar("_ARGUMENTS")
 
 
 @contextmanager
@@ -39,11 +39,12 @@ def guard_inputs(values: Mapping[str, Any], force: bool) -> Iterator[None]:
         if written.count(path) > 1:
             raise typer.BadParameter(f"{path}: expected another name for each file to write")
     read = [word for name in values.keys() - {*OUTPUTS} for word in _words(values[name])]
-    token = _GIVEN.set(_Given(tuple(path for word in read for path in _files_in(word)), force))
+    paths = tuple(path for word in read for path in _files_in(word))
+    token = _ARGUMENTS.set(_Arguments(paths, force))
     try:
         yield
     finally:
-        _GIVEN.reset(token)
+        _ARGUMENTS.reset(token)
 
 
 def expect_free(*paths: Path) -> None:
@@ -51,13 +52,13 @@ def expect_free(*paths: Path) -> None:
 
     Devices and pipes may be written to, and an empty folder may be filled.
     """
-    given = _GIVEN.get(_Given())
+    arguments = _ARGUMENTS.get(_Arguments())
     for path in filter(_holds_data, paths):
         place = path.resolve()
-        for read in given.inputs:
+        for read in arguments.inputs:
             if place == read or read in place.parents or place in read.parents:
                 raise typer.BadParameter(f"{path}: is read by this command: expected another name")
-        if not given.force:
+        if not arguments.force:
             raise typer.BadParameter(f"{path}: exists: expected a new name, or --force")
 
 

@@ -266,7 +266,7 @@ def test_a_launcher_has_its_file_without_a_name_for_it(pairs, to, file):
     facts = as_json(*pairs, "--to", to, "--nodelist", "n[0-7]", "--out", "mine")
     assert (facts["out"], Path("mine").exists()) == ("mine", True)
     for told in ("n[0-7]", "node[0-7]"):
-        assert "made up" not in hopmap(*pairs, "--to", to, "--nodelist", told)
+        assert "made up" not in hopmap(*pairs, "--to", to, "--nodelist", told, "--force")
 
 
 def test_without_a_launcher_nothing_is_written(pairs):

@@ -51,7 +51,7 @@ def all_agree(folder: Path, source: str, topology: str, rounds: int | None = Non
     """Ask every command, and return the makespan that all of them give."""
     on, times = ["-t", topology], ["--rounds", rounds] if rounds else []
     mapping, goal = folder / "m.csv", folder / "run.goal"
-    placed = answer("map", source, *on, "-m", "sweep", "--out", mapping)
+    placed = answer("map", source, *on, "-m", "sweep", "--out", mapping, "--force")
     measured = answer("evaluate", source, mapping, *on)
     replayed = answer("simulate", source, mapping, *on, *SET, *times)
     reference = answer("simulate", source, mapping, *on, *SET, *times, "--engine", "simpy")
@@ -59,7 +59,7 @@ def all_agree(folder: Path, source: str, topology: str, rounds: int | None = Non
     valued = answer(
         "map", source, *on, "-m", "descend(evaluations=1)", "--objective", "makespan", *SET, *times
     )
-    answer("convert", source, "--to", "goal", "--out", goal, *SET, *times)
+    answer("convert", source, "--to", "goal", "--out", goal, "--force", *SET, *times)
     row = swept(folder, source, topology, "sweep", rounds)
 
     hops = measured["bytes"]["dilation"]["sum"]

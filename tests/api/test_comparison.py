@@ -64,7 +64,7 @@ def test_the_fastest_of_the_replayed_ones_is_written(asked):
         "not replayed: rcm\nwritten: best.csv\n"
     )
     assert (done.exit_code, done.stderr) == (130, "")
-    facts = json.loads(asked(ADVISE, 4, "--json").stdout)
+    facts = json.loads(asked(ADVISE, 4, "--json", "--force").stdout)
     assert facts["best"]["node_of"] == mapping() != list(range(8))
     assert (facts["interrupted"], facts["not_replayed"]) == (True, ["rcm"])
 

@@ -103,7 +103,7 @@ def test_traffic_is_replayed_in_rounds(tmp_path):
     for rounds in (1, 4):
         placed = as_json(
             "map", traffic, *ON, "-m", "descend(evaluations=5)", "--objective", "makespan",
-            "--rounds", rounds, "--out", out, "--set", "link.latency=1 ms",
+            "--rounds", rounds, "--out", out, "--force", "--set", "link.latency=1 ms",
         )  # fmt: skip
         replayed = as_json(
             "simulate", traffic, out, *ON, "--rounds", rounds, "--set", "link.latency=1 ms"

@@ -1,4 +1,4 @@
-"""The command in a process of its own: what it loads, real streams, exit codes, closed pipes.
+"""The command in a process of its own: what it loads, real streams, exit codes, closed pipes, `-`.
 
 One process does all of it, one command after another, and tells what came of each.
 """
@@ -14,7 +14,7 @@ import pytest
 from hopmap.report import report
 from hopmap.report.report import digest_of_report
 from hopmap.source_files import PACKAGE
-from support.commands import LITTLE, LU, hopmap
+from support.commands import LITTLE, LU, as_json, hopmap, invoke
 
 PROGRAM = """
 import json, os, sys, tempfile
@@ -133,3 +133,42 @@ def test_a_run_with_nothing_to_do_draws_nothing_and_imports_no_drawing(told, fol
     assert len(wanted) > 15
     assert wanted <= known
     assert {file.suffix for file in known} == {".py", ".toml", ".j2", ".css", ".js"}
+
+
+def piped(text, *words):
+    done = invoke(words, typed=text)
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
+def test_a_dash_is_stdin_and_stdout(mapping):
+    text = mapping.read_text()
+    assert hopmap("map", LU, "-t", "mesh:2x2", "-m", "scan", "--out", "-") == text
+    assert piped(text, "export", "-", "--to", "csv") == text
+    assert piped(text, "export", "-", "--to", "csv", "--out", "-") == text
+    by_file = hopmap("evaluate", LU, mapping)
+    assert piped(text, "evaluate", LU, "-").splitlines()[1:] == by_file.splitlines()[1:]
+    traffic = hopmap("matrix", LU, "--out", "-")
+    assert traffic.startswith("src,dst,messages,bytes\n0,1,564,413040\n")
+    assert json.loads(piped(traffic, "info", "-", "--json"))["messages"] == 4520
+    for made in (
+        "lu --class S --ranks 4",
+        "tornado --dims 4x4",
+        "stencil --dims 4x4 --stencil 5pt",
+    ):
+        traffic = hopmap("generate", *made.split(), "--out", "-")
+        facts = as_json(
+            "generate", *made.split(), "--out", mapping.with_name("made.npz"), "--force"
+        )
+        assert json.loads(piped(traffic, "info", "-", "--json"))["bytes"] == facts["bytes"]
+
+
+def test_what_is_wrong_on_stdin_is_said_of_the_dash(mapping):
+    text = mapping.read_text()
+    for words, said in {
+        "map - -t mesh:4": "-: a mapping, where a trace or traffic is expected",
+        "evaluate - - -t mesh:4": "-: expected at most one argument that reads stdin",
+    }.items():
+        done = invoke(words.split(), typed=text)
+        assert done.exit_code == 2
+        assert said in done.stderr

@@ -32,6 +32,7 @@ from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.sources import Source
 from hopmap.traces.trace import TraceError
 from hopmap.traces.traffic import EXACT, MOST_RANKS, Traffic
+from hopmap.units import UnitError, parse_quantity
 
 Vectors = list[list[int]]
 
@@ -225,10 +226,14 @@ def parse_dims(text: str) -> list[int]:
 
 
 def parse_bytes(text: str) -> list[int]:
-    """Bytes from text like "1000", or like "2000:1000" for two vectors."""
-    if not re.fullmatch(r"\d{1,15}(:\d{1,15})*", text):
-        raise TraceError(f"stencil: bytes {text}: expected whole numbers joined by colons")
-    return [int(size) for size in text.split(":")]
+    """Bytes from text like "1000" or "8KiB", or like "2000:1000" for two vectors."""
+    try:
+        sizes = [parse_quantity(size, "bytes") for size in text.split(":")]
+    except UnitError:
+        sizes = [-1.0]
+    if not all(size.is_integer() and 0 <= size < 1e15 for size in sizes):
+        raise TraceError(f"stencil: bytes {text}: expected bytes like 8KiB, or several as 8KiB:64")
+    return [int(size) for size in sizes]
 
 
 def parse_vectors(text: str) -> str | Vectors:

@@ -184,7 +184,7 @@ def robust(
     Examples
     --------
     >>> few = Sampling(samples=8)
-    >>> grid = "stencil:4x4,5pt,bytes=1e5"
+    >>> grid = "stencil:4x4,5pt,bytes=100000"
     >>> found = robust(grid, "torus:4x4", ["identity", "random"], sampling=few)
     >>> found.best.mapper
     'identity'
