@@ -21,7 +21,7 @@ from hopmap.notebook import HtmlReprMixin
 from hopmap.plugins import NotInstalledError
 from hopmap.progress import Progress
 from hopmap.topologies import Mapping, MappingError, Topology, check_mapping
-from hopmap.units import show_seconds
+from hopmap.units import percent, show_seconds
 
 from .input_kinds import MappingLike
 from .machine import Machine, MachineLike, nodes_of_ranks
@@ -129,6 +129,25 @@ class Placement(HtmlReprMixin):
             return None
         return replace(self, node_of=self.default_order).metrics()
 
+    @property
+    def warning(self) -> str:
+        """What the mapping has more of than the default order, in a sentence; "" for nothing.
+
+        Compared are hop-bytes and the bytes on the busiest link, both by static routes.
+        """
+        default = self.metrics_in_default_order()
+        if default is None:
+            return ""
+        this, pieces = self.metrics(), []
+        for name, after, before in (
+            ("hop-bytes", this.bytes.dilation.sum, default.bytes.dilation.sum),
+            ("bytes on the busiest link", this.bytes.congestion.max, default.bytes.congestion.max),
+        ):
+            if after > before:
+                more = f"{percent(after / before - 1)} more" if before else f"{after:,} instead of 0"
+                pieces.append(f"{more} {name}".replace("\u00a0", " "))
+        return f"worse than the default order: {', '.join(pieces)}" if pieces else ""
+
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each rank: ``node``, and ``name`` where the network names its nodes."""
         import pandas as pd
@@ -154,6 +173,8 @@ class Placement(HtmlReprMixin):
         }
         if (baseline := self.metrics_in_default_order()) is not None:
             found["baseline"] = _figures(baseline)
+        if warning := self.warning:
+            found["warning"] = warning
         if self.interrupted:
             found["interrupted"] = True
         if self.stop_reason is not None:

@@ -10,7 +10,7 @@ import typer
 
 from hopmap.units import joules, show_seconds
 
-from .console import INTERRUPTED, note, print_json, print_table, say, say_written, working
+from .console import INTERRUPTED, note, print_json, print_table, say, say_written, warn, working
 from .options import (
     AsJson,
     Balanced,
@@ -168,6 +168,8 @@ def map_(
     if placed.interrupted:
         note("interrupted: this is the best mapping so far")
     if str(out) == "-":
+        if warning := placed.warning:
+            warn(f"{placed.mapper}: {warning}")
         say(mapping_text(placed.node_of, network).rstrip("\n"))
     elif out is not None:
         write_mapping(out, placed.node_of, network)
@@ -191,6 +193,8 @@ def _print_placed(placed: Placement, began: str) -> None:
     if (used := int((network.slots > 0).sum())) < network.nodes:
         where = f"{used} of the {network.nodes} nodes of {where}"
     this, baseline = placed.metrics(), placed.metrics_in_default_order()
+    if warning := placed.warning:
+        say(f"{placed.mapper}: {warning}")
     rows: list[tuple[object, ...]] = []
     for name in ("messages", "bytes"):
         rows.append((name, *_figures(getattr(this, name))))
