@@ -40,7 +40,7 @@ from .machine import Machine, MachineLike
 from .mapping import DEFAULT_ORDER, Placement
 from .provenance import with_assumed
 from .robust.ranges import Settings, draw_models, read_ranges
-from .robust.robust import Sampling, makespan_under
+from .robust.robust import Sampling, replay_under
 from .simulation import check_engine
 from .workload import Workload, WorkloadLike
 
@@ -155,6 +155,7 @@ class Advice:
             "worth_it": self.worth_it,
             "network_share": self.network_share,
             "engine": self.engine,
+            "assumed_rounds": self.best.placement.workload.assumed_rounds,
             "extrapolated": None if extrapolated is None else asdict(extrapolated),
             "gain": self.gain._asdict(),
             "gains": self.gains.tolist(),
@@ -289,7 +290,7 @@ def _times(
         report(number)
         try:
             for each in (0, *left):
-                times[each, number] = makespan_under(placements[each], model, engine)
+                times[each, number] = replay_under(placements[each], model, engine).makespan
                 so_far.times[each, 1 + number] = times[each, number]
         except (ParameterError, DeadlockError) as error:
             times[:, number] = np.nan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -39,7 +39,7 @@ from .workload import Workload, WorkloadLike
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hopmap.simulator import Metrics
+    from hopmap.simulator import Metrics, Result
     from hopmap.traces import Traffic
 
 Objective: TypeAlias = str | Replayed | Function | None
@@ -82,6 +82,8 @@ class Placement(HtmlReprMixin):
     stop_reason : {"optimal", "stagnated", "budget"}, optional
         Why the search ended, where its mapper says so: no mapping is better, a round of it gained
         next to nothing, or its time or moves were spent.
+    engine : str, optional
+        Of the replays.
     """
 
     workload: Workload
@@ -96,6 +98,7 @@ class Placement(HtmlReprMixin):
     default_order: Mapping | None = None
     interrupted: bool = False
     stop_reason: str | None = None
+    engine: str | None = None
 
     @property
     def name(self) -> str:
@@ -144,9 +147,19 @@ class Placement(HtmlReprMixin):
             ("bytes on the busiest link", this.bytes.congestion.max, default.bytes.congestion.max),
         ):
             if after > before:
-                more = f"{percent(after / before - 1)} more" if before else f"{after:,} instead of 0"
+                more = (
+                    f"{percent(after / before - 1)} more" if before else f"{after:,} instead of 0"
+                )
                 pieces.append(f"{more} {name}".replace("\u00a0", " "))
         return f"worse than the default order: {', '.join(pieces)}" if pieces else ""
+
+    def replay(self) -> Result | None:
+        """Replay it once more, where its objective was replayed and no other jobs ran."""
+        from .simulation import simulate
+
+        if self.engine is None or self.machine.co_running:
+            return None
+        return simulate(self.workload, self.machine, self, engine=self.engine)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each rank: ``node``, and ``name`` where the network names its nodes."""
@@ -181,6 +194,16 @@ class Placement(HtmlReprMixin):
             found["stop_reason"] = self.stop_reason
         if self.objective is not None:
             found["objective"] = dict(zip(("name", "before", "after"), self.objective, strict=True))
+        if (result := self.replay()) is not None:
+            found["objective"] |= {
+                "engine": self.engine,
+                "replays": self.replays,
+                "assumed_rounds": self.workload.assumed_rounds,
+                "assumed": list(result.assumed),
+                "extrapolated": None
+                if result.extrapolated is None
+                else asdict(result.extrapolated),
+            }
         return found
 
 
@@ -307,6 +330,7 @@ def map_ranks(
         default_order=place(traffic, room, DEFAULT_ORDER),
         interrupted=interrupted,
         stop_reason=reasons[-1] if reasons else None,
+        engine=goal.objective.engine if isinstance(goal, Simulated) else None,
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -139,6 +139,16 @@ class Workload:
             return self._read.has_program
         return not isinstance(self._read, Traffic)
 
+    @property
+    def assumed_rounds(self) -> int | None:
+        """Rounds in which traffic alone is sent, which nobody recorded; None of all else."""
+        source = self._read
+        if self.has_order or (isinstance(source, Source) and not source.needs_rounds):
+            return None
+        traffic = source.traffic() if isinstance(source, Source) else source
+        assert isinstance(traffic, Traffic)
+        return self.rounds or int(traffic.messages.max(initial=1))
+
     @cached_property
     def calls(self) -> Trace | Folded | None:
         """What every rank does, call by call; None of traffic, schedules and programs."""
@@ -172,7 +182,12 @@ class Workload:
         named = {**(algorithms or {}), **Parameters(algorithms=own).algorithms}
         key = tuple(sorted(named.items()))
         if key not in self._programs:
-            self._programs[key] = self._lower(dict(key))
+            from hopmap.simulator.programs.from_traffic import ASSUMED_ROUNDS
+
+            program, rounds = self._lower(dict(key)), self.assumed_rounds
+            if rounds is not None:
+                program = replace(program, notes={**program.notes, ASSUMED_ROUNDS: rounds})
+            self._programs[key] = program
         return self._programs[key]
 
     def _lower(self, algorithms: dict[str, str]) -> Program:

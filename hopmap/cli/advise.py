@@ -12,7 +12,7 @@ import typer
 from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.units import show_seconds
 
-from .console import print_table, rests_on, say, working
+from .console import in_assumed_rounds, print_table, rests_on, say, working
 from .exports import AnswerOptions
 from .options import (
     Engine,
@@ -116,7 +116,7 @@ def _show(advice: Advice, fixed: bool) -> None:
     from hopmap.simulator import DEFAULT_ENGINE
 
     share = f"{100 * advice.network_share:.1f} % of the run in default order depends on the network"
-    say(f"{share} ({rests_on(advice.best.result.assumed)})")
+    say(f"{share} ({rests_on(advice.best.result)})")
     say()
     columns = [("default order", advice.baseline)]
     rows: list[tuple[object, ...]] = []
@@ -210,8 +210,11 @@ def robust(
 
 def _show_choice(choice: Choice) -> None:
     """Print the candidates, the one to take first, and what was replayed."""
+    from hopmap.api.provenance import format_keys
     from hopmap.simulator.uncertainty import percent
 
+    if alone := in_assumed_rounds(choice.best.workload.assumed_rounds):
+        say(f"replayed: {alone}")
     say()
     print_table(
         ("behind the best", "mean", "worst", "best under", "models"),
@@ -232,6 +235,9 @@ def _show_choice(choice: Choice) -> None:
         f"{choice.replays:,} of {everything:,} replays; each model's best is the best of those "
         "that were replayed under it"
     )
+    say(f"replayed by engine {choice.engine}; {choice.extrapolated:,} replays extrapolated")
+    drawn = sorted({key for model in choice.models for key in model} - {"noise.seed"})
+    say(f"models differ in {format_keys(drawn)}; --ranges replaces their ranges")
     if choice.rejected:
         say(
             f"{len(choice.rejected)} of {len(choice.models)} models left out, the first since "

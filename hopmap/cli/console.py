@@ -147,11 +147,20 @@ def percent(part: float, whole: float) -> str | None:
     return f"{100 * part / whole:.1f} %" if whole else None
 
 
-def rests_on(assumed: Sequence[str]) -> str:
-    """Say which parameters have defaults, or a preset's assumptions, that no source confirms."""
+def rests_on(result: Result) -> str:
+    """Say what is assumed: rounds of traffic alone, and parameters that no source confirms."""
     from hopmap.api.provenance import format_keys
+    from hopmap.simulator.programs.from_traffic import ASSUMED_ROUNDS
 
-    return f"DEFAULT: {format_keys(assumed)}" if assumed else "no defaults"
+    rounds = in_assumed_rounds(result.notes.get(ASSUMED_ROUNDS))
+    defaults = f"DEFAULT: {format_keys(result.assumed)}" if result.assumed else "no defaults"
+    return f"{rounds}; {defaults}" if rounds else defaults
+
+
+def in_assumed_rounds(rounds: int | None) -> str:
+    """Say that only who sends how much to whom is known; "" where the order is, too."""
+    many = "1 assumed round" if rounds == 1 else f"{rounds:,} assumed rounds" if rounds else ""
+    return f"traffic alone, in {many}, without computation and collectives" if rounds else ""
 
 
 def warn_of(name: str, omitted: Iterable[Omission]) -> None:

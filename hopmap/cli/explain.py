@@ -12,6 +12,7 @@ from hopmap.units import show_bytes, show_seconds
 
 from .console import (
     bound_label,
+    in_assumed_rounds,
     percent,
     print_json,
     print_table,
@@ -101,6 +102,8 @@ def explain(
     rows = [("makespan", makespan)]
     for name, bound in found.bounds.items():
         rows.append((f"  lower bound, {bound_label(name, bound)}", bound.seconds))
+    if alone := in_assumed_rounds(workload.assumed_rounds):
+        say(f"replayed: {alone}")
     say(found.verdict)
     say()
     print_table(

@@ -10,7 +10,17 @@ import typer
 
 from hopmap.units import joules, show_seconds
 
-from .console import INTERRUPTED, note, print_json, print_table, say, say_written, warn, working
+from .console import (
+    INTERRUPTED,
+    note,
+    print_json,
+    print_table,
+    rests_on,
+    say,
+    say_written,
+    warn,
+    working,
+)
 from .options import (
     AsJson,
     Balanced,
@@ -215,6 +225,9 @@ def _print_placed(placed: Placement, began: str) -> None:
         )
         say()
         print_table(("objective", began, "this mapping"), [(called, *map(shown, values))])
+        if (result := placed.replay()) is not None:
+            steps = "" if result.extrapolated is None else f"; {result.extrapolated}"
+            say(f"{placed.replays:,} replays by engine {placed.engine}{steps} ({rests_on(result)})")
 
 
 def _figures(side: Any) -> tuple[object, ...]:

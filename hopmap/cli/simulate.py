@@ -203,7 +203,7 @@ def simulate(
         rows.insert(-2, ("energy", joules(result.energy.total)))
     repeats = "" if bounded else f", one with noise, of seed {parameters.noise_seed}"
     repeats = repeats if result.ensemble is None else f", {result.ensemble}"
-    took = f"makespan {show_seconds(result.makespan)}{repeats} ({rests_on(result.assumed)})"
+    took = f"makespan {show_seconds(result.makespan)}{repeats} ({rests_on(result)})"
     title = f"{workload.name} by {mapping} on {network.spec}, engine {engine}\n{took}"
     title += _validation_text(machine.sets, network.spec)
     print_table(("", f"{result.ranks} ranks"), rows, title=title)
@@ -293,7 +293,7 @@ def _print_jobs(run: JobsRun) -> None:
             for job, alone, slower in zip(run.jobs, run.alone, run.slowdowns, strict=True)
         ],
         title=f"{len(run.jobs)} at once on {network.spec}, engine {result.engine}\n"
-        f"all jobs have ended after {show_seconds(run.makespan)} ({rests_on(result.assumed)})",
+        f"all jobs have ended after {show_seconds(run.makespan)} ({rests_on(result)})",
     )
     say()
     if run.shared:

@@ -10,13 +10,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import INTERRUPTED, announce_compilation, print_json, say, warn, warn_of, working
+from .console import (
+    INTERRUPTED,
+    announce_compilation,
+    in_assumed_rounds,
+    print_json,
+    say,
+    warn,
+    warn_of,
+    working,
+)
 from .options import AsJson, check_folder, complete_scenarios
 from .results import print_published, print_runs, write_report_of
 
 if TYPE_CHECKING:
     from hopmap.scenarios.sweep.plan import Run
     from hopmap.scenarios.sweep.run import SweepOutcome
+    from hopmap.scenarios.sweep.scenario import Scenario
 
 SOME_FAILED = 3
 SHOWN = 10
@@ -197,12 +207,7 @@ def run(
             print_published(results)
         say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
         say(f"results: {results}" if page is None else f"report: {page}")
-    sources = loaded.sources(path.parent).values()
-    alone = [source.name for source in sources if source.needs_rounds]
-    if alone and loaded.replay.engine and loaded.replay.rounds is None:
-        warn(
-            f"{', '.join(alone)}: traffic alone, not replayed: [replay] rounds = 1 sends it at once"
-        )
+    _warn_of_traffic_alone(loaded, path.parent)
     expanded = read_plan(results).expanded
     if expanded and loaded.collectives == "auto":
         warn(
@@ -217,6 +222,15 @@ def run(
     if outcome.failed:
         _warn_of_failed(outcome, results)
         raise typer.Exit(SOME_FAILED)
+
+
+def _warn_of_traffic_alone(scenario: Scenario, folder: Path) -> None:
+    sources = scenario.sources(folder).values()
+    alone = ", ".join(source.name for source in sources if source.needs_rounds)
+    if alone and scenario.replay.engine:
+        said = in_assumed_rounds(scenario.replay.rounds)
+        other = "traffic alone, not replayed: [replay] rounds = 1 sends it at once"
+        warn(f"{alone}: replayed: {said}" if said else f"{alone}: {other}")
 
 
 def _report_kept(results: Path, as_json: bool) -> None:

@@ -25,6 +25,7 @@ from .mpi_calls import SendMode
 from .program import Op, Program, with_finishes
 
 MODES = ("rounds", "at_once")
+ASSUMED_ROUNDS = "rounds assumed of traffic alone, without computation and collectives"
 MOST_MESSAGES = 4_000_000  # each takes some 500 bytes while the program is made
 
 

@@ -152,13 +152,13 @@ def test_late_starts_that_outweigh_the_gain_are_not_worth_it():
 def test_a_mapper_that_falls_behind_is_dropped(monkeypatch):
     """Of three mappers one is left after eight models; equal mappings are replayed once."""
     made = []
-    replay = advice.makespan_under
+    replay = advice.replay_under
 
     def count(placement, model, engine):
         made.append(placement.mapper)
         return replay(placement, model, engine)
 
-    monkeypatch.setattr(advice, "makespan_under", count)
+    monkeypatch.setattr(advice, "replay_under", count)
     machine = hm.Machine("torus:8", settings=RING)
     names = ["auto(moves=100)", "random", "udfs", "identity"]
     found = hm.advise(PAIRS, machine, names, sampling=Sampling(12))
@@ -197,7 +197,7 @@ def test_ctrl_c_after_a_rejected_model_keeps_the_best(monkeypatch):
             raise KeyboardInterrupt
         return 1.0
 
-    monkeypatch.setattr(advice, "makespan_under", fail)
+    monkeypatch.setattr(advice, "replay_under", fail)
     with pytest.raises(InterruptedComparison) as end:
         hm.advise(PAIRS, hm.Machine("torus:8", settings=RING), ["auto"])
     assert end.value.best.mapper == "auto"

@@ -37,7 +37,14 @@ from hopmap.api.simulation import check_engine
 from hopmap.api.workload import Workload, WorkloadLike
 from hopmap.arrays import Floats
 from hopmap.progress import Progress, silent
-from hopmap.simulator import DEFAULT_ENGINE, DeadlockError, ParameterError, Steady, simulate
+from hopmap.simulator import (
+    DEFAULT_ENGINE,
+    DeadlockError,
+    ParameterError,
+    Result,
+    Steady,
+    simulate,
+)
 from hopmap.simulator.parameters.settings import SettingError, configure
 from hopmap.simulator.uncertainty import Standing, least_regret, regrets, sentence, standings
 from hopmap.topologies.spec import FILE
@@ -93,6 +100,10 @@ class Choice:
         Made in all.
     rejected : tuple of str
         Why models were left out that cannot be replayed, one text a model.
+    engine : str
+        Of the replays.
+    extrapolated : int
+        Replays that ended once their main loop had settled.
     """
 
     name: str
@@ -101,6 +112,8 @@ class Choice:
     times: Floats
     replays: int
     rejected: tuple[str, ...] = ()
+    engine: str = DEFAULT_ENGINE
+    extrapolated: int = 0
 
     @cached_property
     def standings(self) -> list[Standing]:
@@ -143,7 +156,10 @@ class Choice:
             "topology": self.best.topology.spec,
             "ranks": len(self.best),
             "verdict": self.verdict,
+            "engine": self.engine,
+            "assumed_rounds": self.best.workload.assumed_rounds,
             "replays": self.replays,
+            "extrapolated": self.extrapolated,
             "rejected": list(self.rejected),
             "candidates": rows,
             "models": [dict(model) for model in self.models],
@@ -209,30 +225,32 @@ def robust(
         raise SettingError(
             f"max_simulations {replays}: expected at least {len(placements)}, one for each"
         )
-    made, rejected = 0, list[str]()
+    made, extrapolated, rejected = 0, 0, list[str]()
 
     def replay(candidate: int, model: int) -> float:
-        nonlocal made
+        nonlocal made, extrapolated
         progress(made, replays, f"{made} of {replays} replays")
         made += 1
         try:
-            makespan = makespan_under(placements[candidate], found[model], engine)
+            result = replay_under(placements[candidate], found[model], engine)
         except (ParameterError, DeadlockError) as error:
             rejected.append(f"{error}")
             so_far.reject(model)
             return np.nan
-        so_far.times[candidate, model] = makespan
-        return makespan
+        extrapolated += result.extrapolated is not None
+        so_far.times[candidate, model] = result.makespan
+        return result.makespan
 
     with so_far:
         times = halving(len(placements), samples, replay, replays)
     if np.isnan(times).all():
         raise ParameterError(f"ranges: no model can be replayed: {rejected[0]}")
-    return Choice(workload.name, placements, tuple(found), times, made, tuple(rejected))
+    models, why = tuple(found), tuple(rejected)
+    return Choice(workload.name, placements, models, times, made, why, engine, extrapolated)
 
 
-def makespan_under(placement: Placement, model: Settings, engine: str) -> float:
-    """Return the seconds of a run on the machine of a mapping, with what a model sets.
+def replay_under(placement: Placement, model: Settings, engine: str) -> Result:
+    """Replay a mapping on its machine, with what a model sets.
 
     Raise `ParameterError` or `DeadlockError` where the model cannot be replayed.
     """
@@ -240,10 +258,9 @@ def makespan_under(placement: Placement, model: Settings, engine: str) -> float:
     network, parameters = configure(machine.network, tuple({**machine.settings, **model}.items()))
     program = workload.program(parameters.algorithms)
     steady = Steady()
-    result = simulate(
+    return simulate(
         program, network, placement.node_of, parameters=parameters, engine=engine, steady=steady
     )
-    return result.makespan
 
 
 def _canonical(candidate: Candidate) -> Candidate:
