@@ -141,7 +141,7 @@ class Workload:
 
     @property
     def assumed_rounds(self) -> int | None:
-        """Rounds in which traffic alone is sent, which nobody recorded; None of all else."""
+        """Rounds in which traffic alone is sent, an assumption; None of all else."""
         source = self._read
         if self.has_order or (isinstance(source, Source) and not source.needs_rounds):
             return None

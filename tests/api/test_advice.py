@@ -6,6 +6,7 @@ import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -195,7 +196,7 @@ def test_ctrl_c_after_a_rejected_model_keeps_the_best(monkeypatch):
             raise ParameterError("no")
         if len(made) == 3:
             raise KeyboardInterrupt
-        return 1.0
+        return SimpleNamespace(makespan=1.0)
 
     monkeypatch.setattr(advice, "replay_under", fail)
     with pytest.raises(InterruptedComparison) as end:

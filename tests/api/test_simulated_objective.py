@@ -1,6 +1,7 @@
 """``map --objective``: named, or a simulated time or energy that a replay then confirms."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,7 +53,8 @@ def test_a_shuffled_order_gets_a_shorter_run_and_the_replay_says_the_same(
         as_json("simulate", MG, file, *ON, "--engine", engine or "compiled", *FAST)["makespan"]
         for file in (shuffled, out)
     )
-    assert placed["objective"] == {"name": "makespan", "before": before, "after": after}
+    expected = {"name": "makespan", "before": before, "after": after}
+    assert expected.items() <= placed["objective"].items()
     assert after < before
 
 
@@ -116,7 +118,8 @@ def test_traffic_is_replayed_in_rounds(tmp_path):
 def test_a_table_says_what_the_objective_was_and_is(shuffled):
     stage = ("-m", "descend(evaluations=5)", "--objective", "makespan")
     text = hopmap("map", MG, *ON, *stage, "--initial", shuffled, *FAST)
-    head, _, row = text.rstrip().splitlines()[-3:]
+    head, _, row, basis = text.rstrip().splitlines()[-4:]
+    assert re.match(r"\d+ replays by engine compiled \(DEFAULT: link", basis)
     assert head.split() == ["objective", str(shuffled), "this", "mapping"]
     assert row.split()[0] == "makespan"
     assert [word for word in row.split() if word.endswith("s")] == ["ms", "us"]

@@ -143,7 +143,8 @@ def piped(text, *words):
 
 def test_a_dash_is_stdin_and_stdout(mapping):
     text = mapping.read_text()
-    assert hopmap("map", LU, "-t", "mesh:2x2", "-m", "scan", "--out", "-") == text
+    printed = invoke(["map", LU, "-t", "mesh:2x2", "-m", "scan", "--out", "-"])
+    assert (printed.exit_code, printed.stdout) == (0, text)
     assert piped(text, "export", "-", "--to", "csv") == text
     assert piped(text, "export", "-", "--to", "csv", "--out", "-") == text
     by_file = hopmap("evaluate", LU, mapping)
