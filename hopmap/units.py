@@ -64,6 +64,10 @@ class UnitError(HopmapError, ValueError):
     """A quantity that cannot be understood; the message says what was expected."""
 
 
+class NoUnitError(UnitError):
+    """A text of a number alone where a unit is needed."""
+
+
 def parse_quantity(value: str | float, unit: str) -> float:
     """Return a quantity in its base unit, a key of `UNITS`; "1" is that of plain numbers.
 
@@ -97,6 +101,18 @@ def parse_quantity(value: str | float, unit: str) -> float:
     factor = UNITS[unit][written]
     # By the exact reciprocal "250 ns" is 250e-9; times 1e-9 would be off in the last digit.
     return number / round(1 / factor) if factor < 1 else number * factor
+
+
+def require_unit(value: str | float, unit: str) -> float:
+    """Return a quantity as `parse_quantity`; of text, raise `NoUnitError` for a number alone.
+
+    Zero needs no unit.
+    """
+    number = parse_quantity(value, unit)
+    if isinstance(value, str) and number and UNITS[unit] and not has_unit(value):
+        example = _EXAMPLES[unit].partition(" or ")[0].replace(" ", "")
+        raise NoUnitError(f"{value.strip()}: expected a unit, like {example}")
+    return number
 
 
 def has_unit(value: str | float) -> bool:

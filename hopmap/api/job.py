@@ -17,7 +17,7 @@ from hopmap.errors import HopmapError
 from hopmap.topologies import did_you_mean
 from hopmap.topologies.allocation import POLICIES
 from hopmap.traces.sources import open_source
-from hopmap.units import UnitError, parse_quantity
+from hopmap.units import NoUnitError, UnitError, require_unit
 
 from .input_kinds import MappingLike
 from .workload import Workload, WorkloadLike
@@ -128,7 +128,9 @@ class Background:
 def quantity(value: float | str, unit: str, key: str) -> float:
     """Return a number in SI units, of one or of a text with a unit, like "2 ms"."""
     try:
-        found = parse_quantity(value, unit) if isinstance(value, str) else float(value)
+        found = require_unit(value, unit) if isinstance(value, str) else float(value)
+    except NoUnitError as error:
+        raise JobsError(f"{key} {error}") from None
     except UnitError as error:
         raise JobsError(f"{key} {value}: {error}") from None
     if not 0 <= found < float("inf"):

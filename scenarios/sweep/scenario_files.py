@@ -162,7 +162,11 @@ def _pairs(changes: Sequence[str]) -> list[tuple[str, Any]]:
         if not equals or not key or not text:
             raise ScenarioError(f"--set {change!r}: expected key=value, like replay.engine=flow")
         try:
-            pairs.append((key, tomllib.loads(f"value = {text}")["value"]))
+            value = tomllib.loads(f"value = {text}")["value"]
+            of_scenario = key.partition(".")[0] in {*Scenario.model_fields} - {"parameters"}
+            # A number of a parameter stays text, since on the command line quantities have units.
+            plain = of_scenario or not isinstance(value, int | float)
+            pairs.append((key, value if plain else text))
         except tomllib.TOMLDecodeError:
             if text.startswith("["):
                 raise ScenarioError(

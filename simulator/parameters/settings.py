@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from hopmap.errors import HopmapError, HopmapWarning
 from hopmap.topologies import Topology, TopologyError, did_you_mean
 from hopmap.topologies.topology import AS_LINKS
-from hopmap.units import UnitError, has_unit, parse_quantity, show_bytes, show_seconds
+from hopmap.units import NoUnitError, UnitError, has_unit, require_unit, show_bytes, show_seconds
 
 from .energy import LINK as ENERGY_LINK
 from .keys import ParameterError, check, names_algorithm
@@ -35,8 +35,8 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
     """Apply settings to a topology's links and to the model, over what the topology itself says.
 
     Keys are in `KEYS`, "link.bandwidth", "link.latency", "link.KIND.bandwidth", ...,
-    "energy.link.KIND.static", ...; texts have units, numbers are in SI units. A link kind that the
-    topology does not have is left out.
+    "energy.link.KIND.static", ...; a text has a unit, a number is in the SI unit. A link kind that
+    the topology does not have is left out.
     """
     model: dict[str, Value] = dict(topology.parameters)
     # All links first, one kind afterwards: "link.bandwidth" must not undo "link.optical.bandwidth".
@@ -211,7 +211,9 @@ def _link_key(key: str) -> tuple[str | None, str]:
 
 def _number(key: str, value: Value, unit: str) -> float:
     try:
-        return parse_quantity(value, unit)
+        return require_unit(value, unit)
+    except NoUnitError as error:
+        raise SettingError(f"{key}={error}") from None
     except UnitError as error:
         raise SettingError(f"{key}: {error}") from None
 

@@ -18,7 +18,7 @@ from hopmap.api.robust.robust import Sampling
 from hopmap.launchers.mapping_files import read_mapping
 from hopmap.simulator import ParameterError
 from hopmap.units import show_seconds
-from support.commands import as_json, failed, hopmap, invoke
+from support.commands import as_json, failed, hopmap, invoke, sets
 
 # Ranks 0 and 4, 1 and 5, 2 and 6 send 1 MB to each other; launched, all three share a link.
 PAIRS = hm.Traffic.from_pairs(8, [0, 4, 1, 5, 2, 6], [4, 0, 5, 1, 6, 2], [1] * 6, [10**6] * 6)
@@ -247,7 +247,7 @@ def pairs(tmp_path, monkeypatch):
     lines = [",".join(map(str, row)) for row in rows]
     Path("pairs of 7.csv").write_text("\n".join(["src,dst,messages,bytes", *lines]))
     words = ["advise", "pairs of 7.csv", "-t", "torus:8", "-m", "auto(moves=100)"]
-    return [*words, "--samples", "6", *(f"--set={key}={value}" for key, value in RING.items())]
+    return [*words, "--samples", "6", *sets(RING)]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_simulate_has_designs_keys(mapping):
 @pytest.mark.parametrize("command", [["simulate", "--engine", "simpy"], *slow(["explain"])])
 def test_what_is_of_finite_buffers_is_said_to_do_nothing_where_there_are_none(command, mapping):
     """Explanations are of the compiled engine, which takes a minute to compile with buffers."""
-    words = (*command, LU, mapping, "-t", "mesh:2x2", "--set", "network.flit=64")
+    words = (*command, LU, mapping, "-t", "mesh:2x2", "--set", "network.flit=64B")
     words += ("--set", "network.credit_delay=1us")
     (said,) = noted(*words)
     assert "network.flit, network.credit_delay: without effect where network.buffer is 0" in said
@@ -64,7 +64,7 @@ def test_an_explanation_says_so_too(mapping):
         "mesh:2x2",
         "--no-sensitivity",
         "--set",
-        "network.flit=64",
+        "network.flit=64B",
     )
     (said,) = noted(*words)
     assert "network.flit: without effect where network.buffer is 0" in said
@@ -115,7 +115,7 @@ def test_what_is_assumed_stands_beside_the_makespan(mapping, tmp_path):
     assert assumed("mesh:2x2", *given) == "no defaults"
     rendezvous = ("--set", "eager_limit=0")
     assert assumed("mesh:2x2", *given, *rendezvous) == "DEFAULT: control_bytes"
-    assert assumed("mesh:2x2", *given, *rendezvous, "--set", "control_bytes=8") == "no defaults"
+    assert assumed("mesh:2x2", *given, *rendezvous, "--set", "control_bytes=8B") == "no defaults"
     together = tmp_path / "together.csv"
     hopmap("map", LU, "-t", "mesh:2*2", "-m", "sweep", "--out", together)
     words = ("simulate", LU, together, "-t", "mesh:2*2", *given)

@@ -13,7 +13,7 @@ import hopmap as hm
 from hopmap.simulator.measured.prediction import predict
 from hopmap.simulator.parameters.settings import configure
 from hopmap.topologies import topology_from_spec
-from support.commands import as_json, hopmap, invoke
+from support.commands import as_json, hopmap, invoke, sets
 from support.measured_calls import measured_of
 
 MACHINE = "torus:2x2x2"
@@ -50,9 +50,8 @@ def written(tmp_path):
     return path
 
 
-def sets(**changed):
-    given = TRUE | changed
-    return [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
+def true(**changed):
+    return sets(TRUE | changed)
 
 
 def failed(*words):
@@ -62,7 +61,7 @@ def failed(*words):
 
 
 def test_what_the_model_made_it_predicts_without_error(written):
-    found = as_json("validate", written, "-t", MACHINE, *sets())
+    found = as_json("validate", written, "-t", MACHINE, *true())
     assert (found["rows"], found["known"]) == (len(CALLS) * len(SIZES) + 1, len(CALLS) * len(SIZES))
     for sizes in ("all", "large"):
         assert found["error"][sizes]["median"] < 1e-12
@@ -75,19 +74,19 @@ def test_what_the_model_made_it_predicts_without_error(written):
 
 
 def test_a_network_twice_as_fast_is_twice_too_fast_for_large_buffers(written):
-    found = as_json("validate", written, "-t", MACHINE, *sets(**{"link.bandwidth": 1e10}))
+    found = as_json("validate", written, "-t", MACHINE, *true(**{"link.bandwidth": 1e10}))
     assert found["error"]["large"]["bias"] == pytest.approx(-0.5, abs=0.05)
 
 
 def test_tables_name_what_is_not_simulated_and_say_how_choices_come_out(written):
-    text = hopmap("validate", written, "-t", MACHINE, *sets())
+    text = hopmap("validate", written, "-t", MACHINE, *true())
     assert ">= 1 MiB" in text
     assert "bcast default-trix3  no public definition" in text
     assert "found in 10 of 10 cells" in text
 
 
 def test_what_is_larger_than_the_limit_is_listed(written):
-    found = as_json("validate", written, "-t", MACHINE, "--limit", 100, *sets())
+    found = as_json("validate", written, "-t", MACHINE, "--limit", 100, *true())
     too_large = {
         (u["collective"], u["algorithm"]): u["rows"]
         for u in found["unknown"]
@@ -100,7 +99,7 @@ def test_what_is_larger_than_the_limit_is_listed(written):
 
 @pytest.mark.usefixtures("drawn")
 def test_a_page_and_a_table_of_all_calls_are_written(written, tmp_path):
-    text = hopmap("validate", written, "-t", MACHINE, "--out", tmp_path / "held", *sets())
+    text = hopmap("validate", written, "-t", MACHINE, "--out", tmp_path / "held", *true())
     calls = pq.read_table(tmp_path / "held" / "calls.parquet").to_pydict()
     assert calls["predicted"][:-1] == pytest.approx(calls["measured"][:-1])
     assert calls["predicted"][-1] is None
@@ -116,7 +115,7 @@ def test_calibration_finds_the_parameters_that_made_the_times(written, tmp_path)
     fitted = ("link.bandwidth", "overhead.send", "overhead.control")
     words = [word for key in fitted for word in ("--fit", key)]
     out = tmp_path / "p.toml"
-    begin = sets(**{"link.bandwidth": 1e10, "overhead.send": 1e-6, "overhead.control": 1e-6})
+    begin = true(**{"link.bandwidth": 1e10, "overhead.send": 1e-6, "overhead.control": 1e-6})
     found = as_json("calibrate", written, "-t", MACHINE, *words, *begin, "--out", out)
     for key in fitted:
         assert found["parameters"][key] == pytest.approx(TRUE[key], rel=0.02)
@@ -137,14 +136,14 @@ def test_a_fit_says_of_how_many_calls_of_which_sizes_its_error_is(written, tmp_p
     for name, kept in ("all.csv", rows), ("small.csv", small):
         (tmp_path / name).write_text("\n".join([head, *kept]))
         out = tmp_path / f"{name}.toml"
-        options = ("--fit", "link.bandwidth", *sets(), "--out", out)
+        options = ("--fit", "link.bandwidth", *true(), "--out", out)
         found = as_json("calibrate", tmp_path / name, "-t", MACHINE, *options)["error"]
         sizes = "all sizes" if kept is small else "1 MiB and above"
         assert f"# {found[sizes]['rows']} calls, {sizes}: " in out.read_text()
 
 
 def test_a_fit_prints_intervals_and_what_other_algorithms_and_sizes_say(written):
-    text = hopmap("calibrate", written, "-t", MACHINE, "--fit", "link.bandwidth", *sets())
+    text = hopmap("calibrate", written, "-t", MACHINE, "--fit", "link.bandwidth", *true())
     assert "to (95 %)" in text
     assert "by other algorithms" in text
     assert "by other sizes" in text
@@ -175,9 +174,9 @@ def test_ranks_a_node_are_those_of_the_allocation_where_it_has_more_than_any_cal
 
 
 def test_calls_of_more_ranks_than_asked_for_are_left_out(written):
-    many = as_json("validate", written, "-t", MACHINE, "--ranks", "8", *sets())
+    many = as_json("validate", written, "-t", MACHINE, "--ranks", "8", *true())
     assert many["known"] == len(CALLS) * len(SIZES)
-    said = failed("validate", written, "-t", MACHINE, "--ranks", "7", *sets())
+    said = failed("validate", written, "-t", MACHINE, "--ranks", "7", *true())
     assert "none of 26 calls can be simulated" in said
     assert "more ranks than asked for" in said
 

@@ -42,7 +42,7 @@ def test_parameters_of_no_file_were_held_against_nothing(files):
 
 
 def test_those_of_a_fit_were_on_its_networks(files):
-    page = reported(files, "--set", str(files / "fit.toml"), "--set", "control_bytes=8")
+    page = reported(files, "--set", str(files / "fit.toml"), "--set", "control_bytes=8B")
     expected = "on torus:2x2: error 5.9 % (median); not on mesh:2x2"
     assert f"<dt>Validated</dt><dd>{expected}</dd>" in page
     assert "<dt>DEFAULT</dt><dd>memory.*</dd>" in page

@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 from hopmap.cli.app import app
 from hopmap.figures import style
 from hopmap.scenarios.results.study import Case, Entry
+from hopmap.simulator import KEYS
+from hopmap.simulator.parameters.settings import LINK_UNITS
 from support import DATA
 from support.archives import archives_read_here
 
@@ -79,6 +81,18 @@ def failed(*words):
     assert result.exit_code == 2, result.output
     assert result.stderr.count("\n") == 1, result.stderr
     return result.stderr
+
+
+def sets(settings):
+    """Words of --set for numbers in SI units."""
+    units = {key: set_unit(key) for key in settings}
+    return [w for key, unit in units.items() for w in ("--set", f"{key}={settings[key]}{unit}")]
+
+
+def set_unit(key):
+    prefix, _, quantity = key.rpartition(".")
+    unit = LINK_UNITS[quantity] if prefix == "link" else KEYS[key].unit
+    return "" if unit == "1" else f" {unit}"
 
 
 METRICS = (

@@ -162,7 +162,10 @@ def parameters_of(benchmark: str, classes: Mapping[str, T], nas_class: str) -> T
 def log2_of(benchmark: str, ranks: int) -> int:
     """Logarithm of a rank count that has to be a power of two."""
     if ranks < 1 or ranks & (ranks - 1):
-        raise TraceError(f"{benchmark} on {ranks} ranks: expected a power of two")
+        above = 1 << max(ranks, 1).bit_length()
+        raise TraceError(
+            f"{benchmark} on {ranks} ranks: expected a power of two, like {above // 2} or {above}"
+        )
     return ranks.bit_length() - 1
 
 

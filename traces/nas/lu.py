@@ -4,12 +4,15 @@ SSOR on an n^3 grid, split over X x Y ranks in x and y; rank = i + j * X. Every 
 planes from the low corner to the high one (lower sweep) and back (upper sweep), then exchanges
 faces with all four neighbours. The formulas were checked message for message against recorded runs.
 
-Source: NPB 3.3-MPI, LU: ssor.f, blts.f, buts.f, exchange_1.f to exchange_6.f, pintgr.f.
+Source: NPB 3.3-MPI, LU: ssor.f, blts.f, buts.f, exchange_1.f to exchange_6.f, pintgr.f. Numbers of
+ranks: NPB 3.3.1 and later, setparams.c and proc_grid.f; 3.4, get_active_nprocs of kind 2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
+from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -59,15 +62,20 @@ class LuProblem(NamedTuple):
 
 
 def lu_problem(nas_class: str, ranks: int, steps: int | None = None) -> LuProblem:
-    """Lay a class out on ranks: Y is the largest divisor not above their root, X = ranks / Y.
+    """Lay a class out on X x Y ranks, as square as they allow: X / 2 <= Y <= X.
 
     Every rank has at least three points in x and y.
     """
     n, itmax = parameters_of("LU", CLASSES, nas_class)
     if ranks < 1:
         raise TraceError(f"LU on {ranks} ranks: expected at least 1")
-    Y = next(d for d in range(int(np.sqrt(ranks)), 0, -1) if ranks % d == 0)
-    X = ranks // Y
+    X, Y = _layout(ranks)
+    if 2 * Y < X:
+        below, above = (_next_valid(ranks, step) for step in (-1, 1))
+        raise TraceError(
+            f"LU on {ranks} ranks: a {X} x {Y} layout: expected sides of at most 2 to 1, as on "
+            f"{below} or {above} ranks"
+        )
     if n // X < 3:
         raise TraceError(
             f"LU class {nas_class} on {ranks} ranks: a {X} x {Y} layout of {n} x {n} points leaves "
@@ -75,6 +83,17 @@ def lu_problem(nas_class: str, ranks: int, steps: int | None = None) -> LuProble
         )
     split = [np.array([n // p + (k < n % p) for k in range(p)], dtype=np.int64) for p in (X, Y)]
     return LuProblem(n, steps_of("LU", steps, itmax), X, Y, split[0], split[1])
+
+
+def _layout(ranks: int) -> tuple[int, int]:
+    """Return X and Y; Y is the largest divisor of the ranks not above their root."""
+    Y = next(d for d in range(isqrt(ranks), 0, -1) if ranks % d == 0)
+    return ranks // Y, Y
+
+
+def _next_valid(ranks: int, step: int) -> int:
+    """Return the nearest number of ranks in one direction on which LU runs."""
+    return next(n for n in count(ranks + step, step) if 2 * _layout(n)[1] >= _layout(n)[0])
 
 
 def _pairs(p: LuProblem, ranks: int) -> list[Ints]:

@@ -284,6 +284,8 @@ def test_what_cannot_be_set_is_named(tmp_path):
         ("replay.engin=flow", "unknown key 'replay.engin' (did you mean engine?)"),
         ("link.bandwith=1", "unknown parameter 'link.bandwith' (did you mean link.bandwidth?)"),
         ("gap=3", "--set gap: "),
+        ("link.bandwidth=10", "link.bandwidth=10: expected a unit, like 10GB/s"),
+        ("parameters.link.latency=2", "link.latency=2: expected a unit, like 1us"),
         ("nowhere.toml", "nowhere.toml: cannot be read"),
         ("name.x=3", "--set name.x: 'name' has no keys"),
         ("mapper=sweep", "--set mapper: unknown key (did you mean mappers?)"),

@@ -130,12 +130,35 @@ def test_what_is_out_of_range_is_answered_in_the_unit_given(word, message):
 
 
 @pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("link.bandwidth=10", "link.bandwidth=10: expected a unit, like 10GB/s"),
+        ("link.latency=2", "link.latency=2: expected a unit, like 1us"),
+        ("overhead.send=1e-6", "overhead.send=1e-6: expected a unit, like 1us"),
+        ("gap_per_byte=1e-10", "gap_per_byte=1e-10: expected a unit, like 0.1ns/B"),
+        ("eager_limit=8192", "eager_limit=8192: expected a unit, like 8KiB"),
+        ("energy.node.idle=100", "energy.node.idle=100: expected a unit, like 100W"),
+        ("energy.link.per_byte=5", "energy.link.per_byte=5: expected a unit, like 5pJ/bit"),
+    ],
+)
+def test_a_text_of_a_quantity_must_have_a_unit(word, said):
+    with pytest.raises(SettingError) as error:
+        check_settings(dict(parse_settings([word])), [mesh((2,))])
+    assert str(error.value) == said
+
+
+def test_plain_numbers_and_zero_need_no_unit():
+    words = ["compute.scale=2", "network.buffer=4", "noise.seed=7", "gap=0", "link.latency=0.0"]
+    _, parameters = configure(mesh((2,)), parse_settings(words))
+    assert (parameters.compute_scale, parameters.network_buffer, parameters.gap) == (2, 4, 0)
+
+
+@pytest.mark.parametrize(
     ("settings", "means"),
     [
-        ({"link.bandwidth": "25"}, "link.bandwidth 25: without a unit, so 25 B/s"),
         ({"link.bandwidth": 25}, "so 25 B/s: expected one, like 25GB/s"),
-        ({"injection.bandwidth": "100"}, "so 100 B/s"),
-        ({"link.latency": "2"}, "link.latency 2: without a unit, so 2 s: expected one, like 1us"),
+        ({"injection.bandwidth": 100}, "so 100 B/s"),
+        ({"link.latency": 2}, "link.latency 2: without a unit, so 2 s: expected one, like 1us"),
     ],
 )
 def test_a_bare_number_that_nobody_means_is_warned_of(settings, means):
@@ -147,7 +170,7 @@ def test_a_bare_number_that_nobody_means_is_warned_of(settings, means):
     "settings",
     [
         {"link.bandwidth": 1e9, "link.latency": 1e-6},
-        {"link.bandwidth": "1e9", "link.latency": "0"},
+        {"link.bandwidth": "1e9 B/s", "link.latency": "0"},
         {"link.bandwidth": "25 B/s", "link.latency": "2 s", "compute.scale": 100},
     ],
 )

@@ -198,3 +198,32 @@ def test_every_benchmark_says_what_it_is():
     assert set(MINE) | {"lu"} <= BENCHMARKS.keys()
     for name, benchmark in BENCHMARKS.items():
         assert (benchmark.about or "").startswith(f"NAS {name.upper()} (NPB 3.3-MPI)")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "lu.C.62",
+            "LU on 62 ranks: a 31 x 2 layout: expected sides of at most 2 to 1, "
+            "as on 60 or 63 ranks",
+        ),
+        ("lu.C.3", "LU on 3 ranks: a 3 x 1 layout: .*, as on 2 or 4 ranks"),
+        ("bt.C.63", "BT on 63 ranks: expected a square number, like 49 or 64"),
+        ("sp.C.3", "SP on 3 ranks: expected a square number, like 1 or 4"),
+        ("cg.C.63", "CG on 63 ranks: expected a power of two, like 32 or 64"),
+        ("is.C.65", "IS on 65 ranks: expected a power of two, like 64 or 128"),
+        ("mg.C.3", "MG on 3 ranks: expected a power of two, like 2 or 4"),
+        ("ft.C.12", "FT on 12 ranks: expected a power of two, like 8 or 16"),
+    ],
+)
+def test_a_number_of_ranks_that_npb_refuses_is_refused_with_the_nearest_valid_ones(name, message):
+    """NPB 3.3.1 and later, sys/setparams.c; LU 3.4: get_active_nprocs."""
+    with pytest.raises(TraceError, match=f"^{message}$"):
+        open_source(name)
+
+
+@pytest.mark.parametrize("name", ["lu.C.63", "lu.S.6", "ep.S.63", "bt.S.9", "is.S.64"])
+def test_numbers_of_ranks_that_npb_allows_are_opened(name):
+    """LU runs on 63 ranks, 9 x 7, since NPB 3.3.1."""
+    assert open_source(name).name == name
