@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,6 +25,7 @@ from hopmap.units import percent, show_seconds
 
 from .input_kinds import MappingLike
 from .machine import Machine, MachineLike, nodes_of_ranks
+from .provenance import with_assumed
 from .simulated_objective import (
     BOUND,
     SIMULATED,
@@ -82,8 +83,8 @@ class Placement(HtmlReprMixin):
     stop_reason : {"optimal", "stagnated", "budget"}, optional
         Why the search ended, where its mapper says so: no mapping is better, a round of it gained
         next to nothing, or its time or moves were spent.
-    engine : str, optional
-        Of the replays.
+    best_replay : Result, optional
+        The best of the replays.
     """
 
     workload: Workload
@@ -98,7 +99,7 @@ class Placement(HtmlReprMixin):
     default_order: Mapping | None = None
     interrupted: bool = False
     stop_reason: str | None = None
-    engine: str | None = None
+    best_replay: Result | None = None
 
     @property
     def name(self) -> str:
@@ -132,35 +133,6 @@ class Placement(HtmlReprMixin):
             return None
         return replace(self, node_of=self.default_order).metrics()
 
-    @property
-    def warning(self) -> str:
-        """What the mapping has more of than the default order, in a sentence; "" for nothing.
-
-        Compared are hop-bytes and the bytes on the busiest link, both by static routes.
-        """
-        default = self.metrics_in_default_order()
-        if default is None:
-            return ""
-        this, pieces = self.metrics(), []
-        for name, after, before in (
-            ("hop-bytes", this.bytes.dilation.sum, default.bytes.dilation.sum),
-            ("bytes on the busiest link", this.bytes.congestion.max, default.bytes.congestion.max),
-        ):
-            if after > before:
-                more = (
-                    f"{percent(after / before - 1)} more" if before else f"{after:,} instead of 0"
-                )
-                pieces.append(f"{more} {name}".replace("\u00a0", " "))
-        return f"worse than the default order: {', '.join(pieces)}" if pieces else ""
-
-    def replay(self) -> Result | None:
-        """Replay it once more, where its objective was replayed and no other jobs ran."""
-        from .simulation import simulate
-
-        if self.engine is None or self.machine.co_running:
-            return None
-        return simulate(self.workload, self.machine, self, engine=self.engine)
-
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each rank: ``node``, and ``name`` where the network names its nodes."""
         import pandas as pd
@@ -186,25 +158,38 @@ class Placement(HtmlReprMixin):
         }
         if (baseline := self.metrics_in_default_order()) is not None:
             found["baseline"] = _figures(baseline)
-        if warning := self.warning:
-            found["warning"] = warning
+            if warning := describe_excess(metrics, baseline):
+                found["warning"] = warning
         if self.interrupted:
             found["interrupted"] = True
         if self.stop_reason is not None:
             found["stop_reason"] = self.stop_reason
         if self.objective is not None:
             found["objective"] = dict(zip(("name", "before", "after"), self.objective, strict=True))
-        if (result := self.replay()) is not None:
+        if self.best_replay is not None:
             found["objective"] |= {
-                "engine": self.engine,
+                "engine": self.best_replay.engine,
                 "replays": self.replays,
+                "assumed": list(self.best_replay.assumed),
                 "assumed_rounds": self.workload.assumed_rounds,
-                "assumed": list(result.assumed),
-                "extrapolated": None
-                if result.extrapolated is None
-                else asdict(result.extrapolated),
             }
         return found
+
+
+def describe_excess(metrics: Metrics, default: Metrics) -> str:
+    """Say what a mapping has more of than the default order; "" for nothing.
+
+    Compared are hop-bytes and the bytes on the busiest link, both by static routes.
+    """
+    pieces = []
+    for name, after, before in (
+        ("hop-bytes", metrics.bytes.dilation.sum, default.bytes.dilation.sum),
+        ("bytes on the busiest link", metrics.bytes.congestion.max, default.bytes.congestion.max),
+    ):
+        if after > before:
+            share = percent(after / before - 1).replace("\u00a0", " ") if before else f"{after:,}"
+            pieces.append(f"{share} more {name}")
+    return f"{' and '.join(pieces)} than the default order" if pieces else ""
 
 
 def _figures(metrics: Metrics) -> dict[str, Any]:
@@ -313,7 +298,7 @@ def map_ranks(
             HopmapWarning,
             stacklevel=2,
         )
-    valued = None
+    valued, best_replay = None, None
     if goal is not None:
         first = place(traffic, room, "sweep") if start is None else start
         before, after = (
@@ -322,6 +307,9 @@ def map_ranks(
         )
         name = objective.quantity if isinstance(objective, Replayed) else objective
         valued = (name if isinstance(name, str) else "function", before, after)
+    if isinstance(goal, Simulated) and goal.best is not None:
+        generated = workload.generated
+        best_replay = with_assumed(goal.best, machine.settings, generated=generated)
     return Placement(
         *(workload, machine, node_of, traffic, network, " | ".join(map(str, stages))),
         seconds=took,
@@ -330,7 +318,7 @@ def map_ranks(
         default_order=place(traffic, room, DEFAULT_ORDER),
         interrupted=interrupted,
         stop_reason=reasons[-1] if reasons else None,
-        engine=goal.objective.engine if isinstance(goal, Simulated) else None,
+        best_replay=best_replay,
     )
 
 

@@ -20,7 +20,7 @@ from .machine import Machine
 from .workload import Workload
 
 if TYPE_CHECKING:
-    from hopmap.simulator import MakespanBound, Program
+    from hopmap.simulator import MakespanBound, Program, Result
 
 SIMULATED = ("makespan", "energy")
 BOUND = "makespan_bound"
@@ -75,6 +75,7 @@ class Simulated:
             )
         self.objective, self.workload, self.machine = objective, workload, machine
         self.replays = 0
+        self.best: Result | None = None
         self._known: dict[bytes, float] = {}
         self._program, self._parameters = workload.program(parameters.algorithms), parameters
         self._fixed = np.zeros(0, dtype=np.int64)
@@ -89,14 +90,14 @@ class Simulated:
         """Replay a mapping."""
         key = node_of.tobytes()
         if key not in self._known:
-            value = self._replay(node_of)
+            value, result = self._replay(node_of)
             self.replays += 1
             if self._known and value >= min(self._known.values()):
                 return value
-            self._known[key] = value
+            self._known[key], self.best = value, result
         return self._known[key]
 
-    def _replay(self, node_of: Mapping) -> float:
+    def _replay(self, node_of: Mapping) -> tuple[float, Result]:
         from hopmap.simulator import simulate
 
         result = simulate(
@@ -107,9 +108,9 @@ class Simulated:
             engine=self.objective.engine,
         )
         if self.objective.quantity == "makespan":
-            return float(result.finish[: len(node_of)].max(initial=0.0))
+            return float(result.finish[: len(node_of)].max(initial=0.0)), result
         assert result.energy is not None
-        return result.energy.total
+        return result.energy.total, result
 
 
 class SimulatedTime(Simulated):

@@ -142,12 +142,14 @@ class Workload:
     @property
     def assumed_rounds(self) -> int | None:
         """Rounds in which traffic alone is sent, an assumption; None of all else."""
+        from hopmap.simulator.programs.from_traffic import rounds_of
+
         source = self._read
         if self.has_order or (isinstance(source, Source) and not source.needs_rounds):
             return None
         traffic = source.traffic() if isinstance(source, Source) else source
         assert isinstance(traffic, Traffic)
-        return self.rounds or int(traffic.messages.max(initial=1))
+        return self.rounds or rounds_of(traffic)
 
     @cached_property
     def calls(self) -> Trace | Folded | None:

@@ -150,11 +150,19 @@ def percent(part: float, whole: float) -> str | None:
 def rests_on(result: Result) -> str:
     """Say what is assumed: rounds of traffic alone, and parameters that no source confirms."""
     from hopmap.api.provenance import format_keys
-    from hopmap.simulator.programs.from_traffic import ASSUMED_ROUNDS
 
-    rounds = in_assumed_rounds(result.notes.get(ASSUMED_ROUNDS))
+    rounds = rounds_of_run(result)
     defaults = f"DEFAULT: {format_keys(result.assumed)}" if result.assumed else "no defaults"
     return f"{rounds}; {defaults}" if rounds else defaults
+
+
+def rounds_of_run(result: Result) -> str:
+    """Say what `in_assumed_rounds` does of a run; of several jobs, of all their rounds."""
+    from hopmap.simulator.programs.from_traffic import ASSUMED_ROUNDS
+
+    said = in_assumed_rounds(result.notes.get(ASSUMED_ROUNDS))
+    several = result.program is not None and len(result.program.jobs) > 1
+    return f"some or all jobs are {said}" if said and several else said
 
 
 def in_assumed_rounds(rounds: int | None) -> str:

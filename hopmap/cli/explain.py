@@ -12,10 +12,10 @@ from hopmap.units import show_bytes, show_seconds
 
 from .console import (
     bound_label,
-    in_assumed_rounds,
     percent,
     print_json,
     print_table,
+    rounds_of_run,
     say,
     say_basis,
     warn_of,
@@ -102,7 +102,7 @@ def explain(
     rows = [("makespan", makespan)]
     for name, bound in found.bounds.items():
         rows.append((f"  lower bound, {bound_label(name, bound)}", bound.seconds))
-    if alone := in_assumed_rounds(workload.assumed_rounds):
+    if alone := rounds_of_run(found.result):
         say(f"replayed: {alone}")
     say(found.verdict)
     say()

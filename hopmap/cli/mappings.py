@@ -152,7 +152,7 @@ def map_(
 
     Ctrl-C ends a search with the best mapping so far, which is written; exit code 130.
     """
-    from hopmap.api.mapping import map_ranks
+    from hopmap.api.mapping import describe_excess, map_ranks
     from hopmap.launchers.mapping_files import mapping_text, write_mapping
 
     check_picture(plot)
@@ -178,8 +178,9 @@ def map_(
     if placed.interrupted:
         note("interrupted: this is the best mapping so far")
     if str(out) == "-":
-        if warning := placed.warning:
-            warn(f"{placed.mapper}: {warning}")
+        default = placed.metrics_in_default_order()
+        if default is not None and (more := describe_excess(placed.metrics(), default)):
+            warn(f"{placed.mapper}: {more}")
         say(mapping_text(placed.node_of, network).rstrip("\n"))
     elif out is not None:
         write_mapping(out, placed.node_of, network)
@@ -198,13 +199,15 @@ def map_(
 
 def _print_placed(placed: Placement, began: str) -> None:
     """Print what messages and bytes cross, and below each what they would in default order."""
+    from hopmap.api.mapping import describe_excess
+
     network = placed.topology
     where = network.spec
     if (used := int((network.slots > 0).sum())) < network.nodes:
         where = f"{used} of the {network.nodes} nodes of {where}"
     this, baseline = placed.metrics(), placed.metrics_in_default_order()
-    if warning := placed.warning:
-        say(f"{placed.mapper}: {warning}")
+    if baseline is not None and (more := describe_excess(this, baseline)):
+        say(f"{placed.mapper}: {more}")
     rows: list[tuple[object, ...]] = []
     for name in ("messages", "bytes"):
         rows.append((name, *_figures(getattr(this, name))))
@@ -225,9 +228,8 @@ def _print_placed(placed: Placement, began: str) -> None:
         )
         say()
         print_table(("objective", began, "this mapping"), [(called, *map(shown, values))])
-        if (result := placed.replay()) is not None:
-            steps = "" if result.extrapolated is None else f"; {result.extrapolated}"
-            say(f"{placed.replays:,} replays by engine {placed.engine}{steps} ({rests_on(result)})")
+        if (result := placed.best_replay) is not None:
+            say(f"{placed.replays:,} replays by engine {result.engine} ({rests_on(result)})")
 
 
 def _figures(side: Any) -> tuple[object, ...]:

@@ -35,8 +35,9 @@ _ARGUMENTS: ContextVar[_Arguments] = ContextVar("_ARGUMENTS")
 def guard_inputs(values: Mapping[str, Any], force: bool) -> Iterator[None]:
     """Have `expect_free` know a command's arguments while the command runs."""
     written = [path for name in OUTPUTS for path in _words(values.get(name)) if path != "-"]
-    for path in written:
-        if written.count(path) > 1:
+    places = [Path(path).resolve() for path in written]
+    for path, place in zip(written, places, strict=True):
+        if places.count(place) > 1:
             raise typer.BadParameter(f"{path}: expected another name for each file to write")
     read = [word for name in values.keys() - {*OUTPUTS} for word in _words(values[name])]
     paths = tuple(path for word in read for path in _files_in(word))

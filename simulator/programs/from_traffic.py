@@ -29,6 +29,11 @@ ASSUMED_ROUNDS = "rounds assumed of traffic alone, without computation and colle
 MOST_MESSAGES = 4_000_000  # each takes some 500 bytes while the program is made
 
 
+def rounds_of(traffic: Traffic) -> int:
+    """Return as many rounds as the pair with most messages has."""
+    return int(traffic.messages.max(initial=1))
+
+
 def program_of_traffic(
     traffic: Traffic, mode: str = "rounds", rounds: int | None = None, name: str = "traffic"
 ) -> Program:
@@ -47,7 +52,7 @@ def program_of_traffic(
     """
     expect_one_of(ParameterError, "mode", mode, MODES)
     if rounds is None or mode == "at_once":
-        rounds = int(traffic.messages.max(initial=1)) if mode == "rounds" else 1
+        rounds = rounds_of(traffic) if mode == "rounds" else 1
     if rounds < 1:
         raise ParameterError(f"rounds {rounds}: expected at least 1")
     messages = int(traffic.messages.sum())

@@ -63,6 +63,22 @@ def test_rounds_that_are_set_are_those_and_a_stencil_is_its_own_round(here):
     assert hm.Workload("stencil:2x2,5pt").assumed_rounds is None
 
 
+def test_jobs_of_which_one_is_traffic_alone_say_so(here):
+    hopmap("map", TRACE, "-t", "mesh:4x2", "-m", "identity", "--out", "wide.csv")
+    words = (
+        "--job",
+        f"{TRACE},wide.csv",
+        "--job",
+        "alone.npz,contiguous,rounds=2",
+        "-t",
+        "mesh:4x2",
+    )
+    said = "some or all jobs are traffic alone, in 2 assumed rounds, without"
+    assert said in hopmap("simulate", *words)
+    assert said in hopmap("explain", *words, "--no-sensitivity")
+    assert "assumed round" not in hopmap("simulate", *words[:2], "-t", "mesh:4x2")
+
+
 def test_a_sweep_and_its_report_say_it(here):
     Path("s.toml").write_text(f'name = "s"\n{SCENARIO}')
     done = invoke(["run", "s.toml", "--out", "out"])
@@ -78,5 +94,5 @@ def test_a_choice_and_an_objective_that_is_replayed_name_engine_and_assumptions(
     search = ("-m", "descend(evaluations=1)", "--objective", "makespan", "--engine", "flow")
     assert "by engine flow (DEFAULT: link.*" in hopmap("map", TRACE, *ON, *search)
     facts = as_json("map", TRACE, *ON, *search)["objective"]
-    assert (facts["engine"], facts["extrapolated"]) == ("flow", None)
+    assert (facts["engine"], facts["replays"]) == ("flow", 1)
     assert facts["assumed"] == ["link.bandwidth", "link.latency"]

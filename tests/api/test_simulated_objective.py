@@ -168,7 +168,7 @@ def test_the_first_mapping_and_the_best_are_replayed_once(monkeypatch):
 
     def replayed(self, node_of):
         asked.append(node_of.tolist())
-        return float(node_of[0])
+        return float(node_of[0]), node_of
 
     monkeypatch.setattr(Simulated, "_replay", replayed)
     workload = SimpleNamespace(program=lambda _: None)
@@ -179,3 +179,4 @@ def test_the_first_mapping_and_the_best_are_replayed_once(monkeypatch):
     assert [value(m) for m in (worse, equal)] == [5, 1]  # not kept: there may be millions of them
     assert asked == [[3, 0], [5, 0], [1, 0], [1, 2], [5, 0], [1, 2]]
     assert value.replays == 6
+    assert value.best.tolist() == [1, 0]  # of the result, the same holds

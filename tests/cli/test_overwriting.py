@@ -78,6 +78,14 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def here(files, tmp_path, monkeypatch):
+    """A copy of it, as the working directory."""
+    shutil.copytree(files, tmp_path / "here", symlinks=True)
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
 def contents(folder):
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -152,45 +160,46 @@ def test_no_command_changes_a_file_that_it_was_given_or_ends_well_with_less_data
         "convert tit/traces.txt --to simgrid --out tit",
         "generate lu --ranks 4 --steps 1 --rate-from lu.otf2 --out lu.otf2",
         "scale lu.otf2 scaled:9,lu.otf2 --ranks 16 --out lu.otf2",
-        "run s.toml --out .",
     ],
 )
-def test_what_is_read_is_never_replaced(files, tmp_path, words):
-    shutil.copytree(files, tmp_path / "here", symlinks=True)
-    before = contents(tmp_path / "here")
-    with chdir(tmp_path / "here"):
-        for force in ([], ["--force"])[: 1 if words.startswith("run") else 2]:
-            said = invoke(words.split() + force)
-            assert (said.exit_code, said.output.count("\n")) == (2, 1), said.output
-            assert "expected" in said.stderr
-    assert contents(tmp_path / "here") == before
+def test_what_is_read_is_never_replaced(here, words):
+    before = contents(here)
+    for force in ([], ["--force"]):
+        said = invoke(words.split() + force)
+        assert (said.exit_code, said.output.count("\n")) == (2, 1), said.output
+        assert "is read by this command: expected another name" in said.stderr
+    assert contents(here) == before
 
 
-def test_the_scenario_in_results_is_not_changed_by_a_run_of_it(files, tmp_path):
-    shutil.copytree(files, tmp_path / "here", symlinks=True)
-    with chdir(tmp_path / "here"):
-        assert invoke(["run", "s.toml", "--out", "r"]).exit_code == 0
-        before = Path("r/scenario.toml").read_text()
-        assert invoke(["run", "r/scenario.toml", "--out", "r"]).exit_code == 0
-        said = invoke(["run", "r/scenario.toml", "--out", "r", "--set", "seeds=[2]"])
-        assert (said.exit_code, Path("r/scenario.toml").read_text()) == (2, before)
-        assert "r/scenario.toml: belongs to these results: expected a copy" in said.stderr
+def test_a_sweep_replaces_no_file_of_others_and_not_its_own_scenario(here):
+    before = contents(here)
+    refused = invoke(["run", "s.toml", "--out", "."])
+    assert "holds scenario.toml: expected a new folder" in refused.stderr
+    assert contents(here) == before
+    assert invoke(["run", "s.toml", "--out", "r"]).exit_code == 0
+    scenario = Path("r/scenario.toml").read_text()
+    assert invoke(["run", "r/scenario.toml", "--out", "r"]).exit_code == 0
+    said = invoke(["run", "r/scenario.toml", "--out", "r", "--set", "seeds=[2]"])
+    assert (said.exit_code, Path("r/scenario.toml").read_text()) == (2, scenario)
+    assert "r/scenario.toml: belongs to these results: expected a copy" in said.stderr
 
 
-def test_what_exists_is_replaced_when_asked_for(files, tmp_path):
-    shutil.copytree(files, tmp_path / "here", symlinks=True)
+def test_what_exists_is_replaced_when_asked_for(here):
     words = ["map", "in.npz", "-t", "torus:2x2", "-m", "sweep", "--out", "notes.txt"]
-    with chdir(tmp_path / "here"):
-        refused = invoke(words)
-        assert (refused.exit_code, Path("notes.txt").read_text()) == (2, "a day in a queue\n")
-        assert "notes.txt: exists: expected a new name, or --force" in refused.stderr
-        assert invoke([*words, "--force"]).exit_code == 0
-        assert "rank,node" in Path("notes.txt").read_text()
-        Path("x_platform.xml").write_text("mine")
-        companion = ["export", "own.csv", "--to", "simgrid", "--out", "x"]
-        assert "x_platform.xml: exists" in invoke(companion).stderr
-        assert not Path("x").exists()
-        twice = invoke(["matrix", "in.npz", "--out", "same.svg", "--plot", "same.svg"])
+    refused = invoke(words)
+    assert (refused.exit_code, Path("notes.txt").read_text()) == (2, "a day in a queue\n")
+    assert "notes.txt: exists: expected a new name, or --force" in refused.stderr
+    assert invoke([*words, "--force"]).exit_code == 0
+    assert "rank,node" in Path("notes.txt").read_text()
+
+
+def test_files_that_are_written_together_are_all_looked_at(here):
+    Path("x_platform.xml").write_text("mine")
+    companion = ["export", "own.csv", "--to", "simgrid", "--out", "x"]
+    assert "x_platform.xml: exists" in invoke(companion).stderr
+    assert not Path("x").exists()
+    for same in ("same.svg", "./same.svg"):
+        twice = invoke(["matrix", "in.npz", "--out", "same.svg", "--plot", same])
         assert "same.svg: expected another name for each file to write" in twice.stderr
 
 
@@ -202,14 +211,12 @@ def test_what_exists_is_replaced_when_asked_for(files, tmp_path):
         ("generate lu --ranks 4 --steps 1 --out new.otf2", "new.otf2/traces/notes.txt"),
     ],
 )
-def test_a_folder_with_files_of_others_is_never_replaced(files, tmp_path, words, stranger):
-    shutil.copytree(files, tmp_path / "here", symlinks=True)
-    with chdir(tmp_path / "here"):
-        forced = [*words.split(), "--force"]
-        assert [invoke(forced).exit_code for _ in range(2)] == [0, 0]
-        Path(stranger).write_text("mine")
-        said = invoke(forced)
-        assert (said.exit_code, Path(stranger).read_text()) == (2, "mine"), said.output
+def test_a_folder_with_files_of_others_is_never_replaced(here, words, stranger):
+    forced = [*words.split(), "--force"]
+    assert [invoke(forced).exit_code for _ in range(2)] == [0, 0]
+    Path(stranger).write_text("mine")
+    said = invoke(forced)
+    assert (said.exit_code, Path(stranger).read_text()) == (2, "mine"), said.output
 
 
 @pytest.mark.parametrize(
@@ -220,17 +227,14 @@ def test_a_folder_with_files_of_others_is_never_replaced(files, tmp_path, words,
         ("run s.toml --out results", "results/"),
     ],
 )
-def test_a_disk_without_room_is_one_line_that_names_the_file(files, tmp_path, words, file):
+def test_a_disk_without_room_is_one_line_that_names_the_file(here, words, file):
     """A limit on the size of files has writes fail as a full disk has, with another number."""
-    shutil.copytree(files, tmp_path / "here", symlinks=True)
-    before = contents(tmp_path / "here")
-    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with chdir(tmp_path / "here"):
-        try:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (512, unlimited[1]))
-            said = invoke(words.split())
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    before, unlimited = contents(here), resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, unlimited[1]))
+        said = invoke(words.split())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
     assert (said.exit_code, said.stderr.count("\n")) == (2, 1), said.output
     assert file in said.stderr and "File too large" in said.stderr
-    assert contents(tmp_path / "here") == before
+    assert contents(here) == before

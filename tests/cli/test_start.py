@@ -17,6 +17,7 @@ class Pressed:
         if name == "typer":
             signal.raise_signal(signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 sys.meta_path.insert(0, Pressed)
 from hopmap.cli.start import main
 main()

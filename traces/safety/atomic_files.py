@@ -14,11 +14,13 @@ from pathlib import Path
 def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a path to write a file to; on success it takes the place of `path`.
 
-    On any exception, Ctrl-C included, what was written is removed and `path` is as it was. Links,
-    devices and pipes stay what they are: the file is copied into them.
+    On any exception, Ctrl-C included, what was written is removed and `path` is as it was. A link
+    stays, and what it leads to is replaced. Devices and pipes stay: the file is copied into them.
     """
     target = Path(path)
-    stays = target.is_symlink() or (target.exists() and not target.is_file())
+    if target.is_symlink():
+        target = target.resolve()
+    stays = target.exists() and not target.is_file()
     # The suffix stays last: libraries choose formats by it.
     place = Path(tempfile.gettempdir(), target.name) if stays else target
     partial = _partial_path(place, f"{secrets.token_hex(4)}{target.name}")
@@ -72,6 +74,7 @@ def _name_target(target: Path, partial: Path) -> Iterator[None]:
         yield
     except OSError as error:
         named = error.filename
-        if error.errno is None or (named is not None and not Path(named).is_relative_to(partial)):
+        of_another = named is not None and not str(named).startswith(str(partial))
+        if error.errno is None or of_another:
             raise
         raise OSError(error.errno, error.strerror, str(target)) from None

@@ -40,6 +40,12 @@ def test_pipes_and_links_stay_what_they_are(tmp_path):
     with replacing(link) as partial:
         partial.write_text("new")
     assert link.is_symlink() and file.read_text() == "new"
+    with pytest.raises(ValueError), replacing(link) as partial:  # as whole as any other
+        partial.write_text("half")
+        raise ValueError
+    assert file.read_text() == "new"
+    with pytest.raises(OSError), replacing(link) as partial:
+        raise OSError(28, "No space left on device", 7)  # of a number that `open` was handed
     assert sorted(tmp_path.iterdir()) == [file, link, pipe]
 
 
