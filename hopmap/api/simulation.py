@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -174,17 +175,25 @@ def explain(
     )
 
 
-def calibrate(pingpong: str | Path | PingPong, *, hops: int = 1, round_trip: bool = False) -> Fit:
+def calibrate(
+    pingpong: str | Path | PingPong,
+    *,
+    hops: int = 1,
+    round_trip: bool = False,
+    unit: str | Sequence[str] = (),
+) -> Fit:
     """Fit links and end points of the model to measured ping-pongs.
 
     Parameters
     ----------
     pingpong : path or PingPong
-        CSV ``size,time[,hops]``, or what osu_latency or IMB-MPI1 PingPong printed.
+        CSV ``bytes,time_us[,hops]``, or what osu_latency or IMB-MPI1 PingPong printed.
     hops : int
         Links between the nodes if the file has no such column.
     round_trip : bool
         Whether times are of whole round trips, not of half.
+    unit : str or sequence of str
+        Units of times and sizes, like "us" and "B", where the file has none.
 
     Returns
     -------
@@ -202,7 +211,7 @@ def calibrate(pingpong: str | Path | PingPong, *, hops: int = 1, round_trip: boo
 
     if isinstance(pingpong, PingPong):
         return fit(pingpong)
-    return fit(read_pingpong(pingpong, hops=hops, round_trip=round_trip), str(pingpong))
+    return fit(read_pingpong(pingpong, hops=hops, round_trip=round_trip, unit=unit), str(pingpong))
 
 
 def check_engine(engine: str) -> None:

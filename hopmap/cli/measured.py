@@ -72,6 +72,13 @@ class PingPongOptions:
     round_trip: Annotated[
         bool, typer.Option("--round-trip", help="Times are full round trips, not half.")
     ] = False
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="UNIT",
+            help="Unit of times (us) or sizes (B) of a CSV that has none; may be repeated.",
+        ),
+    ] = None
 
 
 def calibrate(
@@ -80,7 +87,7 @@ def calibrate(
         list[Path],
         typer.Argument(
             metavar="MEASURED...",
-            help="A ping-pong: CSV size,time[,hops], or what osu_latency or IMB-MPI1 PingPong "
+            help="A ping-pong: CSV bytes,time_us[,hops], or what osu_latency or IMB-MPI1 PingPong "
             "printed. Or collectives: CSV collective,algorithm,buffer_bytes,median_ns[,nodes,"
             "tasks_per_node].",
         ),
@@ -176,7 +183,12 @@ def _calibrate_to_pingpong(
     plot = options.plot
     check_picture(plot)
     with working("fitting"):
-        fit = calibrate(pingpong, hops=options.hops, round_trip=options.round_trip)
+        fit = calibrate(
+            pingpong,
+            hops=options.hops,
+            round_trip=options.round_trip,
+            unit=options.unit or (),
+        )
     _write_parameters(out, [f"hopmap calibrate {pingpong.name!r}", *fit.notes], fit.parameters)
     if plot is not None:
         from hopmap.validation.figures import calibration_figure

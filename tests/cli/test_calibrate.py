@@ -38,7 +38,8 @@ IMB = """#    Intel(R) MPI Benchmarks 2021.3, MPI-1 part
        #bytes #repetitions      t[usec]   Mbytes/sec
             0         1000         9.99         0.00
 """
-CSV = "# my cluster\nsize,time\n0,1.10 us\n1 B,1.21e-6\n8,1220 ns\n1 KiB,0.00195 ms\n"
+CSV = "# my cluster\nsize,time\n0,1.10 us\n1 B,1.21 us\n8 B,1220 ns\n1 KiB,0.00195 ms\n"
+BARE = "size,time\n0,1.10\n1,1.21\n8,1.22\n1024,1.95\n"
 
 
 @pytest.fixture
@@ -72,30 +73,83 @@ def test_the_pingpong_is_found_among_other_benchmarks(written):
 
 
 def test_hops_are_read_where_there_is_a_column(written):
-    data = read_pingpong(written("hops,size,time\n0,1,1us\n3,1,2us\n"))
+    data = read_pingpong(written("hops,bytes,time\n0,1,1us\n3,1,2us\n"))
     assert data.hops.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("head", "size", "time"),
+    [
+        ("bytes,time_us", 1, 1e-6),
+        ("size_KiB,Latency (us)", 1024, 1e-6),
+        ("bytes, t[usec]", 1, 1e-6),
+        ("MiB,seconds", 2**20, 1),
+        ("message_size_bytes,time-ms", 1, 1e-3),
+    ],
+)
+def test_columns_say_their_units(written, head, size, time):
+    data = read_pingpong(written(f"{head}\n0,2\n4,3\n8,5 ns\n"))
+    assert data.size.tolist() == [0, 4 * size, 8 * size]
+    assert data.time == pytest.approx([2 * time, 3 * time, 5e-9])
+
+
+def test_an_option_says_the_units_that_a_file_does_not(written):
+    file = written(BARE)
+    data = read_pingpong(file, unit=("us", "B"))
+    assert data.time == pytest.approx([1.10e-6, 1.21e-6, 1.22e-6, 1.95e-6])
+    found = invoke(["calibrate", file, "--unit", "B", "--unit", "us", "--json"])
+    assert [row["size"] for row in json.loads(found.stdout)["measurements"]] == [0, 1, 8, 1024]
+    assert invoke(["calibrate", file, "--unit", "us"]).exit_code == 2  # sizes have none
+
+
+@pytest.mark.parametrize(
+    ("text", "units", "said"),
+    [
+        (BARE, ["parsec"], "unit 'parsec': expected one of times, like us, or of sizes, like KiB"),
+        (BARE, ["us", "ms"], "units us and ms: expected one of them"),
+        (BARE.replace("time", "time_s"), ["us"], "unit us: column 'time_s' has one"),
+        (OSU, ["us"], "unit us: what osu_latency prints has units"),
+        (IMB, ["B"], "unit B: what IMB-MPI1 PingPong prints has units"),
+    ],
+)
+def test_a_unit_that_says_nothing_or_another_is_refused(written, text, units, said):
+    with pytest.raises(PingPongError) as error:
+        read_pingpong(written(text), unit=units)
+    assert said in str(error.value)
 
 
 def test_a_bad_file_is_one_line(written):
     for text, message in [
         ("", "no measurements: expected one of"),
-        ("bytes,seconds\n1,2\n", "line 1 is 'bytes,seconds': expected the header size,time"),
-        ("size,time\n1,2 parsec\n", "line 2: '2 parsec': unknown unit"),
+        ("bytes,speed\n1,2\n", "line 1 is 'bytes,speed': expected a header like bytes,time_us"),
+        ("bytes,time_MiB\n1,2\n", "line 1 is 'bytes,time_MiB': expected a header"),
+        ("bytes,KiB\n1,2\n", "line 1 is 'bytes,KiB': expected a header"),
+        ("bytes,time\n1,2 parsec\n", "line 2: '2 parsec': unknown unit"),
+        (
+            "bytes,time\n0,1 us\n8,267\n",
+            "line 3: time 267 has no unit: name the column time_us, write 267us, or give --unit us",
+        ),
+        (
+            "size,time_us\n8,267\n",
+            "line 2: size 8 has no unit: name the column size_B, write 8B, or give --unit B",
+        ),
         ("size,time\n1\n", "line 2: 1 cells: expected 2"),
-        ("size,time\n1.5,1us\n", "line 2: '1.5': expected whole bytes"),
-        ("size,time,hops\n1,1us,far\n", "line 2: hops 'far': expected a whole number"),
-        ("size,time\n1e300,1us\n", "expected a size of a message"),
-        ("size,time\n-1e30,1us\n", "expected a size of a message"),
+        ("size,time\n1.5,1us\n", "line 2: size 1.5 has no unit"),
+        ("bytes,time\n1.5,1us\n", "line 2: '1.5': expected whole bytes"),
+        ("bytes,time,hops\n1,1us,far\n", "line 2: hops 'far': expected a whole number"),
+        ("bytes,time\n1e300,1us\n", "expected a size of a message"),
+        ("bytes,time\n-1e30,1us\n", "expected a size of a message"),
         (OSU.replace("1.22", "fast"), "line 6 is '8 fast'"),
         (OSU.replace("Latency Test", "Allreduce Latency Test"), "line 1 is '# OSU MPI Allreduce"),
         (OSU.replace("MPI Latency", "MPI_Put Latency"), "expected what osu_latency prints"),
+        (OSU.replace("(us)", "(ns)"), "line 3 is '# Size Avg Latency(ns)'"),
         (IMB.replace("PingPong", "Exchange"), "'# Benchmarking PingPing': expected PingPong"),
         (
             "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec\n1 9 1 2 1.5 1\n",
             "line 1 is '#bytes #repetitions t_min[usec]",
         ),
-        ("size,time\n1,1us\n2,1us\n3,0\n", "time 0.0 s of 3 bytes"),
-        ("size,time\n1,1us\n2,1us\n", "2 sizes: expected at least 3"),
+        ("bytes,time\n1,1us\n2,1us\n3,0\n", "time 0.0 s of 3 bytes"),
+        ("bytes,time\n1,1us\n2,1us\n", "2 sizes: expected at least 3"),
     ]:
         with about(text, message):
             result = invoke(["calibrate", str(written(text))])
@@ -142,7 +196,7 @@ def test_what_is_written_simulates_to_what_was_measured(tmp_path, written):
     done = invoke(
         [
             "calibrate",
-            str(written("size,time,hops\n" + rows)),
+            str(written("bytes,seconds,hops\n" + rows)),
             "--out",
             str(out),
             "--plot",

@@ -15,7 +15,7 @@ LU, RING = "lu.S.4", "torus:8"
 TIMES = {"seconds", "wall_seconds", "compile_seconds"}
 LINK = {"link.bandwidth": "1 GB/s"}
 SET = ("--set", "link.bandwidth=1 GB/s")
-PINGPONG = "size,time\n" + "".join(f"{8 * 2**k},{1e-6 + 8 * 2**k / 1e9}\n" for k in range(12))
+PINGPONG = "bytes,time_s\n" + "".join(f"{8 * 2**k},{1e-6 + 8 * 2**k / 1e9}\n" for k in range(12))
 
 
 def untimed(value):
