@@ -22,7 +22,8 @@ from .workload import Workload, WorkloadLike
 
 if TYPE_CHECKING:
     from hopmap.simulator import Explanation, Metrics, Result
-    from hopmap.simulator.parameters.calibration import Fit, PingPong
+    from hopmap.simulator.parameters.calibration import Fit
+    from hopmap.simulator.parameters.closed_form import PingPong
 
 
 def evaluate(
@@ -205,8 +206,8 @@ def calibrate(
     PingPongError, ParameterError
         A file that cannot be read so, or measurements that nothing can be fitted to.
     """
-    from hopmap.simulator.parameters.calibration import PingPong
     from hopmap.simulator.parameters.calibration import calibrate as fit
+    from hopmap.simulator.parameters.closed_form import PingPong
     from hopmap.simulator.parameters.pingpong_files import read_pingpong
 
     if isinstance(pingpong, PingPong):

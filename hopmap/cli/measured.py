@@ -202,11 +202,12 @@ def _calibrate_to_pingpong(
     print_table(("parameter", "value"), rows, title=str(pingpong))
     say()
     print_table(
-        ("bytes", "links", "measured", "fitted", "error", "weight"),
+        ("bytes", "links", "measured", "fitted", "error", "by other sizes", "weight"),
         [
             (
                 *(row["size"], row["hops"], show_seconds(row["time"]), show_seconds(row["fitted"])),
-                *(f"{100 * (row['fitted'] / row['time'] - 1):+.2f} %", f"{row['weight']:.2f}"),
+                *(_show_error(row[by], row["time"]) for by in ("fitted", "from_other_sizes")),
+                f"{row['weight']:.2f}",
             )
             for row in fit.to_dict()["measurements"]
         ],
@@ -216,6 +217,10 @@ def _calibrate_to_pingpong(
     for note in fit.notes:
         say(note)
     say_written(out, plot)
+
+
+def _show_error(predicted: float | None, time: float) -> str:
+    return "-" if predicted is None else f"{100 * (predicted / time - 1):+.2f} %"
 
 
 def _write_parameters(

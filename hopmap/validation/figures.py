@@ -10,7 +10,8 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 from hopmap.figures.style import CYCLE, GREY, INK, RED, new_figure, set_ticks, style
 from hopmap.simulator.measured.files import Measured
 from hopmap.simulator.measured.prediction import Prediction
-from hopmap.simulator.parameters.calibration import WILD, Fit, PingPong
+from hopmap.simulator.parameters.calibration import Fit
+from hopmap.simulator.parameters.closed_form import WILD, PingPong
 from hopmap.units import show_bytes, show_seconds
 
 _MOST = 4.0  # times too long or too short, at the ends of an axis

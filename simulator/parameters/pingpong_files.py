@@ -19,7 +19,7 @@ import numpy as np
 from hopmap.errors import HopmapError
 from hopmap.units import UNITS, NoUnitError, UnitError, parse_quantity, require_unit
 
-from .calibration import PingPong
+from .closed_form import PingPong
 
 MICROSECONDS = 1e6  # in a second
 LARGEST = 2**26  # bytes of a file

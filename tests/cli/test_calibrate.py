@@ -226,6 +226,22 @@ def test_json_has_parameters_and_residuals(written):
     assert all(abs(row["fitted"] / row["time"] - 1) < 0.12 for row in facts["measurements"])
 
 
+def test_errors_are_of_all_measurements_in_text_json_and_toml(written, tmp_path):
+    rows = [(2**k, 1e6 / 1.427 if k == 20 else 2**k / 1000) for k in range(10, 24)]
+    file = written("bytes,time_us\n" + "".join(f"{size},{1 + time}\n" for size, time in rows))
+    done = invoke(["calibrate", file, "--out", tmp_path / "fit.toml"])
+    said = [line for line in done.stdout.splitlines() if "error of the fit, over all 14" in line]
+    assert len(said) == 1
+    assert "; 1 of them left out of the fit as wild" in said[0]
+    assert "predicted from the other sizes: error" in done.stdout
+    assert f"# {said[0]}\n" in (tmp_path / "fit.toml").read_text()
+    facts = json.loads(invoke(["calibrate", file, "--json"]).stdout)
+    largest = max(abs(row["fitted"] / row["time"] - 1) for row in facts["measurements"])
+    assert facts["max_error"] == pytest.approx(largest)
+    assert f"{100 * largest:.3g} % at most" in said[0]
+    assert len([row for row in facts["measurements"] if row["from_other_sizes"]]) == 14
+
+
 def test_words_win_over_a_file_of_parameters(written):
     file = written('[parameters]\n"overhead.send" = 1e-6\n"eager_limit" = "8 KiB"\n', "p.toml")
     given = dict(parse_settings(["eager_limit=1", str(file)]))

@@ -17,7 +17,8 @@ from hopmap.figures.network import link_loads
 from hopmap.figures.spy import spy_plot
 from hopmap.figures.style import style
 from hopmap.simulator import LinkUse
-from hopmap.simulator.parameters.calibration import PingPong, calibrate
+from hopmap.simulator.parameters.calibration import calibrate
+from hopmap.simulator.parameters.closed_form import PingPong
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, nas_traffic
 from hopmap.validation.figures import calibration_figure

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.simulator import ParameterError, Parameters, parameters_from, program_of, simulate
-from hopmap.simulator.parameters.calibration import PingPong, calibrate
+from hopmap.simulator.parameters.calibration import calibrate
+from hopmap.simulator.parameters.closed_form import PingPong
 from hopmap.topologies import mesh
 
 SIZES = [0, *(2**k for k in range(23))]
@@ -105,6 +106,57 @@ def test_noise_and_wild_values_are_bounded(machine, seed):
     assert np.median(np.abs(fit.predicted / data.time - 1)) < 0.03
     assert (fit.weight[wild] < 0.05).all()
     assert fit.parameters["link.bandwidth"] == pytest.approx(link["bandwidth"], rel=0.1)
+
+
+def line(*points):
+    """Ping-pongs of 1 us and 1 GB/s, each of size, links, and a factor on its time."""
+    size, hops, factor = (np.array(column) for column in zip(*points, strict=True))
+    return PingPong(size, (1e-6 + hops * 1e-7 + size / 1e9) * factor, hops)
+
+
+def test_the_error_is_of_all_measurements_even_of_what_the_fit_leaves_out():
+    sizes = [0, *(2**k for k in range(10, 21))]
+    fit = calibrate(line(*((size, 1, 1 / 1.427 if size == 4096 else 1) for size in sizes)))
+    assert (fit.weight < 0.1).sum() == 1
+    assert len(fit.errors) == len(sizes)
+    assert max(fit.errors) == pytest.approx(0.427, rel=1e-3)
+    assert fit.notes[0] == (
+        "error of the fit, over all 12 measurements: 0 % (median), 42.7 % at most; 1 of them left "
+        "out of the fit as wild, the others 0 % at most"
+    )
+    assert fit.notes[1].startswith("predicted from the other sizes: error 0 % (median), 42.7 % at")
+    facts = fit.to_dict()
+    assert (facts["max_error"], facts["wild"]) == (pytest.approx(0.427, rel=1e-3), 1)
+
+
+def test_each_size_is_predicted_from_the_others():
+    """Of three sizes between nodes one link apart: by the line through the other two."""
+    size, time = np.array([0, 8192, 65536]), np.array([1.2e-6, 9e-6, 60e-6])
+    fit = calibrate(PingPong(size, time, np.ones_like(size)))
+    expected = [
+        np.polyval(np.polyfit(np.delete(size, k), np.delete(time, k), 1), size[k]) for k in range(3)
+    ]
+    assert fit.from_other_sizes == pytest.approx(expected)
+    checked, error = fit.to_dict()["from_other_sizes"], np.abs(fit.from_other_sizes / time - 1)
+    assert checked["measurements"] == 3
+    assert checked["max_error"] == pytest.approx(error.max())
+    assert checked["max_error_size"] == size[error.argmax()]
+
+
+def test_what_the_other_sizes_cannot_tell_is_counted():
+    """Of two numbers of links the second is measured at one size only."""
+    fit = calibrate(line((0, 1, 1), (8192, 1, 1), (65536, 1, 1), (0, 3, 1)))
+    assert np.isfinite(fit.from_other_sizes).tolist() == [True, True, True, False]
+    assert fit.from_other_sizes[:3] == pytest.approx(fit.measured.time[:3])
+    assert "; of 1 of 4 measurements they say nothing" in fit.notes[1]
+
+
+def test_with_as_many_unknowns_as_points_nothing_is_tested_and_nothing_wild():
+    untested = calibrate(line((0, 1, 1), (8192, 1, 1), (65536, 3, 1)))
+    assert untested.notes[1] == "as many unknowns as points: the fit cannot be tested"
+    assert untested.to_dict()["from_other_sizes"] is None
+    four = calibrate(line((0, 1, 1), (8192, 1, 1.427), (65536, 1, 1), (0, 3, 1)))
+    assert four.weight.tolist() == [1, 1, 1, 1]
 
 
 def test_of_hundreds_of_sizes_the_break_is_found():
