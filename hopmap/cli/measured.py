@@ -139,20 +139,17 @@ def _calibrate_to_collectives(
             ranks=options.ranks,
             progress=progress,
         )
-    errors = fit.errors()
-    sizes = "1 MiB and above" if errors["1 MiB and above"].rows else "all sizes"
-    of = errors[sizes]
+    error, sentence = fit.stated_error()
     machines = " ".join(f"--topology {spec}" for spec in topology)
     _write_parameters(
         out,
-        [
-            f"hopmap calibrate {' '.join(map(str, measured))} {machines}",
-            f"{of.rows} calls, {sizes}: median error {100 * of.median:.1f} %",
-        ],
+        [f"hopmap calibrate {' '.join(map(str, measured))} {machines}", sentence],
         fit.settings,
-        "\n[validated]  # by measurement on these networks\n"
+        ""
+        if error is None
+        else "\n[validated]  # by measurement on these networks\n"
         f"topologies = {[str(spec) for spec in topology]!r}\n"
-        f"error = {of.median!r}\n",
+        f"error = {error!r}  # median of predictions from other calls\n",
     )
     if as_json:
         print_json(fit.to_dict())
@@ -164,7 +161,13 @@ def _calibrate_to_collectives(
     title = ", ".join(map(str, measured))
     print_table(("parameter", "value", "from", "to (95 %)"), rows, title=title)
     say()
-    _print_errors(errors, fit.by_algorithm())
+    _print_errors(fit.errors(), fit.by_algorithm())
+    say()
+    say(sentence)
+    if omitted := sum(fit.omitted.values()):
+        reasons = ", ".join(f"{why} {calls}" for why, calls in fit.omitted.items())
+        total = len(fit.measured) + omitted
+        say(f"left out: {omitted} of {total} calls ({reasons})")
     if unexplained := fit.list_unexplained():
         say()
         print_table(

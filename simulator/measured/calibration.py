@@ -1,24 +1,13 @@
-"""A handful of parameters fitted to measured collectives, robustly, on logarithms.
+"""A handful of parameters fitted to measured collectives, see `robust_fit.py`.
 
-The sum over all calls of rho(log(predicted / measured)) is made small: rho is Huber's first,
-quadratic up to `SCALE` and linear beyond, then Cauchy's, under which what the model cannot explain
-pulls the less the further it is. Gauss and Newton's steps with Levenberg and Marquardt's damping on
-the logarithms of the parameters; derivatives by differences, one run of all calls for each
-parameter.
-
-Intervals are of a jackknife over the algorithms: each is left out once, and the fit redone with the
-derivatives at the end. So is what is predicted for an algorithm, or a size, from all the others
-(cross-validation). Both are of first order; they cost no simulation.
-
-Sources: Huber, Robust Statistics (1981), 7; Holland and Welsch, Robust regression using iteratively
-reweighted least-squares (1977), for Cauchy's weights; the jackknife over groups as in Efron, The
-Jackknife, the Bootstrap and Other Resampling Plans (1982), 3. Cost: some five times (parameters +
-2) runs of all calls.
+Calls that cannot be simulated are left out and counted. Errors are of all other calls, and of what
+other algorithms and other sizes predict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,159 +20,15 @@ from hopmap.simulator.parameters.parameters import key_of
 from hopmap.simulator.parameters.settings import Settings, Value, configure, known_keys, normalise
 from hopmap.topologies import Topology
 
-from .errors import LARGE, Error, Group, by_algorithm, error_of
+from .errors import LARGE, Error, Group, by_algorithm, error_of, plain
 from .files import Measured, MeasuredError
 from .names import lookup
 from .prediction import Prediction, not_simulated, predict
+from .robust_fit import Fit, fit, loss_of
 
-SCALE = 0.05  # error beyond which a residual counts linearly
-STEP = 0.05  # of the logarithm of a parameter, for differences
-ROUNDS, SETTLED = 12, 2e-3
-FARTHEST = 1.0  # of the logarithm of a parameter in one step
 UNEXPLAINED = 0.25  # residual (of logarithms) beyond which a row is not explained
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """Parameters, and how far they are from what was measured."""
-
-    parameters: Mapping[str, float]
-    # of 95 %, by leaving out one algorithm after the other
-    interval: Mapping[str, tuple[float, float]]
-    predicted: Floats  # seconds of each call with these parameters
-    # seconds of each call, predicted from the calls of all other algorithms, and of
-    # all other sizes
-    without_algorithm: Floats
-    without_size: Floats
-    evaluations: int  # how often all calls were simulated
-
-
-def fit(
-    start: Mapping[str, float],
-    times: Callable[[Mapping[str, float]], Floats],
-    measured: Floats,
-    algorithm: Ints,
-    size: Ints,
-    *,
-    roughly: bool = False,
-) -> Fit:
-    """Fit parameters, from values above 0 on, to measured times in seconds.
-
-    `times` returns the times of all calls by values of the parameters; `algorithm` and `size` are
-    the group of each call, to leave out together. Huber's rule is enough for a rough fit.
-    """
-    keys = tuple(start)
-    at, target = np.log(np.array(list(start.values()))), np.log(measured)
-    count = 0
-
-    def residual(x: Floats) -> Floats:
-        nonlocal count
-        count += 1
-        values = dict(zip(keys, np.exp(x).tolist(), strict=True))
-        return np.asarray(np.log(times(values)) - target)
-
-    error = residual(at)
-    slopes = _slopes(residual, at, error)
-    for loss, weight in ((_huber, _huber_weight), (_cauchy, _weight))[: 1 if roughly else 2]:
-        damping = 1e-2
-        for _ in range(ROUNDS):
-            step = _newton(slopes, error, weight(error), damping)
-            trial = residual(at + step)
-            gained = loss(error) - loss(trial)
-            if gained > 0:
-                at, error, damping = at + step, trial, damping / 10
-            else:
-                damping = max(damping, 1e-3) * 10
-            if np.abs(step).max() < STEP / 5 or 0 < gained < SETTLED * loss(error):
-                break
-            if gained > 0:
-                slopes = _slopes(residual, at, error)
-    return Fit(
-        parameters=dict(zip(keys, np.exp(at).tolist(), strict=True)),
-        interval=_intervals(keys, at, slopes, error, algorithm),
-        predicted=np.exp(error + target),
-        without_algorithm=np.exp(_cross_residual(slopes, error, algorithm) + target),
-        without_size=np.exp(_cross_residual(slopes, error, size) + target),
-        evaluations=count,
-    )
-
-
-def _slopes(residual: Callable[[Floats], Floats], at: Floats, error: Floats) -> Floats:
-    """Return derivatives of the residuals, shape (calls, parameters)."""
-    columns = []
-    for place in range(len(at)):
-        shifted = at.copy()
-        shifted[place] += STEP
-        columns.append((residual(shifted) - error) / STEP)
-    return np.stack(columns, axis=1) if columns else np.zeros((len(error), 0))
-
-
-def loss_of(predicted: Floats, measured: Floats) -> float:
-    """Return the mean of Huber's rho; infinite if a call has no time."""
-    loss = _huber(np.log(predicted / measured))
-    return loss if np.isfinite(loss) else np.inf
-
-
-def _huber_weight(error: Floats) -> Floats:
-    return np.asarray(np.minimum(1.0, SCALE / np.maximum(np.abs(error), 1e-12)))
-
-
-def _huber(error: Floats) -> float:
-    size = np.abs(error)
-    return float(np.where(size < SCALE, size**2 / 2, SCALE * (size - SCALE / 2)).mean())
-
-
-def _weight(error: Floats) -> Floats:
-    return np.asarray(1 / (1 + (error / SCALE) ** 2))
-
-
-def _cauchy(error: Floats) -> float:
-    return float(np.log1p((error / SCALE) ** 2).mean())
-
-
-def _newton(slopes: Floats, error: Floats, weight: Floats, damping: float) -> Floats:
-    """Step that makes the weighted squares small, by no more than `FARTHEST`."""
-    square = slopes.T @ (slopes * weight[:, None])
-    scale = np.maximum(np.diag(square), 1e-9 * max(float(np.trace(square)), 1e-300))
-    step = np.linalg.lstsq(
-        square + damping * np.diag(scale), -slopes.T @ (weight * error), rcond=None
-    )[0]
-    return np.asarray(np.clip(step, -FARTHEST, FARTHEST))
-
-
-def _leave_out(slopes: Floats, error: Floats, group: Ints) -> list[Floats]:
-    """Return steps away from the fit when each group is left out, one after the other."""
-    steps = []
-    for one in np.unique(group):
-        rest = group != one
-        step = np.zeros(slopes.shape[1])
-        for _ in range(3 if rest.any() else 0):
-            now = error[rest] + slopes[rest] @ step
-            step = step + _newton(slopes[rest], now, _weight(now), 1e-6)
-        steps.append(step)
-    return steps
-
-
-def _cross_residual(slopes: Floats, error: Floats, group: Ints) -> Floats:
-    """Residual of every call by a fit to the other groups."""
-    changed = error.copy()
-    for one, step in zip(np.unique(group), _leave_out(slopes, error, group), strict=True):
-        mine = group == one
-        changed[mine] += slopes[mine] @ step
-    return changed
-
-
-def _intervals(
-    keys: Sequence[str], at: Floats, slopes: Floats, error: Floats, group: Ints
-) -> dict[str, tuple[float, float]]:
-    """Intervals of the jackknife: 1.96 standard errors on the logarithm."""
-    steps = np.array(_leave_out(slopes, error, group)).reshape(-1, len(keys))
-    count = len(steps)
-    spread = np.sqrt((count - 1) / max(count, 1) * ((steps - steps.mean(axis=0)) ** 2).sum(axis=0))
-    low, high = np.exp(at - 1.96 * spread), np.exp(at + 1.96 * spread)
-    return {k: (a, b) for k, a, b in zip(keys, low.tolist(), high.tolist(), strict=True)}
-
-
+ALL, FROM_1_MIB = "all sizes", "1 MiB and above"
+ALGORITHMS, SIZES = "by other algorithms", "by other sizes"
 USUAL = (
     "link.bandwidth",
     "overhead.send",
@@ -213,6 +58,7 @@ class CollectiveFit:
     fitted: Measured  # the calls of the fit
     fit: Fit  # its entries are the calls of `fitted`
     settings: Mapping[str, Value]  # all parameters: the inputs, overridden by what was fitted
+    omitted: Mapping[str, int]  # calls that are not simulated, by reason
 
     @property
     def parameters(self) -> Mapping[str, float]:
@@ -225,7 +71,9 @@ class CollectiveFit:
             "parameters": dict(self.parameters),
             "interval": {key: list(pair) for key, pair in self.fit.interval.items()},
             "calls": len(self.measured),
-            "error": {name: error._asdict() for name, error in self.errors().items()},
+            "fitted_calls": len(self.fitted),
+            "omitted": [{"why": why, "calls": calls} for why, calls in self.omitted.items()],
+            "error": {name: plain(error) for name, error in self.errors().items()},
             "by": [
                 {"collective": group.collective, "algorithm": group.algorithm, "sizes": group.sizes}
                 | group.error._asdict()
@@ -240,12 +88,34 @@ class CollectiveFit:
     def errors(self) -> dict[str, Error]:
         """Errors of all calls, of large ones, and as predicted from other calls alone."""
         large, time = self.measured.size >= LARGE, self.measured.time
-        return {
-            "all sizes": error_of(self.predicted, time),
-            "1 MiB and above": error_of(self.predicted[large], time[large]),
-            "by other algorithms": error_of(self.fit.without_algorithm, self.fitted.time),
-            "by other sizes": error_of(self.fit.without_size, self.fitted.time),
+        errors = {
+            ALL: error_of(self.predicted, time),
+            FROM_1_MIB: error_of(self.predicted[large], time[large]),
         }
+        others = {ALGORITHMS: self.fit.without_algorithm, SIZES: self.fit.without_size}
+        large, time = self.fitted.size >= LARGE, self.fitted.time
+        errors |= {name: error_of(each, time) for name, each in others.items()}
+        return errors | {
+            f"{FROM_1_MIB}, {name}": error_of(each[large], time[large])
+            for name, each in others.items()
+        }
+
+    def stated_error(self) -> tuple[float | None, str]:
+        """Return the median error of predictions from other calls, and a sentence about it.
+
+        It is of 1 MiB and above, if there are such calls, and the larger one by other algorithms
+        and by other sizes. None if there is no other.
+        """
+        errors = self.errors()
+        sizes, prefix = (FROM_1_MIB, f"{FROM_1_MIB}, ") if errors[FROM_1_MIB].rows else (ALL, "")
+        others = {name: errors[prefix + name] for name in (ALGORITHMS, SIZES)}
+        medians = {name: error.median for name, error in others.items() if error.rows}
+        said = ", ".join(f"{name} {100 * median:.1f} %" for name, median in medians.items())
+        fitted = errors[sizes]
+        return max(medians.values(), default=None), (
+            f"{fitted.rows} calls, {sizes}: median error {100 * fitted.median:.1f} %; "
+            f"{said or 'no other algorithm or size: the fit cannot be tested'}"
+        )
 
     def by_algorithm(self) -> list[Group]:
         """Errors by algorithm and class of sizes."""
@@ -279,18 +149,16 @@ def fit_collectives(
     Calls of more than `ranks` ranks are left out; 0 for any number.
     """
     usual, keys = not keys, tuple(keys or USUAL)
-    chosen = np.array(
-        [
-            not not_simulated(measured, k, lookup(c, a), networks[measured.file[k]], ranks)
-            for k, (c, a) in enumerate(zip(measured.collective, measured.algorithm, strict=True))
-        ]
-    )
-    table = measured.part(chosen)
+    why = [
+        not_simulated(measured, k, lookup(c, a), networks[measured.file[k]], ranks)
+        for k, (c, a) in enumerate(zip(measured.collective, measured.algorithm, strict=True))
+    ]
+    table = measured.part(np.array([not reason for reason in why]))
     _expect_enough(measured, len(table), "by algorithms that are known", keys)
     start = {key: _start(key, settings, networks[0]) for key in keys}
     runs = 0
 
-    def times(values: Mapping[str, float]) -> Floats:
+    def simulate(values: Mapping[str, float]) -> Prediction:
         nonlocal runs
         runs += 1
         point: Settings = tuple({**settings, **values}.items())
@@ -299,7 +167,10 @@ def fit_collectives(
         def shown(done: int, total: int | None, _text: str = "", /) -> object:
             return progress(done, total, f"run {runs} of all calls")
 
-        return predict(calls, *zip(*made, strict=True), progress=shown).time
+        return predict(calls, *zip(*made, strict=True), progress=shown)
+
+    def times(values: Mapping[str, float]) -> Floats:
+        return simulate(values).time
 
     calls = table
     first = times(start)
@@ -325,8 +196,15 @@ def fit_collectives(
         settings, start = fixed, dict(nearly)
     found = fit(start, times, fitted.time, *groups)
     calls = table
-    predicted = times(found.parameters)
-    return CollectiveFit(table, predicted, fitted, found, {**fixed, **found.parameters})
+    predicted = simulate(found.parameters)
+    return CollectiveFit(
+        measured=table,
+        predicted=predicted.time,
+        fitted=fitted,
+        fit=found,
+        settings={**fixed, **found.parameters},
+        omitted=Counter(filter(None, (*why, *predicted.why))),
+    )
 
 
 def _expect_enough(measured: Measured, calls: int, which: str, keys: Sequence[str]) -> None:

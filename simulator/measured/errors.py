@@ -167,8 +167,8 @@ def facts(measured: Measured, prediction: Prediction) -> dict[str, Any]:
         "rows": len(measured),
         "known": int(np.isfinite(prediction.time).sum()),
         "error": {
-            "all": _plain(error_of(prediction.time, measured.time)),
-            "large": _plain(error_of(prediction.time[large], measured.time[large])),
+            "all": plain(error_of(prediction.time, measured.time)),
+            "large": plain(error_of(prediction.time[large], measured.time[large])),
         },
         "choice": choice_of(measured, prediction)._asdict(),
         "order": {
@@ -188,7 +188,7 @@ def facts(measured: Measured, prediction: Prediction) -> dict[str, Any]:
         },
         "by": [
             {"collective": g.collective, "algorithm": g.algorithm, "sizes": g.sizes}
-            | _plain(g.error)
+            | plain(g.error)
             for g in by_algorithm(measured, prediction)
         ],
         "unknown": [
@@ -207,7 +207,8 @@ def count_unknown(measured: Measured, prediction: Prediction) -> dict[tuple[str,
     return dict(sorted(counts.items()))
 
 
-def _plain(error: Error) -> dict[str, Any]:
+def plain(error: Error) -> dict[str, Any]:
+    """Return an error as plain values; NaN is None."""
     return {key: _finite(value) for key, value in error._asdict().items()}
 
 

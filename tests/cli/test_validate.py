@@ -142,6 +142,40 @@ def test_a_fit_says_of_how_many_calls_of_which_sizes_its_error_is(written, tmp_p
         assert f"# {found[sizes]['rows']} calls, {sizes}: " in out.read_text()
 
 
+def test_a_fit_states_what_other_algorithms_and_sizes_predict(written, tmp_path):
+    """A call of one algorithm is off: its median does not show it, its prediction does."""
+    rows = written.read_text().replace("default-trix3", "default-trix4").splitlines()
+    slow = [
+        ",".join([*row.split(",")[:3], repr(2 * float(row.split(",")[3]))])
+        if "pipeline" in row or "binomial" in row
+        else row
+        for row in rows
+    ]
+    (tmp_path / "slow.csv").write_text("\n".join(slow))
+    out = tmp_path / "p.toml"
+    words = ("calibrate", tmp_path / "slow.csv", "-t", MACHINE, "--fit", "link.bandwidth")
+    found = as_json(*words, *true(), "--out", out)
+    others = [f"1 MiB and above, by other {each}" for each in ("algorithms", "sizes")]
+    stated = max(found["error"][name]["median"] for name in others)
+    assert tomllib.loads(out.read_text())["validated"]["error"] == stated
+    assert f"; by other algorithms {100 * found['error'][others[0]]['median']:.1f} %, " in (
+        out.read_text()
+    )
+    assert found["omitted"] == [{"why": "no public definition", "calls": 1}]
+    assert "left out: 1 of 26 calls (no public definition 1)" in hopmap(*words, *true())
+
+
+def test_a_fit_to_one_algorithm_and_size_states_no_error(tmp_path):
+    head = "collective,algorithm,buffer_bytes,median_ns\n"
+    same = _file(tmp_path, head + "bcast,default-pipeline,4194304,1000000\n" * 3)
+    words = ("calibrate", same, "-t", MACHINE, "--fit", "link.bandwidth", *true())
+    found = as_json(*words, "--out", tmp_path / "p.toml")
+    assert found["error"]["by other algorithms"]["median"] is None
+    text = (tmp_path / "p.toml").read_text()
+    assert "validated" not in tomllib.loads(text)
+    assert "; no other algorithm or size: the fit cannot be tested" in text
+
+
 def test_a_fit_prints_intervals_and_what_other_algorithms_and_sizes_say(written):
     text = hopmap("calibrate", written, "-t", MACHINE, "--fit", "link.bandwidth", *true())
     assert "to (95 %)" in text

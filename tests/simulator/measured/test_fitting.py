@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopmap.simulator.measured.calibration import fit
+from hopmap.simulator.measured.robust_fit import fit
 
 SIZE = np.tile(2.0 ** np.arange(4, 24, 2), 4)
 ROUNDS = np.repeat([1.0, 2.0, 3.0, 6.0], 10)
@@ -49,3 +49,19 @@ def test_a_size_is_predicted_from_the_others():
     found = fit(START, times, measured, ALGORITHM, SIZES)
     last = SIZE.max() == SIZE
     assert found.without_size[last] == pytest.approx(times(TRUE)[last], rel=0.1)
+
+
+def test_nothing_is_predicted_from_no_other_algorithm_or_size():
+    one = np.zeros_like(ALGORITHM)
+    found = fit(START, times, times(TRUE), one, one)
+    assert np.isnan(found.without_algorithm).all()
+    assert np.isnan(found.without_size).all()
+
+
+def test_a_parameter_of_one_algorithm_is_not_predicted_from_the_others():
+    def with_setup(values):
+        return times(values) + np.where(ROUNDS == 6, values["setup"], 0)
+
+    true = TRUE | {"setup": 5e-6}
+    found = fit(START | {"setup": 1e-6}, with_setup, with_setup(true), ALGORITHM, SIZES)
+    assert np.isnan(found.without_algorithm).tolist() == (ROUNDS == 6).tolist()
