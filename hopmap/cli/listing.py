@@ -20,7 +20,8 @@ Entries: TypeAlias = Iterator[Entry]
 
 Listed = StrEnum(
     "Listed",
-    "BENCHMARKS MAPPERS TOPOLOGIES ENGINES PRESETS FORMATS PARAMETERS ALGORITHMS SCENARIOS",
+    "BENCHMARKS MAPPERS TOPOLOGIES ENGINES PRESETS FORMATS PARAMETERS ALGORITHMS MEASURED-NAMES "
+    "SCENARIOS",
 )
 
 
@@ -165,6 +166,13 @@ def _algorithms() -> Entries:
             yield _entry(f"{operation}={name}", text, parameters=parameters)
 
 
+def _measured_names() -> Entries:
+    from hopmap.plugins import load_named
+
+    for each in load_named("hopmap.simulator.measured", "known_names:measured_names")():
+        yield _entry(f"{each.collective}={each.name}", each.algorithm, each.source)
+
+
 def _benchmarks() -> Entries:
     from hopmap.traces.nas.benchmarks import BENCHMARKS
 
@@ -190,6 +198,7 @@ CATALOGUE: Mapping[str, Callable[[], Entries]] = {
     "formats": _formats,
     "parameters": _parameters,
     "algorithms": _algorithms,
+    "measured-names": _measured_names,
     "scenarios": _scenarios,
 }
 

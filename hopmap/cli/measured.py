@@ -312,6 +312,7 @@ def _print_validation(validation: Validation) -> None:
         by_algorithm,
         choice_of,
         count_unknown,
+        describe_order,
         error_of,
         order_of,
     )
@@ -338,16 +339,9 @@ def _print_validation(validation: Validation) -> None:
         f"fastest known algorithm: found in {choice.right} of {choice.cells} cells; one within 5 % "
         f"of it in {choice.within_5}"
     )
-    if order.cells:
-        say(
-            f"order of algorithms at 1 MiB and above: Kendall's tau {order.tau:.2f} "
-            f"(median of {order.cells} cells)"
-        )
-    if (between := agreement_of(measured, prediction)).cells:
-        say(
-            f"two files agree on that order with Kendall's tau {between.tau:.2f} "
-            f"(median of {between.cells} cells)"
-        )
+    say(f"order of algorithms at 1 MiB and above: {describe_order(order)}")
+    if len(measured.files) > 1:
+        say(f"that order in two files: {describe_order(agreement_of(measured, prediction))}")
 
 
 def _print_errors(errors: Mapping[str, Error], groups: Sequence[Group], title: str = "") -> None:

@@ -26,6 +26,7 @@ from hopmap.simulator.measured.errors import (
     by_algorithm,
     choice_of,
     count_unknown,
+    describe_order,
     error_of,
     facts,
     order_of,
@@ -67,7 +68,11 @@ class Validation:
         """All figures as plain values, see `simulator.measured.errors`."""
         between = agreement_of(self.measured, self.prediction)
         return facts(self.measured, self.prediction) | {
-            "agreement": {"cells": between.cells, "tau": between.tau if between.cells else None},
+            "agreement": {
+                "cells": between.cells,
+                "tau": between.tau if between.cells else None,
+                "why": None if between.cells else describe_order(between),
+            },
             "notes": list(self.notes),
         }
 
@@ -122,7 +127,7 @@ class Validation:
                 ("That, or one within 5 % of it", f"{choice.within_5:,} of {choice.cells:,} cells"),
                 (
                     "Order of algorithms at 1 MiB and above",
-                    f"Kendall's tau {order.tau:.2f} (median of {order.cells:,} cells)",
+                    describe_order(order),
                 ),
                 ("Made by", f"hopmap {__version__}"),
             ],
@@ -183,7 +188,8 @@ def validate(
         (collective, algorithm, why), *_ = count_unknown(table, prediction)
         raise ValidationError(
             f"{', '.join(table.files)}: none of {len(table)} calls can be simulated "
-            f"({collective} {algorithm}: {why}): expected algorithms that are known"
+            f"({collective} {algorithm}: {why}): expected names of hopmap list algorithms or "
+            f"hopmap list measured-names"
         )
     specs = tuple(network.spec for network in networks)
     return Validation(table, prediction, specs, notes)

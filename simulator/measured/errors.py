@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -42,7 +42,7 @@ def agreement_of(measured: Measured, prediction: Prediction) -> Order:
             if len(both) >= 3:
                 here, there = (np.array([job[name] for name in both]) for job in (one, two))
                 taus.append(tau_of(here, there))
-    return Order(len(taus), float(np.median(taus)) if taus else float("nan"), tuple(taus))
+    return _sum_up(taus, [0] * len(taus))
 
 
 class Error(NamedTuple):
@@ -71,10 +71,11 @@ class Choice(NamedTuple):
 class Order(NamedTuple):
     """How the order of the algorithms of a cell is found."""
 
-    cells: int  # cells of at least three known algorithms at 1 MiB and above
-    tau: float  # median of Kendall's tau (b) over these cells
+    cells: int  # of at least three known algorithms at 1 MiB and above, not all with the same time
+    tau: float  # median of Kendall's tau (b) over these cells; NaN if there are none
     taus: tuple[float, ...]
-    at: tuple[int, ...] = ()  # an entry of each cell
+    at: tuple[int, ...]  # an entry of each cell
+    tied: int  # further cells, in which all measured or all predicted times are equal
 
 
 class Group(NamedTuple):
@@ -139,16 +140,31 @@ def order_of(measured: Measured, prediction: Prediction) -> Order:
     """See how well the order of algorithms is found, cell by cell, for large sizes."""
     cells = [c for c in _cells(measured, prediction, 3) if measured.size[c[0]] >= LARGE]
     taus = [tau_of(prediction.time[rows], measured.time[rows]) for rows in cells]
-    at = tuple(int(rows[0]) for rows in cells)
-    return Order(len(taus), float(np.median(taus)) if taus else float("nan"), tuple(taus), at)
+    return _sum_up(taus, [int(rows[0]) for rows in cells])
+
+
+def _sum_up(taus: Sequence[float], at: Sequence[int]) -> Order:
+    """Sum up Kendall's tau of cells; NaN where one of the orders has only ties."""
+    there = [(tau, k) for tau, k in zip(taus, at, strict=True) if not np.isnan(tau)]
+    values, places = tuple(tau for tau, _ in there), tuple(k for _, k in there)
+    middle = float(np.median(values)) if values else float("nan")
+    return Order(len(values), middle, values, places, len(taus) - len(values))
+
+
+def describe_order(order: Order) -> str:
+    """Write Kendall's tau for people, or why there is none."""
+    if order.cells:
+        return f"Kendall's tau {order.tau:.2f} (median of {order.cells:,} cells)"
+    if order.tied:
+        return f"no Kendall's tau: in each of {order.tied:,} cells all times are equal"
+    return "no Kendall's tau: no cell has three simulated algorithms"
 
 
 def tau_of(one: Floats, two: Floats) -> float:
-    """Return Kendall's tau (b) of two orders; 0 where one of them has only ties."""
+    """Return Kendall's tau (b) of two orders; NaN where one of them has only ties."""
     from scipy.stats import kendalltau
 
-    tau = float(kendalltau(one, two).statistic)
-    return 0.0 if np.isnan(tau) else tau
+    return float(kendalltau(one, two).statistic)
 
 
 def _cells(measured: Measured, prediction: Prediction, least: int) -> list[Ints]:
@@ -174,6 +190,7 @@ def facts(measured: Measured, prediction: Prediction) -> dict[str, Any]:
         "order": {
             "cells": order.cells,
             "tau": _finite(order.tau),
+            "why": None if order.cells else describe_order(order),
             "each": [
                 {
                     "file": measured.files[measured.file[k]],

@@ -9,7 +9,7 @@ algorithm is not segmented, except where the authors' scripts say so, see `_find
 coll_tuned_*_algorithm_segmentsize is 0 by default, and coll_tuned_*_algorithm_chain_fanout is 4
 (Open MPI, ompi/mca/coll/tuned).
 Names that end in _ompi are Open MPI's, in _over PICO's authors' (arXiv 2508.16809), in _mpich
-Cray MPICH's.
+Cray MPICH's. All others are hopmap's own, as ``hopmap list algorithms`` prints them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from math import inf
 from typing import NamedTuple
 
-from hopmap.simulator.collectives.algorithms import ALGORITHMS, options_of
+from hopmap.simulator.collectives.algorithms import ALGORITHMS, options_of, parse_algorithm
+from hopmap.simulator.collectives.schedules import AlgorithmError
 
 
 class Known(NamedTuple):
@@ -236,6 +237,9 @@ def lookup(collective: str, algorithm: str, dims: str = "", size: int = 0) -> Kn
     of the job's torus, like 4x4x2, of which the ranks' numbers follow the last first.
     """
     name, _, library = algorithm.rpartition("_")
+    own = algorithm.removeprefix(f"{collective}=")
+    if collective in OPEN_MPI and _is_own(collective, own):
+        return Known(collective, own)
     if algorithm.startswith("default-"):
         found = _find_forced(collective, algorithm.removeprefix("default-"), size)
         return Known(collective, found, kept=collective in POOLED) if found else None
@@ -250,6 +254,13 @@ def lookup(collective: str, algorithm: str, dims: str = "", size: int = 0) -> Kn
     else:
         return _bine(collective, algorithm, dims)
     return Known(collective, found) if found else None
+
+
+def _is_own(collective: str, algorithm: str) -> bool:
+    try:
+        return bool(parse_algorithm(algorithm, ALGORITHMS[collective]))
+    except AlgorithmError:
+        return False
 
 
 def _find_forced(collective: str, name: str, size: int) -> str | None:

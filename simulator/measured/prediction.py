@@ -21,6 +21,7 @@ from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import Topology
 
 from .files import Measured, MeasuredError
+from .known_names import explain_unknown
 from .names import SEVERAL_PORTS, Known, lookup
 
 ELEMENT = 4  # bytes of an element in the measured calls, an int
@@ -41,7 +42,7 @@ SQUARE: Mapping[str, tuple[str, ...]] = {
     "reduce_scatter": ("ring", "pairwise", "bine_any_even"),
 }
 KEPT, KEPT_ROWS = 256, 100_000  # programs, and rows of each: 1 GB at most
-ON_GPU, NO_NAME = "buffers on GPUs", "no public definition"
+ON_GPU = "buffers on GPUs"
 CHANGED = "an MPI that was changed, in which names mean something else"
 TOO_MANY = "more ranks than asked for"
 NOTHING = "less than an element for every rank: nothing is sent"
@@ -164,7 +165,7 @@ def not_simulated(
     if SEVERAL_PORTS.search(measured.algorithm[k]):
         return PORTS
     if entry is None:
-        return NO_NAME
+        return explain_unknown(measured.collective[k], measured.algorithm[k])
     nodes = measured.nodes[k] or len(network.order) or np.count_nonzero(network.slots)
     ranks = int(nodes * measured.tasks[k])
     if 0 < most < ranks:

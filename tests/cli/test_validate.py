@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import tomllib
 
 import numpy as np
@@ -83,6 +84,43 @@ def test_tables_name_what_is_not_simulated_and_say_how_choices_come_out(written)
     assert ">= 1 MiB" in text
     assert "bcast default-trix3  no public definition" in text
     assert "found in 10 of 10 cells" in text
+
+
+def test_names_of_hopmap_are_known_and_of_others_the_nearest_is_named(tmp_path):
+    head = "collective,algorithm,buffer_bytes,median_ns\n"
+    names = ("ring", "allreduce=rabenseifner", "rign", "rign_ompi")
+    rows = [f"allreduce,{name},8388608,1000000\n" for name in names]
+    own = _file(tmp_path, head + "".join([*rows, "all_reduce,ring,8,1\n"]))
+    text = hopmap("validate", own, "-t", MACHINE)
+    assert "allreduce ring  " in text
+    assert "allreduce allreduce=rabenseifner  " in text
+    assert "unknown name (did you mean ring?)" in text
+    assert "no public definition (did you mean ring_ompi?)" in text
+    assert "unknown collective (did you mean allreduce?)" in text
+    assert "order of algorithms at 1 MiB and above: no Kendall's tau: no cell has three" in text
+    found = as_json("validate", own, "-t", MACHINE)
+    assert (found["known"], len(found["unknown"])) == (2, 3)
+    none = _file(tmp_path, head + "allreduce,rign,8,1\n")
+    said = failed("validate", none, "-t", MACHINE)
+    assert "none of 1 calls can be simulated (allreduce rign: unknown name (did you mean" in said
+    assert "hopmap list measured-names" in said
+
+
+@pytest.mark.usefixtures("drawn")
+def test_a_page_says_why_there_is_no_tau(tmp_path):
+    head = "collective,algorithm,buffer_bytes,median_ns\n"
+    own = _file(tmp_path, head + "allreduce,ring,8388608,1000000\n")
+    hopmap("validate", own, "-t", MACHINE, "--out", tmp_path / "held")
+    page = (tmp_path / "held" / "validation.html").read_text()
+    assert "no Kendall&#39;s tau: no cell has three simulated algorithms" in page
+    assert "nan" not in re.sub(r"data:image[^\"]*", "", page)
+
+
+def test_measured_names_are_listed():
+    names = {entry["name"]: entry for entry in as_json("list", "measured-names")}
+    assert names["allgather=ring_ompi"]["source"] == "Open MPI"
+    assert "default-ring" in names["allgather=default-ring"]["name"]
+    assert names["bcast=chain_ompi"]["summary"] == "chain(fanout=4, segment=0)"
 
 
 def test_what_is_larger_than_the_limit_is_listed(written):

@@ -11,11 +11,13 @@ from hopmap.simulator.measured.errors import (
     by_algorithm,
     choice_of,
     count_unknown,
+    describe_order,
     error_of,
     facts,
     order_of,
 )
-from hopmap.simulator.measured.prediction import NO_NAME, Prediction
+from hopmap.simulator.measured.known_names import NO_NAME
+from hopmap.simulator.measured.prediction import Prediction
 from support.measured_calls import measured_of
 
 MIB = 2**20
@@ -107,6 +109,17 @@ def test_the_order_of_large_cells_of_three_is_kendalls_tau():
     each = facts(table(*large, *small), predicted(1, 3, 2, 3, 2, 1))["order"]["each"]
     assert [(c["collective"], c["buffer_bytes"], c["nodes"]) for c in each] == [("bcast", 2**20, 0)]
     assert each[0]["tau"] == order.tau
+
+
+def test_where_there_is_no_tau_it_is_said_why():
+    two = table(("bcast", "x", 2**20, 100), ("bcast", "y", 2**20, 200))
+    few = order_of(two, predicted(1, 2))
+    assert describe_order(few) == "no Kendall's tau: no cell has three simulated algorithms"
+    ties = table(*(("bcast", a, 2**20, 100) for a in "xyz"))
+    tied = order_of(ties, predicted(1, 2, 3))
+    assert describe_order(tied) == "no Kendall's tau: in each of 1 cells all times are equal"
+    fact = facts(ties, predicted(1, 2, 3))["order"]
+    assert (fact["cells"], fact["tau"], fact["why"]) == (0, None, describe_order(tied))
 
 
 def test_facts_count_what_is_unknown_and_have_no_nan():

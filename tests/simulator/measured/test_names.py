@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hopmap.simulator.measured.known_names import measured_names, nearest
 from hopmap.simulator.measured.names import OPEN_MPI, OTHERS, Known, lookup
 from hopmap.simulator.measured.prediction import call_program
 
@@ -71,3 +72,56 @@ def test_every_known_name_is_an_algorithm_that_can_be_called():
                 entry = lookup(collective, f"{name}_{library}")
                 assert entry is not None
                 assert len(call_program(entry.operation, entry.algorithm, 8, 4096).kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm"),
+    [
+        ("ring", "ring"),
+        ("allreduce=ring", "ring"),
+        ("segmented_ring(segment=64 KiB)", "segmented_ring(segment=64 KiB)"),
+    ],
+)
+def test_names_of_hopmap_are_its_algorithms(name, algorithm):
+    assert lookup("allreduce", name) == Known("allreduce", algorithm)
+
+
+@pytest.mark.parametrize(
+    ("collective", "name"),
+    [
+        ("allreduce", "rign"),
+        ("allreduce", "ring(fanout=4)"),
+        ("barrier", "linear"),
+        ("bcast", "allreduce=ring"),
+    ],
+)
+def test_other_words_are_none(collective, name):
+    assert lookup(collective, name) is None
+
+
+@pytest.mark.parametrize(
+    ("collective", "name", "near"),
+    [
+        ("allreduce", "rign", "ring"),
+        ("allreduce", "recursive-doubling", "recursive_doubling"),
+        ("allreduce", "rign_ompi", "ring_ompi"),
+        ("allgather", "default-rign", "default-ring"),
+        ("allreduce", "BINE_L-UTOFU-0-1", "BINE-L-UTOFU-0-1"),
+        ("allgather", "default-trix3", ""),
+        ("bcast", "quick", ""),
+        ("allreduce", "bine_bdw_remap_segmented_over", ""),  # another version, no misspelling
+        ("all_reduce", "ring", "allreduce"),
+        ("gossip", "ring", ""),
+    ],
+)
+def test_of_an_unknown_name_the_nearest_of_its_library_is_known(collective, name, near):
+    assert nearest(collective, name) == near
+
+
+def test_every_listed_name_is_known():
+    names = [each for each in measured_names() if "SEGMENT" not in each.name]
+    assert len(names) > 100
+    for each in names:
+        assert lookup(each.collective, each.name.replace("BYTES", "1024")), each
+    for each in measured_names():
+        assert lookup(each.collective, each.name.replace("SEGMENT", "0").replace("BYTES", "1024"))

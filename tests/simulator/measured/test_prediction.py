@@ -10,11 +10,11 @@ from hopmap.simulator import ALGORITHMS, Op, Parameters, simulate
 from hopmap.simulator.collectives.schedules import AlgorithmError
 from hopmap.simulator.measured import prediction
 from hopmap.simulator.measured.files import MeasuredError
+from hopmap.simulator.measured.known_names import NO_NAME
 from hopmap.simulator.measured.names import Known, lookup
 from hopmap.simulator.measured.prediction import (
     CHANGED,
     MESSAGE,
-    NO_NAME,
     NOT_SO_MANY,
     NOTHING,
     ON_GPU,
