@@ -44,7 +44,7 @@ def parse_collective(text: str) -> Call:
         )
     operation, algorithm, ranks = match[1], match[2], int(match[3])
     try:
-        size = int(parse_quantity(int(match[4]) if match[4].isdecimal() else match[4], "bytes"))
+        size = int(parse_quantity(match[4], "bytes"))
     except UnitError as error:
         raise TraceError(f"collective {text}: {error}") from None
     if operation not in OPERATIONS:

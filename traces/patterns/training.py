@@ -124,9 +124,7 @@ def _number(text: str, key: str, value: str) -> int | float:
         if key == "flops":
             return parse_quantity(value, "flop/s")
         number = int(value)
-    except UnitError as error:
-        raise TraceError(f"training {text}: flops: {error}") from None
-    except ValueError:
+    except (UnitError, ValueError):
         number = -1
     least = 0 if key in ("experts", "recompute") else 1
     if number < least:
