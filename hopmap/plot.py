@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+__all__ = ["bars", "links", "mapping", "spy"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 def links(
     workload: WorkloadLike,

@@ -345,10 +345,8 @@ def get_mapper(name: str) -> MapperInfo:
         return MAPPERS[name]
     known = all_mappers()
     if name not in known:
-        raise MappingError(
-            f"unknown mapper {name!r}{did_you_mean(name, known)}; "
-            f"expected one of {', '.join(sorted(known))}"
-        )
+        near = did_you_mean(name, known) or f": expected one of {', '.join(sorted(known))}"
+        raise MappingError(f"unknown mapper {name!r}{near}")
     return known[name]
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.arrays import Floats, Ints, Ints32
-from hopmap.notebook import HtmlReprMixin
+from hopmap.notebook import ShownMixin
 from hopmap.simulator.parameters.energy import Energy
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import TraceError
@@ -94,7 +94,7 @@ class MessageTimes(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(HtmlReprMixin):
+class Result(ShownMixin):
     """A simulated run; times in seconds.
 
     Attributes

@@ -175,6 +175,30 @@ def test_results_show_themselves(placed, what):
     json.dumps(value.to_dict())
 
 
+def test_plots_are_all_that_the_module_of_plots_offers():
+    assert dir(hm.plot) == ["bars", "links", "mapping", "spy"]
+
+
+def test_arguments_in_each_others_place_are_named(placed):
+    for ask, said in [
+        (lambda: hm.map_ranks(TORUS, MG), "torus:4x4: a network, where a trace or traffic"),
+        (lambda: hm.advise(TORUS, MG), "torus:4x4: a network, where a trace or traffic"),
+        (lambda: hm.simulate(placed, MG), "Placement: a mapping, where a trace or traffic"),
+        (lambda: hm.evaluate(MG, placed, TORUS), "Placement: a mapping, where a network"),
+        (lambda: hm.plot.mapping(MG, placed, TORUS), "Placement: a mapping, where a network"),
+        (
+            lambda: hm.export_mapping("slurm", placed),
+            "Placement: a mapping, where a launcher",
+        ),
+        (
+            lambda: hm.query("SELECT 1", str(ROOT)),
+            "SELECT 1: no folder, but .* is: expected",
+        ),
+    ]:
+        with about(said), pytest.raises(hm.HopmapError, match=said):
+            ask()
+
+
 def test_whatever_is_wrong_is_one_error_that_says_so():
     for ask, said in [
         (lambda: hm.open("lu.Z.4"), "class 'Z'"),

@@ -9,7 +9,7 @@ from hopmap.mappers import MAPPERS, get_mapper, mapper_source
 from hopmap.plugins import VARIABLE, NotInstalledError, Table, load_entry_points
 from hopmap.scenarios.sweep.workers import write_slurm_array
 from hopmap.topologies import MappingError, topology_from_spec
-from support.commands import as_json, hopmap, invoke
+from support.commands import as_json, failed, hopmap, invoke
 
 pytestmark = pytest.mark.usefixtures("forgetting")
 
@@ -48,6 +48,14 @@ def test_a_file_brings_a_mapper_and_a_topology(plugin, tmp_path, monkeypatch):
     assert mapper_source("mine") == str(plugin)
     assert "mine" in hopmap("list", "mappers")
     assert "wheel-mine" in hopmap("list", "topologies")
+
+
+def test_a_plugin_may_stand_behind_the_command(plugin, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["map", "stencil:2x2,5pt", "-t", "wheel-mine:4", "--mapper", "mine(first=3)"]
+    assert "mine(first=3)" in hopmap(*words, "--plugin", "own.py")
+    assert "wheel-mine" in hopmap("list", "topologies", f"--plugin={plugin}")
+    assert "gone.py: no such file: expected a Python file" in failed("list", "--plugin", "gone.py")
 
 
 def test_a_mistake_in_a_mapper_of_ones_own_is_not_hopmaps(plugin, tmp_path):

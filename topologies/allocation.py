@@ -17,7 +17,7 @@ from hopmap.arrays import Bools, Ints
 from hopmap.errors import choice
 
 from .placement import MappingError
-from .readers.hosts import compress, expand, nodes_of, read_hosts
+from .readers.hosts import compress, expand, nodes_of, read_hosts, read_slots
 from .spec import topology_from_spec
 from .topology import Topology, TopologyError
 
@@ -69,7 +69,9 @@ def spec_of(
             raise MappingError(str(error)) from None
         if len(found) != network.nodes:
             raise MappingError(f"{error}; --names says what they are called") from None
-        over = f"names:{','.join(compress(found))}"
+        names_of_all = f"names:{','.join(compress(found))}"
+        counts = hosts is not None and read_slots(str(hosts))
+        over = f"{over}@{names_of_all}" if counts else names_of_all
     return f"{over}@{spec}"
 
 

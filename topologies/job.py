@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from .readers.files import file_and_name
-from .readers.hosts import expand, expect_distinct, nodes_of, read_hosts
+from .readers.hosts import expand, expect_distinct, nodes_of, read_hosts, read_slots, restrict
 from .topology import Topology, TopologyError
 
 Build = Callable[[str], Topology]
@@ -26,18 +26,22 @@ OVER = ("job", "names", "nodes")
 def job(hosts: str, machine: str, build: Build) -> Topology:
     """Network of a machine with ranks on the hosts of a file alone, in the order of its list."""
     network = _machine(machine, _stamp(machine), build)
-    return _restrict(network, read_hosts(hosts), f"job:{hosts}@{machine}", hosts)
+    spec = f"job:{hosts}@{machine}"
+    return _restrict(network, read_hosts(hosts), read_slots(hosts), spec, hosts)
 
 
 def restrict_to_list(names: str, machine: str, build: Build) -> Topology:
     """Network of a machine with ranks on the hosts of Slurm's list alone, in its order."""
     network = _machine(machine, _stamp(machine), build)
-    return _restrict(network, expand(names), f"nodes:{names}@{machine}", f"nodes {names[:60]}")
+    spec = f"nodes:{names}@{machine}"
+    return _restrict(network, expand(names), {}, spec, f"nodes {names[:60]}")
 
 
-def _restrict(network: Topology, hosts: list[str], spec: str, location: str) -> Topology:
-    order = nodes_of(network, hosts, location)
-    return replace(network.only(order), spec=spec, order=np.array(order, dtype=np.int64))
+def _restrict(
+    network: Topology, hosts: list[str], slots: dict[str, int], spec: str, location: str
+) -> Topology:
+    order = np.array(nodes_of(network, hosts, location), dtype=np.int64)
+    return replace(restrict(network, hosts, slots, location), spec=spec, order=order)
 
 
 def name_nodes(names: str, machine: str, build: Build) -> Topology:

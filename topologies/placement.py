@@ -87,7 +87,7 @@ def with_room(topology: Topology, ranks: int, imbalance: float) -> Topology:
     room = np.floor((1 + imbalance) * share + 1e-9).astype(np.int64)
     if np.array_equal(room, slots):
         return topology
-    spec = _with_slots(topology.spec, room)
+    spec = spec_with_slots(topology.spec, room)
     if spec is None:
         raise MappingError(
             f"imbalance {imbalance:g}: {topology.spec} cannot say how many slots a node has: "
@@ -96,12 +96,15 @@ def with_room(topology: Topology, ranks: int, imbalance: float) -> Topology:
     return replace(topology, slots=room, spec=spec)
 
 
-def _with_slots(spec: str, slots: Ints) -> str | None:
-    """Spec with other slots; nodes that are not the job's may have some there."""
+def spec_with_slots(spec: str, slots: Ints) -> str | None:
+    """Return a spec with other slots; nodes that are not the job's may have some there.
+
+    None where no spec can say so.
+    """
     family, _, words = spec.partition(":")
     if family in OVER:
         over, _, machine = words.partition("@")
-        inner = _with_slots(machine, slots)
+        inner = spec_with_slots(machine, slots)
         return inner and f"{family}:{over}@{inner}"
     if family == "cluster":
         runs = [(len(list(run)), most) for most, run in groupby(slots.tolist())]
@@ -115,5 +118,5 @@ def _with_slots(spec: str, slots: Ints) -> str | None:
 def _similar_spec(topology: Topology, ranks: int) -> str:
     """Spec of the network with enough slots, where a spec can say so."""
     slots = -(-ranks // topology.nodes)
-    wider = _with_slots(topology.spec, np.full(topology.nodes, slots))
+    wider = spec_with_slots(topology.spec, np.full(topology.nodes, slots))
     return "" if wider is None or topology.spec.startswith(OVER) else f", like {wider}"

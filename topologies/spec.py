@@ -264,6 +264,8 @@ def _build(spec: str) -> Topology:
         )
     family = FAMILIES[name]
     shape, *options = [rest] if family.whole else rest.split(",")
+    if options and options[0].partition("*")[0].strip().isdigit():  # sizes that commas join
+        shape, options = rest, []
     plain, star, slots = shape.partition("*") if family.slots else (shape, "", "")
     if not colon or (star and not re.fullmatch(r"\d{1,9}", slots)):
         plain = ""
@@ -271,7 +273,9 @@ def _build(spec: str) -> Topology:
         arguments = family.read(plain) if plain else None
         if arguments is None:
             examples = " or ".join(f"{name}:{example}" for example in family.examples)
-            raise TopologyError(f"{shape!r}: expected {family.shape}, like {examples}")
+            near = _joined_rightly(rest, family)
+            hint = f" (did you mean {name}:{near}?)" if near else ""
+            raise TopologyError(f"{shape!r}{hint}: expected {family.shape}, like {examples}")
         keywords: dict[str, Any] = {"slots": int(slots)} if star else {}
         keywords |= _options(options, family)
         return family.build(*arguments, **keywords)
@@ -281,6 +285,16 @@ def _build(spec: str) -> Topology:
 
 
 _build_once = lru_cache(maxsize=1)(_build)  # of a sweep's runs, most have the network of the last
+
+
+def _joined_rightly(shape: str, family: Family) -> str:
+    """Return numbers that something else joins as a family joins its own; nothing if it cannot."""
+    sizes, star, slots = shape.strip().partition("*")
+    for sign in "x:":
+        joined = re.sub(r"[\s,;xX:*]+", sign, sizes)
+        if family.slots and joined != sizes and family.read(joined) is not None:
+            return joined + star + slots
+    return ""
 
 
 def _options(words: list[str], family: Family) -> dict[str, str | int]:

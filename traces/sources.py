@@ -273,13 +273,30 @@ def _open_file(path: Path) -> Source:
         for suffix in (".otf2", ".prof"):
             if any(path.glob(f"*{suffix}")):
                 return _open(KINDS[suffix], str(path), None)
+    if anchor := _anchor_above(path):
+        _warn(f"{path}: a part of an OTF2 archive, so {anchor} is read")
+        return _open(ARCHIVE, str(anchor), None)
     if found := _kind_of(path.name.lower(), str.endswith):
         return _open(ARCHIVE if path.is_dir() else found, str(path), None)
     if is_installed(__package__, BY_CONTENT):
         recording: Source | None = load_named(__package__, BY_CONTENT)(str(path), None)
         if recording is not None:
             return recording
-    return _open(ARCHIVE if path.is_dir() else TABLE, str(path), None)
+    tables = ", ".join(name for name in KINDS if name[0] == "." and name not in (".otf2", ".prof"))
+    raise TraceError(
+        f"{path}: no trace by its name or its content: expected an OTF2 archive, a trace of "
+        f"{', '.join(tools())}, or traffic, {tables} or a folder of .prof"
+    )
+
+
+def _anchor_above(path: Path) -> Path | None:
+    """Return the anchor file of the archive of which a folder or a file is a part."""
+    whole = path.resolve()  # of ".", too
+    places = [whole] if whole.is_dir() else [whole.with_suffix(""), whole.parent]
+    if not whole.is_dir() and whole.suffix not in (".def", ".evt"):
+        return None
+    found = (place.with_name(f"{place.name}.otf2") for place in places)
+    return next((anchor for anchor in found if anchor.is_file()), None)
 
 
 def tools() -> Mapping[str, Any]:

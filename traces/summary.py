@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .trace import Collective, Kind, Trace
+from .trace import Collective, Kind, SharedCores, Trace
 from .traffic import Traffic, one_sided_traffic_of, traffic_of
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Summary:
     # Records of ranks that a `Trace` leaves out, counted by name; records of locations that belong
     # to no rank together, as "of other locations"
     ignored: Mapping[str, int] = field(default_factory=dict)
+    shared_cores: SharedCores | None = None
 
     @property
     def ranks(self) -> int:
@@ -73,6 +74,7 @@ class Summary:
                 "records": dict(self.one_sided_records),
             },
             "ignored": dict(self.ignored),
+            "shared_cores": None if self.shared_cores is None else self.shared_cores._asdict(),
         }
 
 
@@ -108,6 +110,7 @@ def summarize(trace: Trace) -> Summary:
             for kind, count in enumerate(one_sided, Kind.RMA_WIN_CREATE)
             if count
         },
+        shared_cores=trace.shared_cores,
         ignored=trace.ignored,
     )
 
@@ -147,6 +150,8 @@ _KNOWN = {"ProgramBegin", "ProgramEnd", "CommCreate", "CommDestroy"}
 class Omission:
     """Something that a trace has and a replay does not, or not as it was."""
 
+    kind: ClassVar[str] = "left out"
+
     what: str  # in plain words
     count: int  # how often
     seconds: float | None = None  # how long, all ranks together; None where that is not known
@@ -166,6 +171,13 @@ class Omission:
     def to_dict(self) -> dict[str, Any]:
         """Return it, JSON-serialisable."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Doubt(Omission):
+    """Something that a replay takes as it was recorded, and that may differ on another machine."""
+
+    kind: ClassVar[str] = "in doubt"
 
 
 def rank_seconds(trace: Trace) -> float:

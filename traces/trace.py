@@ -200,6 +200,19 @@ class PairCounts(NamedTuple):
     size: NDArray[np.int64]  # bytes; pairs that are not listed have none
 
 
+class SharedCores(NamedTuple):
+    """Ranks of a host that shared its cores in turns while they were recorded."""
+
+    ranks: int
+    cores: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.ranks} ranks shared {self.cores} cores of a host, so that computing may be "
+            f"recorded up to {self.ranks / self.cores:.3g} times too long"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """A recorded (or generated) run of `ranks` MPI processes.
@@ -237,6 +250,8 @@ class Trace:
         Communicator of each window of one-sided operations; -1 of what is no window of MPI.
     groups : tuple of ndarray(int32)
         World ranks of groups that synchronise one-sided operations.
+    shared_cores : SharedCores, optional
+        The host with most ranks a core, if it had more ranks than cores.
     """
 
     name: str
@@ -254,6 +269,7 @@ class Trace:
     counts: PairCounts | None = None
     windows: tuple[int, ...] = ()
     groups: tuple[NDArray[np.int32], ...] = ()
+    shared_cores: SharedCores | None = None
 
     def __post_init__(self) -> None:
         """Fill in the roles of regions."""

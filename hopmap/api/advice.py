@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hopmap.arrays import Floats
 from hopmap.mappers import parse_pipeline
+from hopmap.notebook import ShownMixin
 from hopmap.progress import Progress, silent
 from hopmap.simulator import (
     DEFAULT_ENGINE,
@@ -34,6 +35,7 @@ from hopmap.simulator.parameters.settings import SettingError
 from hopmap.simulator.simulate import prepare
 from hopmap.simulator.steady_state import packet_hops
 from hopmap.simulator.uncertainty import LEAST, RELEVANCE, Interval, prediction_interval
+from hopmap.traces.trace import SharedCores
 
 from .comparison import Comparison
 from .machine import Machine, MachineLike
@@ -49,6 +51,7 @@ SECONDS = 10.0
 SAMPLES = 40  # models: of so many the next one lies between the extremes with 95 %
 FEW = 4  # models after which the worse half of the mappers is dropped
 MANY = 25_000_000  # packet-hops of a replay: five seconds, and there are a hundred replays
+TURNS_WITHIN = 1.1  # of the compute.scale at which a verdict changes
 LONG = 20  # packet-hops of a message in the mean
 
 
@@ -60,8 +63,41 @@ class Candidate:
     result: Result  # By the parameters as they are, without noise.
 
 
-@dataclass(frozen=True, eq=False)
-class Advice:
+class Rescaled(NamedTuple):
+    """What the verdict would be if computing took less time than was recorded on shared cores.
+
+    Attributes
+    ----------
+    shared : SharedCores
+        How ranks sat when they were recorded.
+    least : float
+        The least "compute.scale" that this explains: cores / ranks.
+    gain : float
+        What the best of the mappings gains there, without noise.
+    relevance : float
+        Gain from which on a mapping is worth it.
+    turns : float or None
+        The "compute.scale" at which the gain crosses that.
+    """
+
+    shared: SharedCores
+    least: float
+    gain: float
+    relevance: float
+    turns: float | None
+
+    def __str__(self) -> str:
+        least = f"--set compute.scale={self.least:.3g}"
+        turns = "does not cross" if self.turns is None else "crosses"
+        where = "" if self.turns is None else f" at compute.scale={self.turns:.2g}"
+        return (
+            f"{self.shared}: with {least} the best mapping saves {_percent(self.gain)}; the gain "
+            f"{turns} {_percent(self.relevance)}{where}"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Advice(ShownMixin):
     """What to do.
 
     Attributes
@@ -86,6 +122,8 @@ class Advice:
         Of all replays.
     relevance : float
         Share of the runtime below which a gain makes no practical difference.
+    rescaled : Rescaled or None
+        If ranks shared cores while they were recorded, what less computing would mean.
     """
 
     name: str
@@ -98,6 +136,10 @@ class Advice:
     rejected: tuple[str, ...] = ()
     engine: str = DEFAULT_ENGINE
     relevance: float = RELEVANCE
+    rescaled: Rescaled | None = None
+
+    def __repr__(self) -> str:
+        return f"<Advice on {self.name}, {self.baseline.placement.topology.spec}: {self.verdict}>"
 
     @property
     def network_share(self) -> float:
@@ -161,6 +203,8 @@ class Advice:
             "gains": self.gains.tolist(),
             "models": [dict(model) for model in self.models],
             "rejected": list(self.rejected),
+            "rescaled": self.rescaled
+            and self.rescaled._asdict() | {"shared": self.rescaled.shared._asdict()},
             "seconds_saved": self.seconds_saved,
             "baseline": _facts(self.baseline),
             "best": _facts(self.best),
@@ -263,7 +307,32 @@ def advise(
         tuple(rejected),
         engine,
         relevance,
+        _rescaled([each.placement for each in found], engine, relevance),
     )
+
+
+def _rescaled(placements: list[Placement], engine: str, relevance: float) -> Rescaled | None:
+    """Find what less computing would mean, by bisection, where ranks shared cores."""
+    workload, machine = placements[0].workload, placements[0].machine
+    shared = workload.shared_cores
+    if shared is None or "compute.scale" in machine.settings:
+        return None
+    distinct = list({each.node_of.tobytes(): each for each in placements}.values())
+
+    def gain(scale: float) -> float:
+        model: Settings = {"compute.scale": scale}
+        times = [replay_under(each, model, engine).makespan for each in distinct]
+        return 1 - min(times) / times[0] if times[0] else 0.0
+
+    least = shared.cores / shared.ranks
+    low, high, gain_at_least = least, 1.0, gain(least)
+    if (gain_at_least >= relevance) == (gain(high) >= relevance):
+        return Rescaled(shared, least, gain_at_least, relevance, None)
+    while high / low > TURNS_WITHIN:
+        middle = (low * high) ** 0.5
+        turned = (gain(middle) >= relevance) == (gain_at_least >= relevance)
+        low, high = (middle, high) if turned else (low, middle)
+    return Rescaled(shared, least, gain_at_least, relevance, (low * high) ** 0.5)
 
 
 def _without_packets(model: Settings) -> Settings:

@@ -13,12 +13,12 @@ from hopmap.launchers.coordinates import maplib_text
 from hopmap.launchers.formats import NODES
 from hopmap.launchers.node_names import check_names, node_names
 from hopmap.simulator.export import EXPORTS, WRITERS, Placed
-from hopmap.topologies import Mapping, Topology
+from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.topologies.readers.node import Domain, read_node
 from hopmap.traces import Traffic, save_traffic, traffic_of, write_trace
 from hopmap.traces.safety.atomic_files import write_text
 
-from .input_kinds import MappingLike
+from .input_kinds import MappingLike, kind_of
 from .machine import Machine, MachineLike, nodes_of_ranks, on_network_of
 from .workload import Workload, WorkloadLike
 
@@ -96,6 +96,9 @@ def export_mapping(
     ExportError
         `node` or `threads` for a format that has none.
     """
+    if not isinstance(to, str):
+        kind = kind_of(to) or "value"
+        raise MappingError(f"{type(to).__name__}: a {kind}, where a launcher is expected")
     domains = read_binding(to, node, threads)
     machine = _machine(mapping, machine)
     network = machine.network

@@ -15,7 +15,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Ints
 from hopmap.launchers.node_names import expand, read_hosts
-from hopmap.notebook import HtmlReprMixin
+from hopmap.notebook import ShownMixin
 from hopmap.progress import Progress, silent
 from hopmap.simulator import DEFAULT_ENGINE, Parameters, Program, Result
 from hopmap.simulator import simulate as replay
@@ -49,7 +49,7 @@ TRIES = 4  # times that background traffic is made longer than the jobs took
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JobsRun(HtmlReprMixin):
+class JobsRun(ShownMixin):
     """A run of several jobs; times in seconds.
 
     Attributes

@@ -17,7 +17,7 @@ from hopmap.mappers import LOAD, OBJECTIVES, Function, parse_pipeline
 from hopmap.mappers import map_ranks as place
 from hopmap.mappers.objectives import objective_value
 from hopmap.mappers.pipeline import expect_applicable, time_mapping
-from hopmap.notebook import HtmlReprMixin
+from hopmap.notebook import ShownMixin
 from hopmap.plugins import NotInstalledError
 from hopmap.progress import Progress
 from hopmap.topologies import Mapping, MappingError, Topology, check_mapping
@@ -53,7 +53,7 @@ MANY, VERTICES, LOOSE = "integrated", 2**14, 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Placement(HtmlReprMixin):
+class Placement(ShownMixin):
     """Ranks on nodes; stands wherever an array ``node_of[rank]`` does.
 
     Attributes

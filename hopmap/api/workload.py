@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hopmap.traces import Folded, Trace
     from hopmap.traces.schedule import Schedule
     from hopmap.traces.summary import Omission, Summary
+    from hopmap.traces.trace import SharedCores
 
 WorkloadLike: TypeAlias = "str | Path | Source | Trace | Folded | Program | Traffic | Workload"
 
@@ -167,6 +168,14 @@ class Workload:
         source = self._source_of_calls()
         calls = self.calls if source is None else source.trace()
         return unfold(calls) if isinstance(calls, Folded) else calls
+
+    @property
+    def shared_cores(self) -> SharedCores | None:
+        """Ranks that shared cores while they were recorded, so that computing took too long."""
+        from hopmap.traces import Folded
+
+        calls = self.calls.trace if isinstance(self.calls, Folded) else self.calls
+        return None if calls is None else calls.shared_cores
 
     def _source_of_calls(self) -> Source | None:
         """Return the source, in the time steps asked for, if it has calls."""
@@ -407,7 +416,7 @@ class Workload:
         ignored; that it is so, is a warning.
         """
         from hopmap.simulator.programs.computation import omissions
-        from hopmap.traces.summary import of_records
+        from hopmap.traces.summary import Doubt, of_records
 
         summary = self.summary
         if summary is None:
@@ -423,4 +432,6 @@ class Workload:
             except TraceError as error:
                 why = f"cannot be replayed: {error}"
         warnings.warn(why, HopmapWarning, stacklevel=2)
-        return tuple(of_records(summary.ignored))
+        shared = summary.shared_cores
+        of_cores = [] if shared is None else [Doubt(str(shared), shared.ranks)]
+        return (*of_cores, *of_records(summary.ignored))

@@ -12,8 +12,8 @@ import typer
 from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.units import show_seconds
 
-from .console import in_assumed_rounds, print_table, rests_on, say, working
-from .exports import AnswerOptions
+from .console import in_assumed_rounds, print_table, rests_on, say, say_omissions, working
+from .exports import AnswerOptions, say_verdict
 from .options import (
     Engine,
     MachineOptions,
@@ -103,18 +103,18 @@ def advise(
             relevance=models.relevance,
             progress=progress,
         )
-    fixed = place.parameters.network_routing == "deterministic"
-    options.answer(found.best.placement, found, lambda: _show(found, fixed))
+    options.answer(found.best.placement, found, show_advice)
 
 
-def _show(advice: Advice, fixed: bool) -> None:
-    """Print the two mappings side by side, and what else was tried.
-
-    `fixed` says whether the run's routes are those that static figures are of.
-    """
+def show_advice(advice: Advice) -> None:
+    """Print the verdict, the two mappings side by side, and what else was tried."""
     from hopmap.api.provenance import format_keys
     from hopmap.simulator import DEFAULT_ENGINE
 
+    best = advice.best.placement
+    if advice.rescaled is not None:
+        say(f"recorded on shared cores: {advice.rescaled}")
+    say_verdict(best, advice.verdict)
     share = f"{100 * advice.network_share:.1f} % of the run in default order depends on the network"
     say(f"{share} ({rests_on(advice.best.result)})")
     say()
@@ -125,7 +125,8 @@ def _show(advice: Advice, fixed: bool) -> None:
         gain = "{:.1f} % ({:.1f} to {:.1f} %)".format(*(100 * each for each in advice.gain))
         rows.append(("shorter by", None, show_seconds(advice.seconds_saved)))
         rows.append((f"  over {len(advice.gains)} models", None, gain))
-    static = "" if fixed else " (deterministic routes)"
+    fixed = best.machine.parameters.network_routing == "deterministic"
+    static = "" if fixed else " (deterministic routes)"  # which static figures are of
     sides = [each.placement.metrics().bytes for _, each in columns]
     rows = [
         ("makespan", *(show_seconds(each.result.makespan) for _, each in columns)),
@@ -144,8 +145,7 @@ def _show(advice: Advice, fixed: bool) -> None:
     say(f"models differ in {format_keys(drawn)}; --ranges replaces their ranges")
     if advice.rejected:
         say(f"{len(advice.rejected)} models left out, the first since {advice.rejected[0]}")
-    for line in map(str, advice.best.result.omitted):
-        say(line)
+    say_omissions(advice.best.result.omitted, {})
 
 
 @dataclass(frozen=True)
@@ -205,14 +205,15 @@ def robust(
             engine=engine,
             progress=progress,
         )
-    options.answer(found.best, found, lambda: _show_choice(found))
+    options.answer(found.best, found, show_choice)
 
 
-def _show_choice(choice: Choice) -> None:
-    """Print the candidates, the one to take first, and what was replayed."""
+def show_choice(choice: Choice) -> None:
+    """Print the verdict, the candidates, the one to take first, and what was replayed."""
     from hopmap.api.provenance import format_keys
     from hopmap.simulator.uncertainty import percent
 
+    say_verdict(choice.best, choice.verdict)
     if alone := in_assumed_rounds(choice.best.workload.assumed_rounds):
         say(f"replayed: {alone}")
     say()

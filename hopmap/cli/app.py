@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from hopmap.errors import HopmapError, HopmapWarning, debugging, one_line, printable
-from hopmap.plugins import Table, add_plugin
+from hopmap.plugins import Table
 
 from .console import (
     INTERRUPTED,
@@ -32,7 +32,7 @@ from .console import (
     say,
     warn,
 )
-from .options import forget, readable, takes_options
+from .options import Plugins, forget, readable, takes_options
 
 COMMANDS: Table[Any] = Table(
     __package__,
@@ -173,16 +173,8 @@ app = typer.Typer(
 def _hopmap(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-    plugin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE|MODULE",
-            help="Python file or module with mappers or topologies of your own; may be repeated.",
-        ),
-    ] = None,
+    plugins: Plugins = None,  # noqa: ARG001 entered by its callback
 ) -> None:
-    for each in plugin or []:
-        add_plugin(each)
     if version:
         from hopmap.version import __version__
 

@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hopmap.errors import printable
+from hopmap.plugins import Table
 from hopmap.progress import Progress, silent
 from hopmap.units import show_bytes, show_seconds
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # exit code of what Ctrl-C ended
 _notes: ContextVar[list[str]] = ContextVar("notes")
+_collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 
 
 class ClosedPipeError(Exception):
@@ -52,6 +54,9 @@ def print_json(value: object) -> None:
 
 def say(text: str = "") -> None:
     """Print a line of result on stdout, after the notes that wait for it."""
+    if (lines := _collected.get()) is not None:
+        lines.append(text)
+        return
     notes = _notes.get([])
     while notes:
         warn(notes.pop(0))
@@ -59,6 +64,38 @@ def say(text: str = "") -> None:
         print(text)  # noqa: T201
     except BrokenPipeError:
         raise ClosedPipeError from None
+
+
+@contextmanager
+def collected() -> Iterator[list[str]]:
+    """Collect what `say` would print."""
+    lines: list[str] = []
+    token = _collected.set(lines)
+    try:
+        yield lines
+    finally:
+        _collected.reset(token)
+
+
+SHOW: Table[Callable[[object], None]] = Table(
+    __package__,
+    {
+        "Advice": "advise:show_advice",
+        "Choice": "advise:show_choice",
+        "Explanation": "explain:show_explanation",
+        "JobsRun": "simulate:show_jobs",
+        "Metrics": "mappings:show_metrics",
+        "Placement": "mappings:show_placement",
+        "Result": "simulate:show_result",
+    },
+)
+
+
+def text_of(result: object) -> str:
+    """Return what the command of a result prints of it, for Python's print."""
+    with collected() as lines:
+        SHOW[type(result).__name__](result)
+    return "\n".join(lines)
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -112,7 +149,7 @@ def chosen_rows(chosen: Mapping[str, Mapping[str, int]]) -> list[tuple[str, obje
 def say_omissions(omitted: Iterable[Omission], notes: Mapping[str, int]) -> None:
     """Print below a table what a trace leaves out and what it leaves open, with counts."""
     for entry in omitted:
-        say(f"left out: {entry}")
+        say(f"{entry.kind}: {entry}")
     for what, count in notes.items():
         say(f"note: {what}: {count:,}")
 

@@ -33,7 +33,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from hopmap.api.input_kinds import MappingLike
-    from hopmap.simulator import Bottleneck, Composition, Doubling
+    from hopmap.simulator import Bottleneck, Composition, Doubling, Explanation
 
 SEGMENTS = {
     "compute": "computing",
@@ -73,7 +73,6 @@ def explain(
     """Say why a run takes so long: its critical path, bounds, bottlenecks, sensitivity."""
     from hopmap.api.simulation import explain as explained
     from hopmap.api.workload import Workload
-    from hopmap.simulator import Program
 
     one = one_run(context, trace, mapping, several=jobs.several, has=OF_JOBS)
     at: MappingLike
@@ -92,16 +91,21 @@ def explain(
         found = explained(
             workload, place, at, top=replay.top, sensitivity=replay.sensitivity, progress=progress
         )
-    network = found.result.network
-    assert network is not None
     if as_json:
         print_json(found.to_dict())
         return
     warn_of(workload.name, found.result.omitted)
+    show_explanation(found, f"{workload.name}{f' by {mapping}' if mapping else ''}")
+
+
+def show_explanation(found: Explanation, name: str = "") -> None:
+    """Print the verdict, bounds, the critical path, servers, and doubled parameters."""
+    network, program = found.result.network, found.result.program
+    assert network is not None and program is not None
     makespan = found.result.makespan
     rows = [("makespan", makespan)]
-    for name, bound in found.bounds.items():
-        rows.append((f"  lower bound, {bound_label(name, bound)}", bound.seconds))
+    for what, bound in found.bounds.items():
+        rows.append((f"  lower bound, {bound_label(what, bound)}", bound.seconds))
     if alone := rounds_of_run(found.result):
         say(f"replayed: {alone}")
     say(found.verdict)
@@ -109,14 +113,14 @@ def explain(
     print_table(
         ("", f"{found.result.ranks} ranks", "share"),
         [(label, show_seconds(seconds), percent(seconds, makespan)) for label, seconds in rows],
-        title=f"{workload.name}{f' by {mapping}' if mapping else ''} on {network.spec}",
+        title=f"{name or program.name} on {network.spec}",
     )
-    for each in workload.source.jobs if isinstance(workload.source, Program) else ():
+    for each in program.jobs if len(program.jobs) > 1 else ():
         say(f"ranks {each.first} to {each.first + each.ranks - 1}: {each.name}")
     _print_path(makespan, found.path)
     _print_servers("most bytes / bandwidth", makespan, found.loaded)
     _print_servers("most queued", makespan, found.queued)
-    if replay.sensitivity:
+    if found.doublings:
         _print_doublings(found.doublings)
     say_basis(found.result)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -180,22 +180,18 @@ class AnswerOptions(BindingOptions):
         try:
             yield
         except InterruptedComparison as end:
-            self.answer(end.best, end, lambda: None)
+            self.answer(end.best, end, lambda end: say_verdict(end.best, end.verdict))
             raise SystemExit(INTERRUPTED) from None
 
     def answer(
         self,
         best: Placement,
         result: Advice | Choice | InterruptedComparison,
-        show: Callable[[], None],
+        show: Callable[[Any], None],
     ) -> None:
-        """Write the best mapping, and print the answer: the file alone where it goes to stdout.
-
-        `show` prints what is said below the verdict.
-        """
+        """Write the best mapping, and print the answer: the file alone where it goes to stdout."""
         from hopmap.api.exports import export_mapping
 
-        verdict = f"{best.name} on {best.topology.spec}: {result.verdict}"
         aloud = str(self.out) == "-"
         done = None
         if self.out is not None:
@@ -204,17 +200,25 @@ class AnswerOptions(BindingOptions):
                 best, self.to or "csv", best.machine, out=out, node=self.node, threads=self.threads
             )
         if aloud and done is not None:
-            note(verdict)
+            note(_verdict(best, result.verdict))
             say(done.text.rstrip("\n"))
         elif self.as_json:
             names = ("command", "notes", "out")
             written = {} if done is None else {name: done.to_dict()[name] for name in names}
             print_json(result.to_dict() | written)
         else:
-            say(verdict)
-            show()
+            show(result)
             if done is not None:
                 _say_exported(done)
+
+
+def say_verdict(best: Placement, verdict: str) -> None:
+    """Print what was found of a workload on a network, in a sentence."""
+    say(_verdict(best, verdict))
+
+
+def _verdict(best: Placement, verdict: str) -> str:
+    return f"{best.name} on {best.topology.spec}: {verdict}"
 
 
 def companions(to: str | None, out: Path | None) -> list[Path]:

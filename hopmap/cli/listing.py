@@ -204,9 +204,15 @@ CATALOGUE: Mapping[str, Callable[[], Entries]] = {
 
 
 def list_(
-    what: Annotated[Listed, typer.Argument(help="What to list.")], as_json: AsJson = False
+    what: Annotated[
+        Listed | None, typer.Argument(help="What to list; all of them in short when left out.")
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List what there is: benchmarks, mappers, topologies, engines, presets, formats, ..."""
+    if what is None:
+        _list_all(as_json)
+        return
     entries = list(CATALOGUE[what.value]())
     if as_json:
         print_json(entries)
@@ -219,3 +225,19 @@ def list_(
             say(f"    {parameter['name']}{default}  ({parameter['type']})")
         if entry["source"]:
             say(f"    source: {entry['source']}")
+
+
+SHORT = 6
+"""Names of each kind that are printed where all kinds are."""
+
+
+def _list_all(as_json: bool) -> None:
+    """Print the names of everything, the first few of each kind."""
+    names = {kind: [entry["name"] for entry in entries()] for kind, entries in CATALOGUE.items()}
+    if as_json:
+        print_json(names)
+        return
+    for kind, known in names.items():
+        more = f", and {len(known) - SHORT} more" if len(known) > SHORT else ""
+        say(f"{kind}: {', '.join(known[:SHORT])}{more}")
+    say("hopmap list KIND describes all of a kind")

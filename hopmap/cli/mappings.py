@@ -40,7 +40,7 @@ from .options import (
 if TYPE_CHECKING:
     from hopmap.api.job import Job
     from hopmap.api.mapping import Objective, Placement
-    from hopmap.simulator.metrics.metrics import HotLink
+    from hopmap.simulator.metrics.metrics import HotLink, Metrics
     from hopmap.topologies import Topology as Network
 
 STOPPED = {
@@ -191,13 +191,13 @@ def map_(
     elif as_json:
         print_json(placed.to_dict())
     else:
-        _print_placed(placed, str(search.initial or "nodes in order"))
+        show_placement(placed, str(search.initial or "nodes in order"))
         say_written(out, plot)
     if placed.interrupted:
         raise SystemExit(INTERRUPTED)
 
 
-def _print_placed(placed: Placement, began: str) -> None:
+def show_placement(placed: Placement, began: str = "before") -> None:
     """Print what messages and bytes cross, and below each what they would in default order."""
     from hopmap.api.mapping import describe_excess
 
@@ -271,16 +271,21 @@ def evaluate(
     if as_json:
         print_json(metrics.to_dict())
         return
+    assert metrics.network is not None
+    show_metrics(metrics, f"{workload.name} by {mapping} on {metrics.network.spec}")
+
+
+def show_metrics(metrics: Metrics, title: str = "") -> None:
+    """Print all static metrics, what failures cost, and the busiest links."""
     network = metrics.network
-    assert network is not None
-    _print_metrics(f"{workload.name} by {mapping} on {network.spec}", metrics.to_dict())
+    _print_metrics(title or (network.spec if network else ""), metrics.to_dict())
     if metrics.failure_impact is not None:
         say()
         print_table(
             ("what failures cost", "without", "with, mean", "worst", "loss, mean", "worst"),
             metrics.failure_impact.rows(),
         )
-    if metrics.hot_links:
+    if metrics.hot_links and network is not None:
         say()
         _print_hot(metrics.hot_links, network)
 

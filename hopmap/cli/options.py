@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from hopmap.plugins import add_plugin
+
 from .console import note
 from .overwriting import NEVER_FORCED, OUTPUTS, Force, expect_free, guard_inputs
 
@@ -145,6 +147,16 @@ Sets = Annotated[
         "calibrate writes it; may be repeated (see: list parameters).",
     ),
 ]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE|MODULE",
+        help="Python file or module with mappers or topologies of your own; may be repeated.",
+        callback=lambda files: [add_plugin(each) for each in files or ()] and files,
+        is_eager=True,
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
 
 
@@ -236,7 +248,10 @@ class MachineOptions:
         ),
     ] = None
     hosts: Annotated[
-        Path | None, typer.Option(help="File of the job's hosts, one a line; default: all nodes.")
+        Path | None,
+        typer.Option(
+            help="File of the job's hosts, one a line, or a line for each slot; default: all nodes."
+        ),
     ] = None
     nodelist: Annotated[
         str | None, typer.Option(help="The job's hosts as a Slurm node list: node[01-32],gpu7.")
@@ -273,7 +288,7 @@ def settings_of(words: Sequence[str] | None) -> dict[str, str | int | float]:
 def takes_options(command: Callable[..., int | None]) -> Callable[..., int | None]:
     """Give the command line the fields of a command's dataclasses as options of their own.
 
-    A command that writes files gets --force as well.
+    Every command gets --plugin as well, and one that writes files --force.
     """
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
@@ -291,14 +306,16 @@ def takes_options(command: Callable[..., int | None]) -> Callable[..., int | Non
             for each in fields(hints[name])
         ]
 
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters.append(inspect.Parameter("plugins", kind, default=None, annotation=Plugins))
     writes = any(each.name in OUTPUTS for each in parameters)
     if writes and command.__name__ not in NEVER_FORCED:
-        kind = inspect.Parameter.KEYWORD_ONLY
         parameters.append(inspect.Parameter("force", kind, default=False, annotation=Force))
 
     @wraps(command)
     def run(**values: Any) -> int | None:
         force = values.pop("force", False)
+        del values["plugins"]  # entered before all others were looked at
         with guard_inputs(values, force):
             made = {
                 name: group(**{each.name: values.pop(each.name) for each in fields(group)})
@@ -316,13 +333,13 @@ def check_options(context: typer.Context, subject: str, has: Sequence[str]) -> N
     """Raise `typer.BadParameter` for an option that is set although it means nothing here.
 
     `has` are the parameters that this form of the command understands, by their names in Python.
-    --out, --force and --json always mean something, and so do arguments.
+    --out, --force, --plugin and --json always mean something, and so do arguments.
     """
     flags = {str(option.name): option.opts[0] for option in context.command.params}
     for name, flag in flags.items():
         source = context.get_parameter_source(name)
         is_set = source is not None and source.name == "COMMANDLINE" and flag.startswith("--")
-        if is_set and name not in (*has, "out", "force", "as_json"):
+        if is_set and name not in (*has, "out", "force", "plugins", "as_json"):
             known = ", ".join(flags[name] for name in has)
             raise typer.BadParameter(f"{flag}: {subject} has none: expected some of {known}")
 

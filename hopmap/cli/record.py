@@ -168,9 +168,9 @@ def _finish(folder: Path, out: Path, as_json: bool, command: str = "", code: int
         for name, calls in facts["collectives"].items():
             text = f"{calls[0]:,}, {calls[1]:,} B" if isinstance(calls, tuple) else calls
             rows.append((f"{name} calls", text))
+        for line in missed:
+            warn(line)
         print_table(("", out.name), rows + one_sided_rows(facts))
-    for line in missed:
-        warn(line)
     if code:
         warn(f"{command} ended with {code}")
     if not as_json:

@@ -148,8 +148,6 @@ def simulate(
     """Replay a trace, or traffic in rounds, over the network under a mapping; or several jobs."""
     from hopmap.api.simulation import check_engine
     from hopmap.api.simulation import simulate as simulated
-    from hopmap.simulator import ENGINES, lower_bounds
-    from hopmap.simulator.noise import without_noise
 
     files, engine = outputs.files(), replay.engine
     check_engine(engine)
@@ -172,13 +170,23 @@ def simulate(
     if as_json:
         print_json(result.to_dict())
         return
-    network, program, node_of = result.network, result.program, result.node_of
-    parameters = result.parameters
-    assert network is not None and program is not None
-    assert node_of is not None and parameters is not None
     warn_of(workload.name, result.omitted)
+    show_result(result, f"{workload.name} by {mapping}", machine.sets or ())
+    say_written(*files.paths)
+
+
+def show_result(result: Result, name: str = "", sets: Sequence[str] = ()) -> None:
+    """Print how long a run takes, its bounds, where time goes, and what it rests on."""
+    from hopmap.simulator import ENGINES, lower_bounds
+    from hopmap.simulator.noise import without_noise
+
+    network, program, node_of = result.network, result.program, result.node_of
+    parameters, engine = result.parameters, result.engine
+    if network is None or program is None or node_of is None or parameters is None:
+        say(repr(result))  # as sweeps keep them
+        return
     quiet = without_noise(parameters)
-    bounded = bool(replay.repeat) or quiet == parameters
+    bounded = result.ensemble is not None or quiet == parameters
     bounds = lower_bounds(program, network, node_of, parameters=quiet) if bounded else {}
     # whether messages share servers that pass no more than their bandwidth
     faster = parameters.flow_bandwidth_factor > 1 or parameters.flow_cross_traffic < 1
@@ -204,19 +212,18 @@ def simulate(
     repeats = "" if bounded else f", one with noise, of seed {parameters.noise_seed}"
     repeats = repeats if result.ensemble is None else f", {result.ensemble}"
     took = f"makespan {show_seconds(result.makespan)}{repeats} ({rests_on(result)})"
-    title = f"{workload.name} by {mapping} on {network.spec}, engine {engine}\n{took}"
-    title += _validation_text(machine.sets, network.spec)
+    title = f"{name or program.name} on {network.spec}, engine {engine}\n{took}"
+    title += _validation_text(sets, network.spec)
     print_table(("", f"{result.ranks} ranks"), rows, title=title)
     say_basis(result)
-    say_written(*files.paths)
 
 
-def _validation_text(settings: Sequence[str] | None, network: str) -> str:
+def _validation_text(settings: Sequence[str], network: str) -> str:
     """Say how far off measured times the parameters were, and whether on this network."""
     from hopmap.simulator.parameters.settings import read_validated
 
     lines = []
-    for file, topologies, error in read_validated(settings or ()):
+    for file, topologies, error in read_validated(settings):
         here = "this network" if network in topologies else ", ".join(topologies)
         other = "" if network in topologies else ", not on this network"
         lines.append(f"\nvalidated on {here}: error {100 * error:.1f} % (median; {file}){other}")
@@ -268,11 +275,12 @@ def simulate_several(
     if as_json:
         print_json(run.to_dict())
         return
-    _print_jobs(run)
+    show_jobs(run)
     say_written(*outputs.paths)
 
 
-def _print_jobs(run: JobsRun) -> None:
+def show_jobs(run: JobsRun) -> None:
+    """Print what each job has of a run, and which links they share."""
     from hopmap.simulator.run_plan import server_name
 
     result, network = run.result, run.result.network

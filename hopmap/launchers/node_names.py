@@ -18,6 +18,7 @@ from hopmap.topologies import (
     TopologyError,
     topology_from_spec,
 )
+from hopmap.topologies.placement import spec_with_slots
 from hopmap.topologies.readers import hosts as host_files
 from hopmap.topologies.readers.files import file_and_name
 from hopmap.topologies.readers.hosts import LIMIT
@@ -51,7 +52,8 @@ def restrict_to_hosts(
     Unlike `spec_of`, it takes networks that no spec makes, and keeps the spec that others know.
     `names` is what all nodes are called, in order of their numbers: a file, one a line, or Slurm's
     list. `hosts` is a file, one a line, `nodelist` Slurm's list of the nodes that the job has. On a
-    network without names, as many as it has nodes, they are what these are called, in order.
+    network without names, as many as it has nodes, they are what these are called, in order. Where
+    the file counts slots, these are the job's, and the spec says so as far as specs can.
     """
     if names is not None:
         is_file = isinstance(names, Path) or Path(names).exists()
@@ -62,12 +64,20 @@ def restrict_to_hosts(
         raise MappingError("hosts and nodelist are mutually exclusive")
     job_hosts, where = _hosts(hosts, nodelist, "node list")
     try:
-        return topology.only(numbers_of(topology, job_hosts, where))
+        numbers_of(topology, job_hosts, where)
     except TopologyError as error:
         if not topology.names and len(job_hosts) == topology.nodes:
-            return _rename(topology, job_hosts, where)
-        hint = "" if topology.spec.startswith(READ) else "; --names tells what they are called"
-        raise MappingError(f"{error}{hint}") from None
+            topology = _rename(topology, job_hosts, where)
+        else:
+            hint = "" if topology.spec.startswith(READ) else "; --names tells what they are called"
+            raise MappingError(f"{error}{hint}") from None
+    try:
+        slots = host_files.read_slots(str(hosts)) if hosts is not None else {}
+        network = host_files.restrict(topology, job_hosts, slots, where)
+    except TopologyError as error:
+        raise MappingError(str(error)) from None
+    spec = spec_with_slots(topology.spec, network.slots) if slots else None
+    return replace(network, spec=spec or topology.spec)
 
 
 def _hosts(file: str | Path | None, nodelist: str | None, label: str) -> tuple[list[str], str]:

@@ -6,6 +6,7 @@ and no way to a file, an extension, the network or a Python variable.
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -56,6 +57,8 @@ def query(folder: str | Path, sql: str) -> Answer:
         import duckdb
 
     folder = Path(folder)
+    if not folder.exists() and os.path.isdir(sql):  # noqa: PTH112 of texts too long for a path, too
+        raise QueryError(f"{folder}: no folder, but {sql} is: expected the results, then the query")
     read_plan(folder)  # says so when it holds no results
     try:
         gather(folder)

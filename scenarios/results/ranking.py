@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hopmap.simulator.uncertainty import Interval, faster, least_repeats, ratio
+from hopmap.simulator.uncertainty import Interval, faster, ratio
 from hopmap.topologies import Mapping, Topology, topology_from_spec
 from hopmap.units import change, percent, runtime, show_seconds
 
@@ -44,10 +44,7 @@ def standing(case: Case) -> str:
     one = len(case.leaders) == 1
     text = " is fastest" if one else f": {case.likeness}"
     if not behind:
-        count, repeats = case.times.shape
-        least = least_repeats(count)
-        few = f"; {repeats} repeats are too few for {count} mappings, {least} are needed"
-        return text + (few if repeats < least else "")
+        return text
     gap = case.against(behind[0], case.leaders[0])
     far = "" if gap is None else f"{excess(gap)} "
     return f"{text}; {far}behind {'it' if one else 'them'}: {behind[0].mapper.strip()}"

@@ -28,6 +28,7 @@ from hopmap.mappers import parse_pipeline
 from hopmap.plugins import source_file
 from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, normalise
+from hopmap.simulator.uncertainty import least_repeats
 from hopmap.source_files import PACKAGE, digest_of, sources_of
 from hopmap.topologies.spec import FILE, all_families
 from hopmap.traces.sources import Source
@@ -119,7 +120,24 @@ def plan(scenario: Scenario, folder: Path, known: Mapping[str, bool] | None = No
     runs = {run.run_id: run for run in _runs(scenario, folder.absolute(), known or {})}
     if not runs:
         raise ScenarioError(f"scenario {scenario.name!r}: exclude leaves nothing to run")
+    _expect_enough_repeats(list(runs.values()))
     return list(runs.values())
+
+
+def _expect_enough_repeats(runs: Sequence[Run]) -> None:
+    """Refuse a sweep with too few repeats to call one of its mappings faster than another."""
+    mappers: dict[tuple[str, str, str], dict[str, None]] = {}
+    for run in runs:
+        if run.repeat:
+            case = (run.trace.name, run.called, run.variant)
+            mappers.setdefault(case, {})[run.mapper] = None
+    most = max(map(len, mappers.values()), default=0)
+    repeats = max((run.repeat or 0 for run in runs), default=0)
+    if most > 1 and repeats < (least := least_repeats(most)):
+        raise ScenarioError(
+            f"replay.repeat: {repeats} for {most} mappers: expected at least {least}; with fewer, "
+            "chance alone could explain any difference"
+        )
 
 
 def auto_expanded(scenario: Scenario, runs: Sequence[Run]) -> dict[str, bool]:

@@ -86,8 +86,8 @@ class Scenario(BaseModel):
     # Before anything asks for the names of plugins.
     plugins: list[Annotated[Text, in_place(_plugin)]] = []
     """Files, or modules, with mappers and topologies of your own."""
-    name: Text
-    """Title of the report."""
+    name: Text = Field(default="", validate_default=False)
+    """Title of the report; by default the name of the file."""
     description: StrictStr = ""
     """Text below the title of the report."""
     traces: Traces = Field(default=[], validate_default=False)

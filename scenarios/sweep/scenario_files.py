@@ -69,7 +69,7 @@ def _valid(data: dict[str, Any], path: Path, before: Scenario | None = None) -> 
     """Make a scenario of what a file says."""
     context = Context(path, before, _nodes_of_job(data, path))
     try:
-        scenario = Scenario.model_validate(data, context=context)
+        scenario = Scenario.model_validate({"name": path.stem, **data}, context=context)
         for key in ("traces", "topologies"):
             if not (scenario.suites or scenario.jobs or getattr(scenario, key)):
                 raise ScenarioError(f"{path}: key {key!r} is missing")

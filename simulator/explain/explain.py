@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from hopmap.arrays import Bools, Ints
 from hopmap.errors import expect_one_of
-from hopmap.notebook import HtmlReprMixin
+from hopmap.notebook import ShownMixin
 from hopmap.progress import Progress
 from hopmap.simulator.operations import Record
 from hopmap.simulator.parameters.keys import ParameterError, expect_fixed_routes
@@ -202,7 +202,7 @@ def _pairs_queued(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation(HtmlReprMixin):
+class Explanation(ShownMixin):
     """Why a run takes as long as it does.
 
     Attributes

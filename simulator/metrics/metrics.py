@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from hopmap.arrays import Ints, Ints32
 from hopmap.errors import HopmapError, expect_one_of
-from hopmap.notebook import HtmlReprMixin
+from hopmap.notebook import ShownMixin
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Traffic, exact_sum, largest_product, sum_by_key
 from hopmap.units import show_bytes
@@ -117,7 +117,7 @@ class MetricsError(HopmapError, ValueError):
 
 
 @dataclass(frozen=True, repr=False)
-class Metrics(HtmlReprMixin):
+class Metrics(ShownMixin):
     """All static metrics of one mapping.
 
     Attributes

@@ -32,7 +32,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints, equals_before
 from hopmap.traces import Kind, Role, Span, Spans, Trace, TraceError, mpi_name
-from hopmap.traces.summary import Omission, format_duration, of_records, rank_seconds
+from hopmap.traces.summary import Doubt, Omission, format_duration, of_records, rank_seconds
 from hopmap.traces.trace import FRUITLESS, NO_SPANS, join_rows
 
 from .mpi_calls import Calls, calls_of
@@ -82,6 +82,11 @@ def computation(trace: Trace, calls: Calls) -> Computation:
         lost = _length(trace, calls, one_sided).sum()
         what = "one-sided calls without records, not simulated"
         omitted.append(format_duration(what, one_sided.size, lost, total))
+    if trace.shared_cores is not None:
+        computing = format_duration(
+            str(trace.shared_cores), trace.shared_cores.ranks, gap.sum(), total
+        )
+        omitted.append(Doubt(**computing.to_dict()))
     return Computation(gap, tuple(omitted))
 
 

@@ -17,6 +17,9 @@ from hopmap.api.comparison import InterruptedComparison
 from hopmap.api.robust.robust import Sampling
 from hopmap.launchers.mapping_files import read_mapping
 from hopmap.simulator import ParameterError
+from hopmap.traces import write_trace
+from hopmap.traces.nas.benchmarks import nas_trace
+from hopmap.traces.trace import SharedCores
 from hopmap.units import show_seconds
 from support.commands import as_json, failed, hopmap, invoke, sets
 
@@ -140,6 +143,36 @@ def test_engines_without_packets_have_models_without_buffers_and_routes():
     drawn = {key for model in found.models for key in model}
     assert "link.bandwidth" in drawn
     assert not [key for key in drawn if key.startswith("network.")]
+
+
+def test_what_less_computing_than_was_recorded_on_shared_cores_means_is_said(tmp_path):
+    """At the scale where the gain crosses 1 %, replays of both mappings differ by that."""
+    trace = replace(nas_trace("mg.S.16", flops=1e9), shared_cores=SharedCores(16, 2))
+    torus, best = "torus:4x2x2", hm.map_ranks(trace, "torus:4x2x2", "auto")
+    found = hm.advise(trace, torus, ["auto"], sampling=FEW)
+    assert not found.worth_it
+    _, least, gain, _, turns = found.rescaled
+    assert least == 1 / 8
+    assert gain > 0.01
+    for scale, expected in ((least, gain), (turns, 0.01)):
+        machine = hm.Machine(torus, {"compute.scale": scale})
+        times = [hm.simulate(trace, machine, each).makespan for each in (np.arange(16), best)]
+        assert 1 - times[1] / times[0] == pytest.approx(expected, rel=0.1)
+    first, second = str(found).splitlines()[:2]
+    assert first.startswith("recorded on shared cores: 16 ranks shared 2 cores of a host, so that ")
+    assert first.endswith(f"crosses 1.0 % at compute.scale={turns:.2g}")
+    assert second.endswith(found.verdict)
+    assert found.to_dict()["rescaled"]["shared"] == {"ranks": 16, "cores": 2}
+    assert (
+        hm.advise(trace, hm.Machine(torus, {"compute.scale": 1}), ["auto"], sampling=FEW).rescaled
+        is None
+    )
+    write_trace(trace, tmp_path / "t", node_of=np.zeros(16, dtype=int), cores=np.array([2]))
+    for words in (["info", tmp_path / "t"], ["simulate", tmp_path / "t", tmp_path / "m.csv"]):
+        hm.write_mapping(tmp_path / "m.csv", best)
+        result = invoke([*map(str, words)])
+        assert "16 ranks shared 2 cores of a host" in result.stderr
+        assert "in doubt: 16 ranks shared 2 cores of a host" in result.stdout
 
 
 def test_late_starts_that_outweigh_the_gain_are_not_worth_it():

@@ -5,11 +5,14 @@ import json
 import re
 import shlex
 
+import numpy as np
 import pytest
 
+from hopmap.cli.listing import SHORT, Listed
 from hopmap.mappers import MAPPERS
 from hopmap.scenarios.sweep import run as sweep_run
 from hopmap.scenarios.sweep.measure import measure
+from hopmap.traces import load_traffic
 from hopmap.units import show_seconds
 from support import about
 from support.commands import COMPILING, LU, as_json, failed, hopmap, invoke, noted
@@ -51,6 +54,25 @@ def test_lists_have_name_summary_source_and_parameters():
             assert name in [entry["name"] for entry in entries]
             assert all(entry["summary"] for entry in entries)
             assert f"{name}: " in hopmap("list", what)
+
+
+def test_list_alone_names_some_of_every_kind():
+    every = as_json("list")
+    assert list(every) == [what.value for what in Listed]
+    assert every["mappers"] == [entry["name"] for entry in as_json("list", "mappers")]
+    text = hopmap("list")
+    assert "engines: simpy, compiled, flow, analytic\n" in text
+    assert f", and {len(every['mappers']) - SHORT} more\n" in text
+
+
+def test_generate_takes_a_benchmark_by_its_whole_name(tmp_path):
+    one, other, out = (tmp_path / name for name in ("one.npz", "other.npz", "no.npz"))
+    hopmap("generate", "lu.S.4", "--out", one)
+    hopmap("generate", "lu", "--class", "S", "--ranks", "4", "--out", other)
+    assert np.array_equal(load_traffic(one).bytes, load_traffic(other).bytes)
+    said = failed("generate", "lu.S.4", "--ranks", "8", "--out", out)
+    assert "--ranks and lu.S.4 are mutually exclusive" in said
+    assert not out.exists()
 
 
 def test_every_mapper_is_listed_with_its_source():

@@ -8,7 +8,7 @@ import pytest
 import hopmap as hm
 from support import DATA, ROOT, about
 from support.archives import archives_read_here
-from support.commands import LITTLE, as_json
+from support.commands import LITTLE, as_json, hopmap
 
 MG, TORUS = str(DATA / "mg.S.16"), "torus:4x4"
 LU, RING = "lu.S.4", "torus:8"
@@ -135,3 +135,38 @@ def test_twenty_commands_print_what_the_door_returns(folder, monkeypatch):
             if isinstance(said, dict):
                 missing.update(key for key in said if f"`{key}`" not in described)
     assert not missing, ", ".join(sorted(missing))
+
+
+def test_print_shows_the_table_that_the_command_prints(folder, monkeypatch):
+    """But for the title, where the command knows files by name, and seconds of the clock."""
+    monkeypatch.chdir(folder)
+    jobs = [hm.Job(LU, "lu.csv"), hm.Job("cg.S.4", "contiguous")]
+    few = hm.Sampling(samples=2, max_simulations=4)
+    for words, ask in [
+        (["map", MG, "-t", TORUS, "-m", "minmd"], lambda: hm.map_ranks(MG, TORUS, "minmd")),
+        (["evaluate", MG, "m.csv"], lambda: hm.evaluate(MG, "m.csv")),
+        (["simulate", LU, "lu.csv"], lambda: hm.simulate(LU, "lu.csv")),
+        (
+            ["simulate", "--job", f"{LU},lu.csv", "--job", "cg.S.4,contiguous", "-t", RING],
+            lambda: hm.simulate_jobs(jobs, RING),
+        ),
+        (["explain", LU, "lu.csv"], lambda: hm.explain(LU, "lu.csv")),
+        (
+            ["advise", LU, "-t", RING, "-m", "rcm", "--samples", "6"],
+            lambda: hm.advise(LU, RING, ["rcm"], sampling=hm.Sampling(6)),
+        ),
+        (
+            ["robust", LU, "-t", RING, "-c", "identity,rcm", "--samples=2", "--max-simulations=4"],
+            lambda: hm.robust(LU, RING, ["identity", "rcm"], sampling=few),
+        ),
+    ]:
+        with about(words):
+            value = ask()
+            printed = str(value).splitlines()
+            others = set(printed) - set(hopmap(*words).splitlines())
+            assert len(printed) > 5
+            titles = {line for line in others if TORUS in line or RING in line}
+            assert len(titles) <= 1
+            assert all("replayed in" in line for line in others - titles), others
+            assert "\n" not in repr(value)
+            assert len(repr(value)) < 300

@@ -67,7 +67,7 @@ BAD = {
     "simulate good map.csv -t mesh:4 --engine simpy --otf2 file": "file folder",
     "matrix cut --out new.csv": "cut/traces/1.evt 5000",
     "matrix undefined --out new.npz": "undefined/traces.def",
-    "matrix empty --out new.npz": "empty *.otf2",
+    "matrix empty --out new.npz": "empty OTF2 .npz",
     "matrix text.otf2 --out new.npz": "text.otf2",
     "matrix text.txt --out new.npz": "text.txt .npz",
     "info nothing": "nothing",

@@ -75,6 +75,18 @@ def test_hostfiles_of_several_launchers_name_the_same_nodes(tmp_path, text):
         assert restrict_to_hosts(PAIR, **{option: tmp_path / "hosts"}).names == ("a", "b")
 
 
+def test_hostfiles_that_count_slots_give_them_to_the_nodes(tmp_path):
+    """The spec says how many ranks a node takes, so that a mapping file needs no hosts."""
+    file = tmp_path / "hosts"
+    for text in ("a\na\nb\nb\n", "a slots=2\nb slots=2\n", "b:2\na:2\n"):
+        file.write_text(text)
+        network = restrict_to_hosts(PAIR, hosts=file)
+        assert (network.slots.tolist(), network.spec) == ([2, 2], "torus:2*2"), text
+    with pytest.raises(MappingError, match="host b has 4 slots here, and 3 in torus:2\\*3"):
+        file.write_text("b:4\na\n")
+        restrict_to_hosts(topology_from_spec("torus:2*3"), hosts=file)
+
+
 def test_nodes_without_names_are_numbered():
     assert node_names(PAIR) == ["node0", "node1"]
 

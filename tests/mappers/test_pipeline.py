@@ -26,7 +26,7 @@ def test_stages_hand_their_mapping_on():
     [
         (
             "swep",
-            r"unknown mapper 'swep' \(did you mean sweep\?\); expected one of annealing",
+            r"unknown mapper 'swep' \(did you mean sweep\?\)$",
         ),
         ("", "expected a mapper like"),
         ("sweep |", "expected a mapper like"),

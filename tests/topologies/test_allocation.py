@@ -100,6 +100,7 @@ def test_a_job_is_said_by_a_spec(tmp_path):
     assert spec == f"job:{file}@names:n[0-3]@failed:link=0-1@torus:4"
     network = topology_from_spec(spec)
     assert network.order.tolist() == [3, 1]
+    assert network.slots.tolist() == [0, 1, 0, 5]  # four slots, and a line for one more
     assert network.links == 6
     assert spec_of(network, failures="node=1") == f"failed:node=1@{network.spec}"
 
@@ -110,6 +111,10 @@ def test_names_in_a_file_stand_in_the_spec(tmp_path):
     assert spec_of("torus:4", names=file) == "names:n[0-2],login@torus:4"
     assert spec_of("torus:4", names=str(file)) == "names:n[0-2],login@torus:4"
     assert spec_of("torus:4", hosts=file) == "names:n[0-2],login@torus:4"
+    file.write_text("n0\nn1\nn2\nn2\nlogin\n")
+    spec = spec_of("torus:4", hosts=file)
+    assert spec == f"job:{file}@names:n[0-2],login@torus:4"
+    assert topology_from_spec(spec).slots.tolist() == [1, 1, 2, 1]
 
 
 @pytest.mark.parametrize(

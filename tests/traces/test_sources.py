@@ -1,5 +1,6 @@
 """What the word for a trace means, and kinds of sources of one's own."""
 
+import shutil
 import subprocess
 import sys
 import warnings
@@ -22,6 +23,7 @@ def here(tmp_path, monkeypatch):
 
 def test_a_folder_that_is_called_like_a_benchmark_is_taken_and_warned_of(here):
     (here / "lu.S.4").mkdir()
+    (here / "lu.S.4" / "traces.otf2").touch()
     with pytest.warns(HopmapWarning, match=r"lu\.S\.4: reads this file, not the benchmark"):
         assert open_source("lu.S.4").kind == "archive"
     with warnings.catch_warnings():
@@ -49,6 +51,28 @@ def test_a_broken_link_is_an_error_whatever_its_name(here):
         (here / name).symlink_to("gone")
         with pytest.raises(TraceError, match=rf"{name}: a broken link, to gone: expected a file"):
             open_source(name)
+
+
+def test_a_part_of_an_archive_names_the_anchor_one_folder_up(here):
+    """Score-P's traces.otf2 lies beside traces.def and the folder traces/ with the events."""
+    shutil.copytree(DATA / "lu.S.4", here / "run")
+    anchor = here / "run" / "traces.otf2"
+    for part in ("run/traces", "run/traces.def", "run/traces/0.evt", "run/traces/../traces"):
+        with pytest.warns(HopmapWarning, match=rf"{part}: a part of an OTF2 archive, so {anchor}"):
+            assert open_source(part).path == anchor
+    anchor.rename(here / "other.otf2")
+    with pytest.raises(TraceError, match=r"run/traces: no trace by its name or its content"):
+        open_source("run/traces")
+
+
+def test_what_is_no_trace_is_answered_with_what_would_be(here):
+    (here / "notes.txt").write_text("hello\n")
+    (here / "empty").mkdir()
+    for name in ("notes.txt", "empty"):
+        with pytest.raises(TraceError) as caught:
+            open_source(name)
+        for word in (name, "OTF2 archive", "dumpi", ".npz", ".csv", ".prof"):
+            assert word in str(caught.value)
 
 
 def test_sample_data_are_files_and_those_that_come_with_hopmap():

@@ -1,9 +1,10 @@
 """The hosts of a job: a list, a hostfile, or an ``alloc.csv``; alone, or in an archive of many.
 
-A list has a host a line; what follows the name is left out, as in hostfiles of Open MPI (``node1
-slots=4``), Intel MPI (``node1:4``) and PBS. A table has a rank and its host a line (``rank,host``,
-more columns are left out), as jobs write it of themselves. The hosts are taken in their order, each
-once. ``FILE#MEMBER`` is a file in a tar archive.
+A list has a host a line. Its slots are counted where it says any: a line for each, as in machine
+files of Slurm and PBS, ``node1 slots=4`` of Open MPI, ``node1 np=4`` of Torque, or ``node1:4`` of
+MPICH and Intel MPI. A table has a rank and its host a line (``rank,host``, more columns are left
+out), as jobs write it of themselves; it counts ranks and no slots. The hosts are taken in their
+order, each once. ``FILE#MEMBER`` is a file in a tar archive.
 
 Slurm writes hosts in one line: "node[01-04,7]", "a1,b[2-3]", "rack[0-1]n[0-15]". Source: Slurm,
 scontrol(1), "show hostnames", and its src/common/hostlist.c for what is legal.
@@ -13,11 +14,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from math import prod
 from pathlib import Path
+
+import numpy as np
 
 from hopmap.topologies.topology import Topology, TopologyError
 
@@ -25,6 +29,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 LARGEST = 2**26  # bytes of all lists
 LIMIT = 2**18  # names in Slurm's list, more than any machine has nodes
 _LISTED = re.compile(r"(?:[\w.-]|\[[\d,-]+\])+")
+_SLOTS = re.compile(r"[^\s:]+(?::|\s(?:.*\s)?(?:slots|np)\s*=\s*)([1-9]\d{0,6})(?:\s.*)?")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
@@ -38,10 +43,8 @@ def hosts_of_ranks(text: str, location: str) -> list[str]:
 
     Zero bytes, which a file that many ranks wrote at once has where it has holes, are no text.
     """
-    numbered = enumerate(text.replace("\0", "").splitlines(), 1)
-    lines = [(number, line.partition("#")[0].strip()) for number, line in numbered]
-    lines = [(number, line) for number, line in lines if line]
-    table = bool(lines) and "," in lines[0][1]
+    lines = _lines(text)
+    table = _is_table(lines)
     header = table and not lines[0][1].partition(",")[0].strip().isdigit()
     named: list[tuple[int, str]] = []
     for number, line in lines[header:]:
@@ -57,6 +60,51 @@ def hosts_of_ranks(text: str, location: str) -> list[str]:
     if not named:
         raise TopologyError(f"{location}: no hosts: expected at least one")
     return [name for _, name in sorted(named, key=lambda place: place[0])]
+
+
+def slots_in(text: str, location: str) -> dict[str, int]:
+    """Return the slots of every host of a list, in its order; nothing where it counts none."""
+    lines = _lines(text)
+    hosts = [] if _is_table(lines) else hosts_of_ranks(text, location)
+    slots: dict[str, int] = {}
+    for host, (_, line) in zip(hosts, lines, strict=False):
+        counted = _SLOTS.fullmatch(line)
+        slots[host] = slots.get(host, 0) + int(counted[1] if counted else 1)
+    return slots if max(slots.values(), default=1) > 1 else {}
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """Return the lines that say something, with their numbers."""
+    numbered = enumerate(text.replace("\0", "").splitlines(), 1)
+    lines = [(number, line.partition("#")[0].strip()) for number, line in numbered]
+    return [(number, line) for number, line in lines if line]
+
+
+def _is_table(lines: list[tuple[int, str]]) -> bool:
+    return bool(lines) and "," in lines[0][1]
+
+
+def restrict(
+    topology: Topology, hosts: Sequence[str], slots: Mapping[str, int], location: str
+) -> Topology:
+    """Return a network with ranks on a job's hosts alone, in as many slots as its list counts.
+
+    Nodes of one slot get the list's; of more they have at least those, else `TopologyError`.
+    """
+    network = topology.only(nodes_of(topology, hosts, location))
+    if not slots:
+        return network
+    counted = np.zeros_like(network.slots)
+    for host, count in slots.items():
+        (node,) = nodes_of(topology, [host], location)
+        counted[node] += count
+        has = int(topology.slots[node])
+        if has > 1 and counted[node] > has:
+            raise TopologyError(
+                f"{location}: host {host} has {counted[node]} slots here, and {has} in "
+                f"{topology.spec}: expected at most {has}"
+            )
+    return replace(network, slots=counted)
 
 
 def nodes_of(topology: Topology, hosts: Sequence[str], location: str) -> list[int]:
@@ -85,6 +133,11 @@ def nodes_of(topology: Topology, hosts: Sequence[str], location: str) -> list[in
 def read_hosts(path: str) -> list[str]:
     """Return the hosts of a file, or of PATH#MEMBER; see `hosts_in`."""
     return hosts_in(text_of(path), path)
+
+
+def read_slots(path: str) -> dict[str, int]:
+    """Return the slots of the hosts of a file, or of PATH#MEMBER; see `slots_in`."""
+    return slots_in(text_of(path), path)
 
 
 def text_of(path: str) -> str:

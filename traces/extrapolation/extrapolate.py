@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -79,7 +79,11 @@ def _extrapolate(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
                 f"{known[-1].name}: {different}"
             )
     steps, grids = _best(known, ranks, words, name)
-    return Scaled(folded_of(steps, vocabulary), grids, len(known) > 2)
+    folded = folded_of(steps, vocabulary)
+    recorded = (each.trace if isinstance(each, Folded) else each for each in sources)
+    shared = next((each.shared_cores for each in recorded if each.shared_cores), None)
+    trace = replace(folded.trace, shared_cores=shared)
+    return Scaled(folded._replace(trace=trace), grids, len(known) > 2)
 
 
 def _best(

@@ -32,7 +32,7 @@ FORMATS: Mapping[str, str] = {
     ".count.csv": "MapLib's dense matrix of messages, no header",
     ".size.csv": "MapLib's dense matrix of bytes, no header",
     ".npz": "numpy archive of all columns and metadata",
-    ".csv": f"sparse table {tables.HEADER}",
+    ".csv": f"sparse table {tables.HEADER}; without messages, one a row",
     ".mtx": "MatrixMarket matrix of bytes, one message an entry",
     ".graph": "METIS graph, edge weights in bytes, both directions added up",
     ".grf": "Scotch graph, edge loads in bytes, both directions added up",

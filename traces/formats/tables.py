@@ -66,7 +66,7 @@ def read_metadata(text: str, name: str) -> dict[str, Any]:
     return metadata
 
 
-HEADER = "src,dst,messages,bytes"
+HEADER, WITHOUT_MESSAGES = "src,dst,messages,bytes", "src,dst,bytes"
 DENSE_LIMIT = 8192
 _COLUMNS = ("ranks", "src", "dst", "messages", "bytes", "metadata")
 
@@ -122,18 +122,24 @@ def write_npz(file: Path, traffic: Traffic) -> None:
 
 
 def read_csv(file: Path) -> Traffic:
-    """Read a table with a header, or a dense matrix of bytes."""
+    """Read a table with a header, or a dense matrix of bytes.
+
+    Without messages each row is one, as in MatrixMarket's files.
+    """
     above, first = 0, ""
     with file.open(encoding="utf-8-sig") as stream:
         while not first and (line := stream.readline()):
             above += 1
             first = line.partition("#")[0].translate({ord(" "): "", ord('"'): ""}).strip()
     if first.startswith("src"):
-        if first != HEADER:
-            raise TraceError(f"{file}: header {first[:60]!r}: expected {HEADER}")
+        if first not in (HEADER, WITHOUT_MESSAGES):
+            expected = f"{HEADER} or {WITHOUT_MESSAGES}"
+            raise TraceError(f"{file}: header {first[:60]!r}: expected {expected}")
         rows = _numbers(file, skip=above)
-        if rows.shape[1] != 4:
-            raise TraceError(f"{file}: {rows.shape[1]} columns: expected {HEADER}")
+        if rows.shape[1] != first.count(",") + 1:
+            raise TraceError(f"{file}: {rows.shape[1]} columns: expected {first}")
+        if first == WITHOUT_MESSAGES:
+            rows = np.insert(rows, 2, 1, axis=1)
         named = rows[:, :2]
         ranks = int(named[np.isfinite(named)].max(initial=-1)) + 1
         return Traffic.from_pairs(ranks, *rows.T, name=str(file))

@@ -9,6 +9,8 @@ walks that way once and leaves flat tables for the compiled readers.
 from __future__ import annotations
 
 import ctypes
+import re
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -18,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Ints, Ints32
-from hopmap.traces.trace import Role, TraceError, is_call, role_of_call, roles_by_name
+from hopmap.traces.trace import Role, SharedCores, TraceError, is_call, role_of_call, roles_by_name
 
 from .library import (
     POINTER,
@@ -40,6 +42,9 @@ _SORT[ATOMIC] = Role.ONE_SIDED
 _WAITS = (15, 16, 22, 33)
 CPU_THREAD = 1  # OTF2_LOCATION_TYPE_CPU_THREAD
 COMM_LOCATIONS, COMM_GROUP, COMM_SELF = 4, 5, 6  # OTF2_GROUP_TYPE_*
+STRING, UNSIGNED = 11, (1, 2, 3, 4)  # OTF2_Type
+CORES = ("cores", "cpus", "ncores", "num_cores")
+"""Names of properties of a node of the system tree, after a tool's own prefix."""
 GLOBAL_MEMBERS = 1  # OTF2_GROUP_FLAG_GLOBAL_MEMBERS: events already carry world ranks
 
 
@@ -72,6 +77,9 @@ class Records:
     groups: dict[int, Group] = field(default_factory=dict)
     communicators: dict[int, tuple[int, ...]] = field(default_factory=dict)  # one group or two
     windows: dict[int, int] = field(default_factory=dict)  # communicator
+    processes: dict[int, int] = field(default_factory=dict)  # node of each location group
+    nodes: dict[int, int] = field(default_factory=dict)  # node above each
+    properties: list[tuple[int, int, int, int]] = field(default_factory=list)  # of nodes
 
     def _on_clock_properties(self, resolution: int, offset: int, _length: int, _date: int) -> None:
         self.clock = (resolution, offset)
@@ -81,6 +89,15 @@ class Records:
 
     def _on_location(self, reference: int, _name: int, kind: int, events: int, group: int) -> None:
         self.locations[reference] = Location(reference, kind, events, group)
+
+    def _on_location_group(self, reference: int, _name: int, _kind: int, node: int) -> None:
+        self.processes[reference] = node
+
+    def _on_system_tree_node(self, reference: int, _name: int, _class: int, above: int) -> None:
+        self.nodes[reference] = above
+
+    def _on_system_tree_node_property(self, *of_node: int) -> None:
+        self.properties.append(of_node)  # type: ignore[arg-type]
 
     def _on_region(
         self, reference: int, name: int, _canonical: int, _about: int, role: int, paradigm: int
@@ -111,6 +128,13 @@ _CALLBACKS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("ClockProperties", "_on_clock_properties", (UINT64, UINT64, UINT64, UINT64)),
     ("String", "_on_string", (UINT32, TEXT)),
     ("Location", "_on_location", (UINT64, UINT32, UINT8, UINT64, UINT32)),
+    ("LocationGroup", "_on_location_group", (UINT32, UINT32, UINT8, UINT32)),
+    ("SystemTreeNode", "_on_system_tree_node", (UINT32, UINT32, UINT32, UINT32)),
+    (
+        "SystemTreeNodeProperty",
+        "_on_system_tree_node_property",
+        (UINT32, UINT32, UINT8, UINT64),  # the last is a union of eight bytes
+    ),
     ("Region", "_on_region", (UINT32, UINT32, UINT32, UINT32, UINT8, UINT8)),
     ("Group", "_on_group", (UINT32, UINT32, UINT8, UINT8, UINT32, UINT32, POINTER)),
     ("Comm", "_on_comm", (UINT32, UINT32, UINT32)),
@@ -219,6 +243,7 @@ class Definitions:
     communicators: tuple[Ints32, ...]
     partners: Partners
     windows: Windows
+    shared_cores: SharedCores | None
 
     @property
     def ranks(self) -> int:
@@ -264,7 +289,34 @@ def read_definitions(reader: int, file: str, complaints: Complaints) -> Definiti
         communicators=communicators,
         partners=partners,
         windows=_windows(records, partners, ranks, file),
+        shared_cores=_shared_cores(records, masters),
     )
+
+
+def _shared_cores(records: Records, masters: NDArray[np.uint64]) -> SharedCores | None:
+    """Return the host with most ranks a core, by the nodes that say how many cores they have."""
+    cores = dict(filter(None, (_cores(records, *each) for each in records.properties)))
+    ranks: Counter[int] = Counter()
+    for master in masters if cores else ():
+        node, passed = records.processes.get(records.locations[int(master)].process), set[int]()
+        while node is not None and node not in cores and node not in passed:
+            passed.add(node)
+            node = records.nodes.get(node)
+        if node in cores:
+            ranks[node] += 1
+    most = max(ranks, key=lambda node: ranks[node] / cores[node], default=None)
+    if most is None or ranks[most] <= cores[most]:
+        return None
+    return SharedCores(ranks[most], cores[most])
+
+
+def _cores(records: Records, node: int, name: int, kind: int, value: int) -> tuple[int, int] | None:
+    """Return a node and its cores, if that is what a property says: a number, or text of one."""
+    if records.strings.get(name, "").lower().rpartition("::")[2] not in CORES:
+        return None
+    text = records.strings.get(value & 0xFFFFFFFF, "") if kind == STRING else str(value)
+    number = int(text) if re.fullmatch(r"[1-9]\d{0,6}", text) else 0
+    return (node, number) if number and (kind == STRING or kind in UNSIGNED) else None
 
 
 def _windows(records: Records, partners: Partners, ranks: int, file: str) -> Windows:

@@ -74,6 +74,7 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "GlobalDefWriter_WriteParadigm": (STATUS, POINTER, UINT8, UINT32, UINT8),
     "GlobalDefWriter_WriteString": (STATUS, POINTER, UINT32, TEXT),
     "GlobalDefWriter_WriteSystemTreeNode": (STATUS, POINTER, UINT32, UINT32, UINT32, UINT32),
+    "GlobalDefWriter_WriteSystemTreeNodeProperty": (STATUS, POINTER, UINT32, UINT32, UINT8, UINT64),
     "GlobalDefWriter_WriteLocationGroup": (STATUS, POINTER, UINT32, UINT32, UINT8, UINT32, UINT32),
     "GlobalDefWriter_WriteLocation": (STATUS, POINTER, UINT64, UINT32, UINT8, UINT64, UINT32),
     "GlobalDefWriter_WriteRegion": (

@@ -166,6 +166,7 @@ def _read_trace(
                 for row in definitions.windows.communicator
             ),
             groups=_groups_in_use(definitions, columns),
+            shared_cores=definitions.shared_cores,
         )
 
 

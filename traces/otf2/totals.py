@@ -19,7 +19,7 @@ from hopmap.arrays import Ints
 from hopmap.progress import Progress
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.summary import Summary, count_calls
-from hopmap.traces.trace import TraceError
+from hopmap.traces.trace import SharedCores, TraceError
 from hopmap.traces.traffic import Traffic
 
 from .archive import open_reader, reading_in_shares
@@ -52,6 +52,7 @@ class _Share(NamedTuple):
     events: int
     foreign: int
     windows: bool
+    shared_cores: SharedCores | None
 
 
 def read_traffic(
@@ -153,6 +154,7 @@ def _read_share(
             events=archive.done,
             foreign=foreign,
             windows=windows is not None,
+            shared_cores=definitions.shared_cores,
         )
 
 
@@ -196,6 +198,7 @@ def _summary(shares: list[_Share]) -> Summary:
         one_sided=_add_up(one, [rows for share in shares for rows in share.moved]),
         one_sided_records=records,
         ignored=ignored | ({"of other locations": foreign} if foreign else {}),
+        shared_cores=one.shared_cores,
     )
 
 

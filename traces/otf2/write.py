@@ -65,6 +65,7 @@ _ROLES = {
 }
 _OF_ROLE = {Role.USER: _FUNCTION, Role.TOOL: _ARTIFICIAL, Role.FILE: FILE_IO, Role.ONE_SIDED: RMA}
 _CREATED_AND_FREED = 1  # OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS
+_UINT64 = 4  # OTF2_TYPE_UINT64
 _ON, _OFF = 1, 2  # OTF2_MeasurementMode
 _FLUSH = ctypes.CFUNCTYPE(UINT8, POINTER, UINT8, UINT64, POINTER, ctypes.c_bool)
 
@@ -78,6 +79,7 @@ def write_trace(
     path: str | os.PathLike[str],
     *,
     node_of: NDArray[np.integer[Any]] | None = None,
+    cores: NDArray[np.integer[Any]] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Write a trace as an OTF2 archive.
@@ -96,6 +98,8 @@ def write_trace(
         anything else is left alone.
     node_of : ndarray of int, shape (ranks,), optional
         Nodes of the ranks, for tools that show where processes sit; one node if left out.
+    cores : ndarray of int, shape (nodes,), optional
+        Cores that the ranks of each node may run on.
     progress : callable, optional
         Called with (events written, events in all) now and then.
 
@@ -124,7 +128,7 @@ def write_trace(
         out.call("Archive_SetCreator", archive, b"hopmap")
         _write_events(out, progress)
         _write_local_definitions(out)
-        _write_definitions(out, node_of)
+        _write_definitions(out, node_of, cores)
         last.pop_all()
         out.call("Archive_Close", archive)
         if trace.counts is not None:
@@ -288,7 +292,29 @@ def _write_local_definitions(out: _Output) -> None:
     out.call("Archive_CloseDefFiles", out.archive)
 
 
-def _write_definitions(out: _Output, node_of: NDArray[np.integer[Any]] | None) -> None:
+def _write_system_tree(
+    write: Callable[..., None],
+    text: Callable[[str], int],
+    ranks: int,
+    node_of: NDArray[np.integer[Any]] | None,
+    cores: NDArray[np.integer[Any]] | None,
+) -> Any:
+    """Write the machine and its nodes with their cores; return the place of each rank's node."""
+    places = np.zeros(ranks, dtype=np.int64) if node_of is None else node_of
+    nodes, node = np.unique(places, return_inverse=True)
+    write("SystemTreeNode", 0, text("machine"), text("machine"), UNDEFINED_UINT32)
+    for number, name in enumerate(nodes, start=1):
+        write("SystemTreeNode", number, text(f"node {name}"), text("node"), 0)
+    for number, has in enumerate(() if cores is None else cores[nodes], start=1):
+        write("SystemTreeNodeProperty", number, text("hopmap::cores"), _UINT64, int(has))
+    return node
+
+
+def _write_definitions(
+    out: _Output,
+    node_of: NDArray[np.integer[Any]] | None,
+    cores: NDArray[np.integer[Any]] | None,
+) -> None:
     trace = out.trace
     writer = call("Archive_GetGlobalDefWriter", out.archive)
     if not writer:
@@ -313,12 +339,7 @@ def _write_definitions(out: _Output, node_of: NDArray[np.integer[Any]] | None) -
     write("ClockProperties", resolution, out.first_tick, out.length, UNDEFINED_UINT64)
     text("")
     write("Paradigm", MPI, text("MPI"), 0)
-    write("SystemTreeNode", 0, text("machine"), text("machine"), UNDEFINED_UINT32)
-    nodes, node = np.unique(
-        np.zeros(trace.ranks, dtype=np.int64) if node_of is None else node_of, return_inverse=True
-    )
-    for number, name in enumerate(nodes, start=1):
-        write("SystemTreeNode", number, text(f"node {name}"), text("node"), 0)
+    node = _write_system_tree(write, text, trace.ranks, node_of, cores)
     for rank in range(trace.ranks):
         write(
             *("LocationGroup", rank, text(f"MPI Rank {rank}"), _PROCESS, int(node[rank]) + 1),

@@ -17,11 +17,11 @@ import numpy as np
 
 from hopmap.traces.formats.files import save_traffic
 from hopmap.traces.otf2.write import write_trace
-from hopmap.traces.trace import Collective, TraceError
+from hopmap.traces.trace import Collective, SharedCores, TraceError
 from hopmap.traces.traffic import Traffic
 
 from .build import Built, RecorderError
-from .merge import hosts_of, trace_of
+from .merge import cores_of, hosts_of, trace_of
 from .raw import Process, read_processes
 
 _SAYS = {
@@ -120,7 +120,8 @@ def finish(folder: Path, out: Path) -> tuple[str, ...]:
     if processes[0].header["profile"]:
         save_traffic(out, _traffic(folder, processes, out.stem))
     else:
-        write_trace(trace_of(processes, str(out)), out, node_of=hosts_of(processes))
+        hosts, cores = hosts_of(processes), cores_of(processes)
+        write_trace(trace_of(processes, str(out)), out, node_of=hosts, cores=cores)
     return tuple(_find_missing(processes))
 
 
@@ -179,6 +180,10 @@ def _find_missing(processes: Sequence[Process]) -> list[str]:
     alone = [rank for rank, each in enumerate(processes) if each.header["clocks"] < 2]
     if alone and len({each.header["host"] for each in processes}) > 1:
         lines.append("clocks were compared at the start only")
+    ranks, cores = np.bincount(hosts_of(processes)), cores_of(processes)
+    most = int(np.argmax(ranks / np.maximum(cores, 1)))
+    if ranks[most] > cores[most] > 0 and not processes[0].header["profile"]:
+        lines.append(f"{SharedCores(int(ranks[most]), int(cores[most]))}")
     for key, what in _SAID.items():
         number = sum(each.counts[key] for each in processes)
         if number:

@@ -234,6 +234,13 @@ def hosts_of(processes: Sequence[Process]) -> Ints:
     return np.unique([each.header["host"] for each in processes], return_inverse=True)[1]
 
 
+def cores_of(processes: Sequence[Process]) -> Ints:
+    """Cores of every host that one or another of its processes may run on; 0 if not known."""
+    hosts = hosts_of(processes)
+    masks = np.stack([np.unpackbits(each.header["cpus"]) for each in processes])
+    return np.array([masks[hosts == host].any(axis=0).sum() for host in range(hosts.max() + 1)])
+
+
 def _communicators(
     processes: Sequence[Process], name: str
 ) -> tuple[tuple[Ints32, ...], list[Communicators]]:

@@ -18,7 +18,7 @@ import numpy as np
 from hopmap.arrays import Ints32, Table
 from hopmap.traces.trace import Collective, Kind, TraceError
 
-VERSION = 2
+VERSION = 3
 PAGE = 4096  # bytes of the header
 MAGIC = b"hopmaprc"
 PART = 0xFFFF  # region of what is a part of the call whose record follows
@@ -49,6 +49,7 @@ HEADER = np.dtype(
         *((name, "u4") for name in ("version", "record_size")),
         *((name, "i4") for name in ("rank", "ranks")),
         *((name, "u8") for name in ("run", "host")),
+        ("cpus", "u1", 1024 // 8),
         *((name, "i4") for name in ("required", "provided")),
         ("clock", [("at", "u8"), ("ahead", "i8")], 2),
         *((name, "i4") for name in ("clocks", "finished", "open", "profile")),

@@ -36,6 +36,7 @@ from hopmap.api.named_files import (
 from hopmap.api.simulation import check_engine
 from hopmap.api.workload import Workload, WorkloadLike
 from hopmap.arrays import Floats
+from hopmap.notebook import ShownMixin
 from hopmap.progress import Progress, silent
 from hopmap.simulator import (
     DEFAULT_ENGINE,
@@ -82,8 +83,8 @@ class Sampling:
             raise SettingError(f"samples {self.samples}: expected at least 1")
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
+@dataclass(frozen=True, eq=False, repr=False)
+class Choice(ShownMixin):
     """Candidates over models, and the one to take.
 
     Attributes
@@ -114,6 +115,9 @@ class Choice:
     rejected: tuple[str, ...] = ()
     engine: str = DEFAULT_ENGINE
     extrapolated: int = 0
+
+    def __repr__(self) -> str:
+        return f"<Choice for {self.name}, {self.best.topology.spec}: {self.verdict}>"
 
     @cached_property
     def standings(self) -> list[Standing]:

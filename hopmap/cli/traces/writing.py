@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -126,9 +126,9 @@ def generate(
     benchmark: Annotated[
         str,
         typer.Argument(
-            help="A NAS Parallel Benchmark, see: list benchmarks; a synthetic pattern: uniform, "
-            "transpose, tornado, complement, neighbour, bit_reversal, shuffle; stencil, on a grid; "
-            "spmv, of a --matrix; or training, a step of it."
+            help="A NAS Parallel Benchmark, lu or lu.S.16, see: list benchmarks; a synthetic "
+            "pattern: uniform, transpose, tornado, complement, neighbour, bit_reversal, shuffle; "
+            "stencil, on a grid; spmv, of a --matrix; or training, a step of it."
         ),
     ],
     out: Out,
@@ -138,9 +138,12 @@ def generate(
     """Generate traffic or a trace: a NAS benchmark's, a pattern's, of y = A x, of training."""
     from hopmap.traces.nas.benchmarks import BENCHMARKS
     from hopmap.traces.patterns.synthetic import PATTERNS
+    from hopmap.traces.sources import is_nas_name
 
     check_out(out, folder=out.suffix == ".otf2")
     kinds = {**dict.fromkeys(BENCHMARKS, NAS), **dict.fromkeys(PATTERNS, PATTERN), **OTHERS}
+    if is_nas_name(benchmark):
+        benchmark, options = _split(context, benchmark, options)
     kind = kinds.get(benchmark.lower() if benchmark.lower() in BENCHMARKS else benchmark)
     if kind is None:
         raise typer.BadParameter(choice("unknown benchmark", benchmark, kinds))
@@ -152,6 +155,16 @@ def generate(
             f"{made.name}: no point-to-point messages: hopmap matrix {made.name} --collectives "
             f"expand --out {out} counts collectives"
         )
+
+
+def _split(context: typer.Context, name: str, options: Options) -> tuple[str, Options]:
+    """Split "lu.S.16" into its benchmark, and options with its class and ranks."""
+    for option, flag in (("nas_class", "--class"), ("ranks", "--ranks")):
+        source = context.get_parameter_source(option)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"{flag} and {name} are mutually exclusive")
+    benchmark, nas_class, ranks = name.split(".")
+    return benchmark, replace(options, nas_class=nas_class.upper(), ranks=int(ranks))
 
 
 def scale(

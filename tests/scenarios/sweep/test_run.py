@@ -247,6 +247,20 @@ def test_fewer_than_six_repeats_are_refused(tmp_path):
         load_scenario(write(tmp_path, more="[replay]\nrepeat = 5\n"))
 
 
+def test_too_few_repeats_for_all_mappers_are_refused_before_the_sweep(tmp_path):
+    """Of 4 mappers are 6 pairs: 6 / 2^(n - 1) is at most 5 % from n = 8 on."""
+    four = ["sweep", "scan", "minmd", "rcm"]
+    for mappers, repeat, least in ((four, 6, 8), (four, 8, None), (four[:3], 6, 7)):
+        more = f"[replay]\nrepeat = {repeat}\n"
+        scenario = load_scenario(write(tmp_path, mappers=mappers, more=more))
+        if least is None:
+            assert plan(scenario, tmp_path)
+            continue
+        message = f"repeat: {repeat} for {len(mappers)} mappers: expected at least {least};"
+        with pytest.raises(ScenarioError, match=message):
+            plan(scenario, tmp_path)
+
+
 def test_a_changed_trace_is_run_again(tmp_path):
     (tmp_path / "pairs.csv").write_text("src,dst,messages,bytes\n0,1,1,10\n")
     file = tmp_path / "study.toml"

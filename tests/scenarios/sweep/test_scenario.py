@@ -40,6 +40,10 @@ def test_what_is_left_out_has_defaults(tmp_path):
     ]
 
 
+def test_a_scenario_needs_no_name(tmp_path):
+    assert load_scenario(write(tmp_path, name=None)).name == "study"
+
+
 def test_traffic_of_stencils_needs_no_file(tmp_path):
     name = "stencil:4x4,5pt,periodic=y"
     (source,) = load_scenario(write(tmp_path, traces=f'["{name}"]')).sources(tmp_path).values()
@@ -93,7 +97,6 @@ def test_every_shipped_scenario_is_right(entry, request):
 
 def test_anything_wrong_is_one_line_with_file_key_and_value(tmp_path):
     for changes, more, message in [
-        ({"name": None}, "", "key 'name' is missing"),
         (
             {"mappers": None},
             'mapers = ["sweep"]',
@@ -115,7 +118,7 @@ def test_anything_wrong_is_one_line_with_file_key_and_value(tmp_path):
             "",
             "twice",
         ),
-        ({"mappers": '["swep"]'}, "", r"mappers: unknown mapper 'swep' \(did you mean sweep\?\)"),
+        ({"mappers": '["swep"]'}, "", r"mappers: unknown mapper 'swep' \(did you mean sweep\?\)$"),
         ({"mappers": '["bokhari(x=1)"]'}, "", "mappers: mapper bokhari: unknown parameter 'x'"),
         ({"seeds": "[-1]"}, "", r"seeds\[0\]: -1: expected greater than or equal to 0"),
         ({"seeds": "[1.5]"}, "", r"seeds\[0\]: 1.5: expected a valid integer"),

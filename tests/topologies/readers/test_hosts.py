@@ -17,6 +17,7 @@ from hopmap.topologies.readers.hosts import (
     lists_in,
     nodes_of,
     read_hosts,
+    slots_in,
 )
 from hopmap.traces import parse_stencil, traffic_of_stencil
 
@@ -35,6 +36,33 @@ TABLE = "MPI_Rank,allocation,xname\n1,n3.site,x1c0\n0,n2.site,x1c1\n2,n3.site,x1
 )
 def test_lists_and_tables_name_the_hosts_in_order(text, hosts):
     assert hosts_in(text, "hosts") == hosts
+
+
+def test_lists_that_count_slots_say_how_many_each_host_has():
+    """A line a slot (Slurm, PBS), slots= (Open MPI), np= (Torque), or a colon (MPICH, Intel)."""
+    four_and_two = {"n2": 4, "n1": 2}
+    for text in (
+        "n2\nn2\nn2\nn2\nn1\nn1\n",
+        "n2\nn1\nn2\nn1\nn2\nn2\n",
+        "n2 slots=4\nn1 max_slots=9 slots=2\n",
+        "n2 np=4 gpus=1\nn1 np = 2\n",
+        "n2:4\nn1:2 # two\n",
+        "n2:3\nn1:2\nn2\n",
+    ):
+        assert slots_in(text, "hosts") == four_and_two, text
+    for text in ("n2\nn1\n", "n2 slots=1\nn1\n", TABLE, "n2 max_slots=4\n"):
+        assert slots_in(text, "hosts") == {}, text
+
+
+def test_a_job_has_the_slots_that_its_list_counts(tmp_path):
+    file = tmp_path / "machinefile"
+    file.write_text("n1.site\nn1\nn3\nn1\nn3\n")
+    one = topology_from_spec(f"job:{file}@names:n[0-3]@torus:4")
+    assert one.slots.tolist() == [0, 3, 0, 2]
+    larger = topology_from_spec(f"job:{file}@names:n[0-3]@torus:4*8")
+    assert larger.slots.tolist() == [0, 3, 0, 2]
+    with pytest.raises(TopologyError, match=r"host n1 has 3 slots here, and 2 in .*: expected"):
+        topology_from_spec(f"job:{file}@names:n[0-3]@torus:4*2")
 
 
 def test_every_rank_has_a_host():

@@ -26,11 +26,12 @@ def test_names_do_not_matter(tmp_path):
         assert source.has_program
 
 
-def test_what_is_none_of_them_stays_a_traffic_file(tmp_path):
+def test_what_is_none_of_them_is_no_trace(tmp_path):
     (tmp_path / "x.txt").write_text("hello\n")
-    assert open_source(tmp_path / "x.txt").kind == "traffic"
-    assert recording_of(tmp_path) is None
-    assert open_source(tmp_path).kind == "archive"
+    for path in (tmp_path / "x.txt", tmp_path):
+        assert recording_of(path) is None
+        with pytest.raises(TraceError, match="no trace by its name or its content"):
+            open_source(path)
 
 
 def test_kinds_are_not_mixed(tmp_path):

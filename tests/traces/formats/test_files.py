@@ -100,6 +100,13 @@ def test_marks_of_byte_order_comments_and_quotes_are_no_numbers(tmp_path):
     assert load_traffic(tmp_path / "e.graph").bytes.tolist() == [5]
 
 
+def test_a_table_without_messages_has_one_a_row(tmp_path):
+    (tmp_path / "a.csv").write_text("src,dst,bytes\n0,1,100\n3,1,7\n0,1,1\n")
+    traffic = load_traffic(tmp_path / "a.csv")
+    columns = (traffic.src, traffic.dst, traffic.messages, traffic.bytes)
+    assert np.stack(columns).T.tolist() == [[0, 1, 2, 101], [3, 1, 1, 7]]
+
+
 def test_metis_manual_examples(tmp_path):
     """METIS 5.1 manual, figure 2: 7 vertices, 11 edges, with and without weights."""
     plain = "7 11\n5 3 2\n1 3 4\n5 4 2 1\n2 3 6 7\n1 3 6\n5 4 7\n6 4\n"
@@ -127,7 +134,8 @@ def test_what_is_wrong_is_named_in_one_line(tmp_path):
         ("a.csv", "1,2.5\n3,4\n", ["2.5"]),
         ("a.csv", "hello\n", ["cannot be read", "hello"]),
         ("a.csv", "", ["no rows"]),
-        ("a.csv", "src,dst,bytes\n0,1,2\n", ["header", "src,dst,messages,bytes"]),
+        ("a.csv", "src,dst,size\n0,1,2\n", ["header", "src,dst,messages,bytes", "src,dst,bytes"]),
+        ("a.csv", "src,dst,bytes\n0,1,2,3\n", ["4 columns", "src,dst,bytes"]),
         ("a.csv", "src,dst,messages,bytes\n0,1,2,-7\n", ["bytes -7", "row 0"]),
         ("a.csv", "src,dst,messages,bytes\n0,1,x,7\n", ["cannot be read", "x"]),
         ("a.csv", "src,dst,messages,bytes\n0,1,2,7\n0,1,2\n", ["cannot be read"]),

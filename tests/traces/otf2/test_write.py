@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hopmap.simulator import lower
 from hopmap.traces import (
     Collective,
     Kind,
@@ -23,11 +24,56 @@ from hopmap.traces import (
     read_trace,
     write_trace,
 )
+from hopmap.traces.nas.benchmarks import nas_trace
+from hopmap.traces.otf2.definitions import Location, _shared_cores
+from hopmap.traces.otf2.definitions import Records as Definitions
+from hopmap.traces.otf2.totals import read_summary
+from hopmap.traces.summary import Doubt
 from hopmap.traces.trace import NO_OPERATION, RECORD_TYPES
 from support import about
 from support.slow import examples
 
 SHIPPED = ["edge.X.8", "is.S.16", "lu.S.4", "mg.S.16"]
+
+
+def test_ranks_that_share_cores_are_known_by_the_system_tree(tmp_path):
+    """Two hosts of 2 and 4 cores: the first is the fuller one, with 3 ranks to 2 cores."""
+    trace = nas_trace("lu.S.4", steps=1)
+    for name, nodes, cores, expected in (
+        ("fuller", [0, 0, 0, 1], [2, 4], (3, 2)),
+        ("enough", [0, 0, 1, 1], [2, 4], None),
+        ("alone", [1, 1, 1, 1], [2, 3], (4, 3)),
+        ("unknown", [0, 0, 0, 0], None, None),
+    ):
+        cores = None if cores is None else np.array(cores)
+        write_trace(trace, tmp_path / name, node_of=np.array(nodes), cores=cores)
+        assert read_trace(tmp_path / name).shared_cores == expected, name
+        assert read_summary(tmp_path / name).shared_cores == expected, name
+        program = lower(read_trace(tmp_path / name))
+        said = [each for each in program.omitted if isinstance(each, Doubt)]
+        assert [each.count for each in said] == ([expected[0]] if expected else []), name
+        assert all(0.5 < each.share <= 1 for each in said), name
+
+
+def test_cores_are_read_as_other_tools_may_write_them():
+    """As numbers or text, above the node of a process; a tree that is a ring has no end."""
+    records = Definitions(
+        strings={0: "SCOREP::cores", 1: "2", 2: "cores", 3: "many"},
+        locations={k: Location(k, 1, 0, k) for k in range(3)},
+        processes={0: 7, 1: 7, 2: 7},
+        nodes={7: 6, 6: 5, 5: 7},
+    )
+    for properties, expected in (
+        ([(6, 0, 11, 1)], (3, 2)),  # text
+        ([(6, 2, 3, 2)], (3, 2)),  # a number
+        ([(6, 2, 3, 3)], None),  # enough
+        ([(6, 1, 3, 2)], None),  # of something else
+        ([(6, 2, 11, 3), (6, 2, 8, 2), (6, 2, 4, 0)], None),  # no numbers
+        ([(4, 2, 3, 1)], None),  # of another host
+    ):
+        records.properties = properties
+        masters = np.arange(3, dtype=np.uint64)
+        assert _shared_cores(records, masters) == expected, properties
 
 
 def assert_same(one: Trace, other: Trace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from hopmap.simulator.programs.from_trace import lower
 from hopmap.traces import Kind, traffic_of
 from hopmap.traces.otf2.read import read_trace
 from hopmap.traces.otf2.write import write_trace
-from hopmap.traces.recorder.merge import hosts_of
+from hopmap.traces.recorder.merge import cores_of, hosts_of
 from hopmap.traces.trace import Role, Span
 from support.recorded_runs import ALL, pairs
 
@@ -52,6 +53,13 @@ def test_messages_of_every_form_are_recorded_as_they_were(recorded):
         (3, 0): (2, 80),
     }
     assert {name: n for name, n in run.processes[0].counts.items() if n} == {}
+
+
+def test_the_cores_of_every_host_are_those_that_its_ranks_may_use(recorded):
+    """Ranks that are bound to a core each have all of these together."""
+    run = recorded(4, "messages.c")
+    (cores,) = cores_of(run.processes)
+    assert 1 <= cores <= len(os.sched_getaffinity(0))
 
 
 def test_an_archive_of_it_is_read_and_replayed_as_it_was(recorded, tmp_path):

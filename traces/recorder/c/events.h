@@ -9,6 +9,7 @@ struct header { /* numbers.py has the same */
     uint32_t version, record_size;
     int32_t rank, ranks;
     uint64_t run, host;
+    unsigned char cpus[CPU_SETSIZE / 8]; /* on which the process may run, a bit each */
     int32_t required, provided; /* thread levels */
     struct {
         uint64_t at;

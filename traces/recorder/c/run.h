@@ -103,6 +103,8 @@ static void start_recording(const char *folder, int required, int provided) {
                               .rank = rank, .ranks = ranks, .run = run, .host = host(rank),
                               .required = required, .provided = provided, .open = -1,
                               .profile = profile};
+    cpu_set_t cpus;
+    if (!sched_getaffinity(0, sizeof cpus, &cpus)) memcpy(header->cpus, &cpus, sizeof cpus);
     memcpy(header->magic, "hopmaprc", sizeof header->magic);
     names = fdopen(name_file, "w");
     window_at = PAGE;

@@ -11,6 +11,7 @@ from hopmap.simulator import Parameters, lower, program_of, simulate
 from hopmap.simulator.export.simgrid import write as write_tit
 from hopmap.topologies import mesh
 from hopmap.traces import Collective, Kind, TraceError
+from hopmap.traces.foreign.recognition import recording_of
 from hopmap.traces.nas.benchmarks import nas_folded
 from hopmap.traces.sources import open_source
 from support import about
@@ -190,7 +191,7 @@ def test_an_index_may_name_files_from_where_the_program_ran(tmp_path):
 
 def test_a_text_of_long_words_is_no_index(tmp_path):
     (tmp_path / "x.txt").write_text("9x" * 2000 + "\n")
-    assert open_source(tmp_path / "x.txt").kind == "traffic"
+    assert recording_of(tmp_path / "x.txt") is None
 
 
 @pytest.mark.parametrize("name", ["lu.S.4", "mg.S.4", "cg.S.4"])
