@@ -145,6 +145,13 @@ def show_bytes(count: float) -> str:
     return f"{count:,.3g} PB"
 
 
+def show_value(value: float | str, unit: str) -> str:
+    """Write a value of a parameter with its unit: "10 GB/s", "1 us"."""
+    if isinstance(value, str) or unit not in ("bytes/s", "bytes", "s"):
+        return str(value)
+    return show_seconds(value) if unit == "s" else show_bytes(value) + unit.removeprefix("bytes")
+
+
 def _short(value: float) -> str:
     """Three significant digits, no exponent."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

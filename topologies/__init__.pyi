@@ -1,4 +1,6 @@
 from .allocation import spec_of as spec_of
+from .bisection import Parts as Parts
+from .bisection import parts_of as parts_of
 from .failures import with_failures as with_failures
 from .families.graph import from_networkx as from_networkx
 from .families.graph import from_routes as from_routes

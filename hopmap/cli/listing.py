@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from hopmap.units import show_bytes, show_seconds
+from hopmap.units import show_value
 
 from .console import print_json, say
 from .options import AsJson
@@ -31,13 +31,6 @@ def _entry(name: str, summary: str, source: str = "", parameters: Sequence[Entry
 
 def _parameter(name: str, kind: str, default: object = None) -> Entry:
     return {"name": name, "type": kind, "default": default}
-
-
-def show_value(value: Any, unit: str) -> str:
-    """Write a value with its unit."""
-    if unit not in ("bytes/s", "bytes", "s"):
-        return str(value)
-    return show_seconds(value) if unit == "s" else show_bytes(value) + unit.removeprefix("bytes")
 
 
 def _first_line(text: str | None) -> str:

@@ -20,16 +20,18 @@ from hopmap.figures.bars import (
     variation,
 )
 from hopmap.figures.cartesian import drawable_dims, grid_mappings, off_node
+from hopmap.figures.crossings import crossings, runtime_over
 from hopmap.figures.mapping import mapping_view, turnable
 from hopmap.figures.network import link_loads
 from hopmap.figures.spy import spy_plot
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.study import PARTS, Case, Entry, Study
 from hopmap.scenarios.results.tables import StoreError
-from hopmap.simulator import HotLink, hot_links
+from hopmap.simulator import KEYS, HotLink, hot_links
+from hopmap.simulator.parameters.settings import LINK_UNITS, normalise
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
-from hopmap.units import count, data
+from hopmap.units import count, data, show_value
 
 from .summary import excess, measure
 from .tables import SECTIONS as OPTIONAL
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OF_STUDY = ("compare", "lines", "grids")
-SECTIONS = ("spy", "time", "ienpc", "runtime", "relations", "links", "mapping", "grids")
+SECTIONS = ("spy", "time", "ienpc", "runtime", "networks", "relations", "links", "mapping", "grids")
 HOT = 3  # links that are numbered
 WORST, SUM = "messages_off_node_max", "messages_off_node_total"
 PICTURED = 12  # cases of which the network and the mapping are drawn
@@ -117,6 +119,8 @@ def figures(full: Study, study: Study, traffic: dict[str, Traffic | None]) -> It
         optional = (part.trace_figures(study, trace) for part in OPTIONAL.values())
         for words, caption, figure in chain(*optional, _draw_variation(study, trace)):
             yield picture(trace, "relations", f"{trace} {words}", caption, figure)
+        for words, caption, figure in _draw_networks(study, trace):
+            yield picture(trace, "networks", f"{trace} {words}", caption, figure)
         caption = f"Mapping time for {trace}"
         yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, networks))
         seen: set[tuple[str, str, bytes]] = set()
@@ -183,6 +187,56 @@ def _draw_variation(study: Study, trace: str) -> Iterator[tuple[str, str, Figure
             )
             caption = f"Simulated runtime of {trace} on {cases[0].topology}, means over seeds"
             yield f"{cases[0].topology} varied", caption, figure
+
+
+def _draw_networks(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
+    """Draw the shortest runtime on each network over the one parameter that varies, if it is one.
+
+    Networks of another number of nodes are in another figure; a crossing has a practical
+    difference on both of its sides.
+    """
+    cases = [case for case in study.cases_of(trace) if case.replayed]
+    varied = _one_that_varies(study, cases)
+    if varied is None:
+        return
+    key, value_of = varied
+    values = sorted(set(value_of.values()))
+    by_nodes: dict[float | None, dict[str, dict[float, float]]] = {}
+    for case in cases:
+        of_network = by_nodes.setdefault(case.best.value("nodes"), {}).setdefault(case.topology, {})
+        of_network[value_of[case.variant]] = case.best.value("makespan") or 0.0
+    unit = LINK_UNITS[key.rpartition(".")[2]] if key.startswith("link.") else KEYS[key].unit
+    for nodes, networks in by_nodes.items():
+        whole = {k: each for k, each in networks.items() if len(each) == len(values)}
+        rows = {k: [each[value] for value in values] for k, each in whole.items()}
+        if len(rows) < 2 or min(min(row) for row in rows.values()) <= 0:
+            continue
+        found = list(crossings(values, rows, study.relevance))
+
+        def text(value: float, unit: str = unit) -> str:
+            return show_value(value, unit)
+
+        title = f"{count(nodes)} nodes"
+        figure = runtime_over(values, rows, found, title=title, name=key, text=text)
+        said = [
+            f"at {text(c.at)} {c.faster_above} becomes faster than {c.faster_below}" for c in found
+        ]
+        words = "; ".join(said) or "no two networks change their order"
+        caption = f"Shortest runtime of {trace} over {key} on {title}: {words}"
+        yield f"{count(nodes)} nodes networks", caption, figure
+
+
+def _one_that_varies(study: Study, cases: list[Case]) -> tuple[str, dict[str, float]] | None:
+    """Return the parameter whose numbers alone tell variants apart, and its value in each."""
+    settings = {case.variant: dict(study.settings_of(case)) for case in cases}
+    keys = {k for each in settings.values() for k in each}
+    varied = [k for k in keys if len({str(each.get(k)) for each in settings.values()}) > 1]
+    if len(settings) < 2 or len(varied) != 1 or any(varied[0] not in s for s in settings.values()):
+        return None
+    key = varied[0]
+    values = {name: normalise(((key, each[key]),))[key] for name, each in settings.items()}
+    numbers = {k: float(v) for k, v in values.items() if isinstance(v, int | float) and v > 0}
+    return (key, numbers) if len(numbers) == len(settings) else None
 
 
 def _time(trace: str, cases: list[Case]) -> Figure:

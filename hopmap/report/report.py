@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from hopmap.api.provenance import format_keys
 from hopmap.progress import Progress
 from hopmap.scenarios.results import store
-from hopmap.scenarios.results.ranking import describe_one_replay
+from hopmap.scenarios.results.ranking import describe_one_replay, networks
 from hopmap.scenarios.results.stored_runs import loose_ids, loose_path, part_files
 from hopmap.scenarios.results.study import (
     DEFAULTS,
@@ -199,7 +199,12 @@ def _render(
         relevance=percent(study.relevance),
         summary=summary(full),
         pictured=sections[""],
-        best=tables.best_table([study.cases_of(trace) for trace in study.traces()]),
+        best=tables.best_table(
+            [study.cases_of(trace) for trace in study.traces()],
+            lambda case: tables.network_parts(study, case),
+            tables.prices_of(study),
+        ),
+        compares=any(networks(study.cases_of(trace)) for trace in study.traces()),
         exports=export_commands(full),
         infeasible=study.plan.infeasible,
         traces=tables.trace_rows({trace: traffic[trace] for trace in study.traces()}),

@@ -7,13 +7,14 @@ taken out with its row of the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hopmap.plugins import Table
+from hopmap.scenarios.results.plan_file import flat
 from hopmap.scenarios.results.ranking import (
     matters,
     name_leaders,
@@ -26,7 +27,7 @@ from hopmap.scenarios.results.study import Case, Entry, Study, number
 from hopmap.simulator.parameters.settings import configure
 from hopmap.simulator.uncertainty import Standing, standings
 from hopmap.simulator.uncertainty import percent as regret
-from hopmap.topologies import LinkKind, Topology, topology_from_spec
+from hopmap.topologies import LinkKind, Parts, Topology, parts_of, topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.units import MISSING, change, count, data, duration, joules, percent, runtime
 
@@ -59,38 +60,86 @@ def topology_of(study: Study, case: Case) -> Topology:
     return _build_network(study.spec_of(case.topology), study.settings_of(case))
 
 
+def network_parts(study: Study, case: Case) -> Parts:
+    """Return what a case's network is made of."""
+    return _parts(study.spec_of(case.topology), study.settings_of(case))
+
+
+@lru_cache(maxsize=64)
+def _parts(spec: str, settings: tuple[tuple[str, Any], ...]) -> Parts:
+    return parts_of(_build_network(spec, settings))
+
+
 @lru_cache(maxsize=8)
 def _build_network(spec: str, settings: tuple[tuple[str, Any], ...]) -> Topology:
     return configure(topology_from_spec(spec), settings)[0]
 
 
-def best_table(traces: Sequence[Sequence[Case]]) -> dict[str, Any] | None:
+def prices_of(study: Study) -> dict[str, float]:
+    """Return the prices that a scenario has, by "node", "switch", "link", "link.KIND"."""
+    table = study.scenario.get("prices", {})
+    prices = dict(flat(table)) if isinstance(table, dict) else {}
+    return {key: float(value) for key, value in prices.items() if isinstance(value, int | float)}
+
+
+def best_table(
+    traces: Sequence[Sequence[Case]],
+    parts: Callable[[Case], Parts] | None = None,
+    prices: Mapping[str, float] | None = None,
+) -> dict[str, Any] | None:
     """Return which mapping is best in each case, how surely, and what it buys; None without cases.
 
-    Where a trace has several networks, the fastest stands first.
+    Where a trace has several networks, the fastest stands first, with what each is made of: its
+    `parts`, and its price.
     """
     cases = [case for those in traces for case in those]
     order = next((case.order for case in cases if case.default), "the default order")
     replayed = any(case.replayed for case in cases)
     compared = any(networks(those) for those in traces)
+    made_of = {id(c): parts(c) for those in traces for c in those if parts and networks(those)}
+    costs = {k: each.price(prices) for k, each in made_of.items()} if prices else {}
     names = ["Trace", "Topology", "Nodes", "Mapper", "Verdict", f"Hop-bytes against {order}"]
     if replayed:
         names += ["Runtime", f"Runtime of {order}", f"Runtime against {order}", "Network’s share"]
+    if made_of:
+        names += ["Switches", "Links", "Bisection", *(["Price"] if costs else [])]
     if compared:
-        names.append("Against the fastest network")
+        names.append("Against the fastest of as many nodes" + " or as high a price" * bool(costs))
     rows = []
     for those in traces:
-        found = {id(each.case): (place, each) for place, each in enumerate(networks(those))}
-        for case in sorted(those, key=lambda case: found[id(case)][0] if id(case) in found else 0):
+        of_case = {k: costs[id(case)] for k, case in enumerate(those) if id(case) in costs}
+        compared_here = networks(those, of_case)
+        found = {id(each.case): (place, each) for place, each in enumerate(compared_here)}
+        variants = list(dict.fromkeys(case.variant for case in those))
+        order_of = {k: place for k, (place, _) in found.items()}
+        for case in sorted(
+            those, key=lambda c: (variants.index(c.variant), order_of.get(id(c), 0))
+        ):
             row = _best_row(case, replayed)
+            if made_of:
+                row += _parts_cells(made_of.get(id(case)), costs.get(id(case)), priced=bool(costs))
             if id(case) in found:
                 place, each = found[id(case)]
                 words = ", ".join(filter(None, (each.behind or "fastest", each.likeness)))
-                row.append(Cell(words, place))
+                row.append(Cell(words if each.first else "not compared", place))
             elif compared:
                 row.append(Cell(MISSING))
             rows.append(row)
     return {"head": head_of(names), "rows": rows} if rows else None
+
+
+def _parts_cells(made_of: Parts | None, cost: float | None, *, priced: bool) -> list[Cell]:
+    """Return the cells of what a network is made of."""
+    if made_of is None:
+        return [Cell(MISSING)] * (3 + priced)
+    total, across = sum(made_of.links.values()), made_of.bisection
+    kinds = ", ".join(f"{count(n)} {kind}" for kind, n in made_of.links.items())
+    return [
+        Cell(count(made_of.switches), made_of.switches),
+        Cell(count(total), total, kinds if len(made_of.links) > 1 else ""),
+        Cell(MISSING if across is None else f"{data(across)}/s", across),
+        *([Cell(count(cost), cost)] if priced else []),
+    ]
 
 
 def _best_row(case: Case, replayed: bool) -> list[Cell]:

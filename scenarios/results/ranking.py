@@ -5,7 +5,7 @@ Also the best mapping of a folder of results.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from hopmap.simulator.uncertainty import Interval, faster, ratio
-from hopmap.topologies import Mapping, Topology, topology_from_spec
+from hopmap.topologies import Mapping as NodeOf
+from hopmap.topologies import Topology, topology_from_spec
 from hopmap.units import change, percent, runtime, show_seconds
 
 from .plan_file import read_plan
@@ -94,36 +95,66 @@ def verdict(case: Case) -> str:
 class Network(NamedTuple):
     """A network of a trace, in a comparison with the others.
 
-    ``behind`` is how much longer its best run takes than that on the fastest network, "" of this
-    one; ``likeness`` why it counts as equal to the fastest, "" if it does not.
+    ``behind`` is how much longer its best run takes than that on the fastest network that it is
+    compared with, "" of this one; ``likeness`` why it counts as equal to the fastest, "" if it does
+    not; ``first`` is the fastest, None where nothing is as large or as dear.
     """
 
     case: Case
     behind: str
     likeness: str
+    first: Case | None
 
 
-def networks(cases: Sequence[Case]) -> list[Network]:
-    """Compare the best runs of a trace on several networks, the fastest first; else nothing."""
-    replayed = [case for case in cases if case.replayed]
-    if len({case.topology for case in replayed}) < 2:
+SAME_PRICE = 0.05
+"""Share by which prices of networks may differ that are compared at equal cost."""
+
+
+def networks(cases: Sequence[Case], prices: Mapping[int, float] | None = None) -> list[Network]:
+    """Compare the best runs of a trace on several networks, the fastest first; else nothing.
+
+    Only networks of as many nodes are compared, or of as high a price, under the same values of
+    what varies. `prices` are by the place of the case.
+    """
+    replayed = [place for place, case in enumerate(cases) if case.replayed]
+    if len({cases[place].topology for place in replayed}) < 2:
         return []
-    order = sorted(replayed, key=lambda case: case.best.value("makespan") or 0.0)
-    first = order[0]
-    return [Network(first, "", ""), *(_format_gap(first, case) for case in order[1:])]
+    found: list[Network] = []
+    firsts: dict[int, bool] = {}  # fastest of their group, and whether there are others in it
+    for place in sorted(replayed, key=lambda k: cases[k].best.value("makespan") or 0.0):
+        case = cases[place]
+        comparable = (k for k in firsts if _comparable(cases, k, place, prices or {}))
+        first = next(comparable, None)
+        if first is None:
+            firsts[place] = False
+            found.append(Network(case, "", "", case))
+        else:
+            firsts[first] = True
+            found.append(_format_gap(cases[first], case))
+    alone = [cases[place] for place, others in firsts.items() if not others]
+    return [each._replace(first=None) if each.case in alone else each for each in found]
+
+
+def _comparable(cases: Sequence[Case], one: int, other: int, prices: Mapping[int, float]) -> bool:
+    """Whether two networks have as many nodes, or as high a price, and the same of what varies."""
+    if cases[one].variant != cases[other].variant:
+        return False
+    nodes = [cases[place].best.value("nodes") for place in (one, other)]
+    least, most = sorted(prices.get(place, np.nan) for place in (one, other))
+    return nodes[0] == nodes[1] or bool(most <= least * (1 + SAME_PRICE))
 
 
 def _format_gap(first: Case, case: Case) -> Network:
     here, least = case.best.value("makespan"), first.best.value("makespan")
     if case.times is None or first.times is None or case.times.shape[1] != first.times.shape[1]:
         near = (here or 0.0) <= (least or 0.0) * (1 + case.relevance)
-        return Network(case, change(here, least), NO_PRACTICAL * near)
+        return Network(case, change(here, least), NO_PRACTICAL * near, first)
     one, two = (each.times[each.entries.index(each.best)] for each in (case, first))  # type: ignore[index]
     gap = ratio(one, two)
     middle, low, high = (change(end, 1.0) for end in gap)
     likeness = NO_PRACTICAL * (gap.median - 1 < case.relevance)
     likeness = likeness or NO_SIGNIFICANT * (not faster([two, one])[0, 1])
-    return Network(case, f"{middle} ({low} to {high})", likeness)
+    return Network(case, f"{middle} ({low} to {high})", likeness, first)
 
 
 CASE = {"trace": "--trace", "topology": "-t", "variant": "--variant"}
@@ -133,7 +164,7 @@ CASE = {"trace": "--trace", "topology": "-t", "variant": "--variant"}
 class BestRun(NamedTuple):
     """A mapping, its network, and in words what it is the best of."""
 
-    node_of: Mapping
+    node_of: NodeOf
     topology: Topology
     about: str
 

@@ -210,7 +210,7 @@ def _co_running(scenario: dict[str, Any], runs: pd.DataFrame) -> str:
 
 KINDS: dict[str, Any] = {
     **dict.fromkeys(("name", "co_running_jobs"), str),
-    **dict.fromkeys(("parameters", "replay", "validated"), dict),
+    **dict.fromkeys(("parameters", "prices", "replay", "validated"), dict),
     "relevance": int | float,
     "suites": list,
 }

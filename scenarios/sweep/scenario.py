@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from hopmap.api.job import jobs_digest
+from hopmap.errors import choice
 from hopmap.plugins import add_plugin, load_named
 from hopmap.simulator.parameters.keys import names_algorithm
 from hopmap.simulator.parameters.settings import Settings, check_settings, known_keys
@@ -107,6 +108,9 @@ class Scenario(BaseModel):
     """How runs are replayed: the table [replay]."""
     parameters: dict[str, Parameter] = {}
     """Parameters of the model, like "link.bandwidth" = "10 GB/s"; see `hopmap list parameters`."""
+    prices: dict[str, Annotated[float, Field(ge=0)]] = {}
+    """Prices of a "node", a "switch", a "link" in both directions, or one kind's, "link.KIND"; in
+    any currency. The report compares networks of equal cost."""
     validated: Validated | None = None
     """Measurements that the parameters were compared with; reports name them."""
     collectives: Literal["auto", "ignore", "expand"] = "auto"
@@ -187,6 +191,14 @@ class Scenario(BaseModel):
         """Whether algorithms of collectives vary."""
         return any(names_algorithm(key) for vary in self.vary for key in vary.parameters)
 
+    def _check_prices(self) -> None:
+        """Refuse a price of nothing that a network has."""
+        kinds = {kind.name for network in self.networks.values() for kind in network.kinds}
+        known = ["node", "switch", "link", *(f"link.{kind}" for kind in sorted(kinds))]
+        for key in self.prices:
+            if key not in known:
+                raise ScenarioError(f"prices: {choice('unknown key', key, known)}")
+
     @model_validator(mode="after")
     def _fits_together(self, info: ValidationInfo) -> Scenario:
         context: Context | None = info.context
@@ -201,6 +213,7 @@ class Scenario(BaseModel):
                     f"exclude[{place}]{what}: expected something that the scenario runs"
                 )
         scenario._check_parameters()
+        scenario._check_prices()
         for key in ("repeat", "messages") if scenario.co_running_jobs else ():
             if getattr(scenario.replay, key):
                 raise ScenarioError(f"replay.{key} and co_running_jobs are mutually exclusive")

@@ -100,8 +100,9 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise ScenarioError(f"{path}: cannot be read as a scenario ({reason})") from None
     varied = data.get("vary")
     for table in (data, *(varied if isinstance(varied, list) else ())):
-        if isinstance(table, dict) and isinstance(table.get("parameters"), dict):
-            table["parameters"] = dict(flat(table["parameters"]))
+        for key in ("parameters", "prices"):
+            if isinstance(table, dict) and isinstance(table.get(key), dict):
+                table[key] = dict(flat(table[key]))
     return data
 
 

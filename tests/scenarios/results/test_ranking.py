@@ -13,6 +13,7 @@ from hopmap.scenarios.results.ranking import (
     verdict,
 )
 from hopmap.scenarios.results.study import Case, Entry
+from hopmap.topologies import parts_of, topology_from_spec
 
 FREE = 0.5
 
@@ -21,8 +22,12 @@ FREE = 0.5
 def case(runs_of):
     """Make a case of mappers and their makespans in seconds, with noise of 0.1 % or without."""
 
-    def make(topology="mesh:2x2", *, noise=0, free=FREE, **times):
-        columns = {"mapper": list(times), "makespan_ideal_network": [free] * len(times)}
+    def make(topology="mesh:2x2", *, noise=0, free=FREE, nodes=4, **times):
+        columns = {
+            "nodes": [nodes] * len(times),
+            "mapper": list(times),
+            "makespan_ideal_network": [free] * len(times),
+        }
         if noise:
             seeds = np.random.default_rng(len(topology)).normal(1, noise, (len(times), 20))
             columns["makespans"] = list(seeds * np.array(list(times.values()))[:, None])
@@ -77,12 +82,49 @@ def test_networks_are_compared_by_their_best_mappings(case):
     assert [each.behind for each in found] == ["", "+25.0\u00a0%"]
     assert networks([tree]) == []
     table = best_table([[tree, fly]])
-    assert table["head"][-1] == ("Against the fastest network", "number")
+    assert table["head"][-1] == ("Against the fastest of as many nodes", "number")
     assert [(row[1].text, row[-1].text) for row in table["rows"]] == [
         ("dragonfly:2x4x2", "fastest"),
         ("fattree:4x4", "+25.0\u00a0%"),
     ]
     assert {len(row) for row in table["rows"]} == {len(table["head"])}
+
+
+def test_networks_of_other_sizes_are_not_compared_unless_they_cost_as_much(case):
+    """A torus of 16 nodes and a fat tree of 36, faster by far: two sizes, no comparison."""
+    small, large = case("torus:4x4", sweep=1.2, nodes=16), case("fattree:6x6", sweep=1.0, nodes=36)
+    apart = networks([small, large])
+    assert [(each.case, each.behind, each.first) for each in apart] == [
+        (large, "", None),
+        (small, "", None),
+    ]
+    table = best_table([[small, large]])
+    assert {row[-1].text for row in table["rows"]} == {"not compared"}
+    for prices, behind in (
+        ({0: 100.0, 1: 104.0}, "+20.0\u00a0%"),
+        ({0: 104.0, 1: 100.0}, "+20.0\u00a0%"),
+        ({0: 100.0, 1: 110.0}, ""),
+        ({0: 100.0}, ""),
+    ):
+        assert networks([small, large], prices)[1].behind == behind, prices
+    same = case("mesh:4x4", sweep=1.5, nodes=16)
+    assert [each.behind for each in networks([small, large, same])] == ["", "", "+25.0\u00a0%"]
+    varied = replace(same, variant="fast")
+    assert [each.behind for each in networks([small, varied])] == ["", ""]
+
+
+def test_what_networks_are_made_of_stands_next_to_the_runtime(case):
+    cases = [case(spec, sweep=1.0, nodes=16) for spec in ("torus:4x4", "fattree:4x4")]
+    prices = {"switch": 100.0, "link": 3.0}
+    table = best_table([cases], lambda c: parts_of(topology_from_spec(c.topology)), prices)
+    head = [name for name, _ in table["head"]]
+    assert head[-5:-1] == ["Switches", "Links", "Bisection", "Price"]
+    rows = {row[1].text: [cell.text for cell in row[-5:-1]] for row in table["rows"]}
+    assert rows == {
+        "torus:4x4": ["0", "32", "80 GB/s", "96"],
+        "fattree:4x4": ["8", "32", "80 GB/s", "896"],
+    }
+    assert table["head"][-1][0] == "Against the fastest of as many nodes or as high a price"
 
 
 @pytest.mark.parametrize("noise", [0, 0.02])
