@@ -141,20 +141,38 @@ def least_repeats(mappings: int) -> int:
     return next(seeds for seeds in range(LEAST, 99) if 2.0 ** (1 - seeds) * pairs <= CHANCE)
 
 
-def not_significantly_slower(times: ArrayLike) -> list[int]:
-    """Return the mappings than which none is faster, lowest median first.
+def faster_over_models(times: ArrayLike, relevance: float) -> Bools:
+    """Return which mappings are faster than which over models of what is not known.
 
-    One alone is the winner; several are tied.
+    Makespans have shape (mappings, models). A mapping is faster if it saves a share of `relevance`
+    at least, at both ends of what encloses 95 % of the models: as `advise` has it.
     """
     rows = np.asarray(times, dtype=np.float64)
-    beaten = np.asarray(faster(rows).any(axis=0))
+    gains = 1 - rows[:, None, :] / rows[None, :, :]
+    lows = [[prediction_interval(pair).low for pair in row] for row in gains]
+    return np.array(lows) >= max(relevance, AS_FAST)
+
+
+def not_significantly_slower(times: ArrayLike, faster_than: Bools | None = None) -> list[int]:
+    """Return the mappings than which none is faster, lowest median first.
+
+    `faster_than` is what `faster_over_models` found; `faster` when left out. One alone is the
+    winner; several are tied.
+    """
+    rows = np.asarray(times, dtype=np.float64)
+    found = faster(rows) if faster_than is None else faster_than
+    beaten = np.asarray(found.any(axis=0))
     order = np.argsort(np.median(rows, axis=1), kind="stable")
     return [int(place) for place in order if not beaten[place]] or [int(order[0])]
 
 
-def ratio(times: ArrayLike, reference: ArrayLike) -> Interval:
-    """Return the median of the ratio of two mappings' makespans, seed by seed, and its interval."""
-    return median_interval(np.asarray(times, float) / np.asarray(reference, float))
+def ratio(times: ArrayLike, reference: ArrayLike, *, models: bool = False) -> Interval:
+    """Return the median of the ratio of two mappings' makespans, seed by seed, and its interval.
+
+    Over `models` the interval is that of 95 % of them, and else that of the median.
+    """
+    pairs = np.asarray(times, float) / np.asarray(reference, float)
+    return prediction_interval(pairs) if models else median_interval(pairs)
 
 
 class Standing(NamedTuple):

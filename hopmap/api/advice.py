@@ -41,7 +41,7 @@ from .comparison import Comparison
 from .machine import Machine, MachineLike
 from .mapping import DEFAULT_ORDER, Placement
 from .provenance import with_assumed
-from .robust.ranges import Settings, draw_models, read_ranges
+from .robust.ranges import Settings, draw_models, read_ranges, without_packets
 from .robust.robust import Sampling, replay_under
 from .simulation import check_engine
 from .workload import Workload, WorkloadLike
@@ -280,7 +280,7 @@ def advise(
             so_far.times[done, 0] = found[-1].result.makespan
         assert engine is not None
         if engine != DEFAULT_ENGINE:
-            models = [_without_packets(model) for model in models]
+            models = [without_packets(model) for model in models]
         times, rejected = _times(
             so_far, models, engine, lambda k: progress(len(found) + k, steps, "models")
         )
@@ -333,11 +333,6 @@ def _rescaled(placements: list[Placement], engine: str, relevance: float) -> Res
         turned = (gain(middle) >= relevance) == (gain_at_least >= relevance)
         low, high = (middle, high) if turned else (low, middle)
     return Rescaled(shared, least, gain_at_least, relevance, (low * high) ** 0.5)
-
-
-def _without_packets(model: Settings) -> Settings:
-    """Return a model without the parameters of buffers and routes, which only packets know."""
-    return {key: value for key, value in model.items() if not key.startswith("network.")}
 
 
 def _times(

@@ -99,7 +99,8 @@ def print_runs(runs: pd.DataFrame, relevance: float) -> None:
                 )
             )
         columns = ["mapper", "runs", "hop-messages", "hop-bytes", "mean hops", "busiest link, B"]
-        columns += ["runtime", *(["95 % interval"] if repeated else []), "mapping time"]
+        between = "95 % of models" if case.by_models else "95 % interval"
+        columns += ["runtime", *([between] if repeated else []), "mapping time"]
         print_table(columns, rows, title=f"{case.trace} on {case.where}")
         if 1 < len(case.entries) == len(case.leaders) and case.likeness == NO_PRACTICAL:
             same += 1

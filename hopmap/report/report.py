@@ -194,6 +194,7 @@ def _render(
         facts=_facts(full),
         cases=len(full.cases),
         repeated=full.repeat,
+        by_models=full.by_models,
         replayed=any(case.replayed for case in full.cases),
         once=describe_one_replay(study.runs),
         relevance=percent(study.relevance),
@@ -267,7 +268,8 @@ def _facts(study: Study) -> list[tuple[str, str]]:
             f"{100 * errors.max():.2g} %"
         )
     if study.repeat:
-        replay += f"; medians of {study.repeat} replays with noise"
+        of = "models of the network" if study.by_models else "replays with noise"
+        replay += f"; medians of {study.repeat} {of}"
     seeds = sorted({int(seed) for seed in runs["seed"].dropna()})
     shown = ", ".join(map(str, seeds[:12])) + (", …" if len(seeds) > 12 else "")
     planned = len(study.plan.runs)

@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hopmap.simulator.uncertainty import Interval, faster, ratio
+from hopmap.simulator.uncertainty import Interval, faster, faster_over_models, ratio
 from hopmap.topologies import Mapping as NodeOf
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.units import change, percent, runtime, show_seconds
 
 from .plan_file import read_plan
 from .store import load_results
-from .study import DEFAULTS, NO_PRACTICAL, NO_SIGNIFICANT, Case
+from .study import DEFAULTS, NO_PRACTICAL, NO_SIGNIFICANT, NOT_OVER_MODELS, Case
 from .tables import StoreError
 
 ONE_REPLAY = "one replay each, without noise: differences below 1 % may be chance"
@@ -28,7 +28,8 @@ ONE_REPLAY = "one replay each, without noise: differences below 1 % may be chanc
 def describe_one_replay(runs: pd.DataFrame) -> str:
     """Say what one replay shows, and what shows more, which runs with other jobs do not have."""
     alone = bool(runs["slowdown"].isna().all())
-    return ONE_REPLAY + "; replay.repeat = 20 shows which are not" * alone
+    more = "; replay.repeat = 20 shows which are not, replay.models = 40 which hold over models"
+    return ONE_REPLAY + more * alone
 
 
 def name_leaders(case: Case) -> str:
@@ -150,10 +151,14 @@ def _format_gap(first: Case, case: Case) -> Network:
         near = (here or 0.0) <= (least or 0.0) * (1 + case.relevance)
         return Network(case, change(here, least), NO_PRACTICAL * near, first)
     one, two = (each.times[each.entries.index(each.best)] for each in (case, first))  # type: ignore[index]
-    gap = ratio(one, two)
+    gap = ratio(one, two, models=case.by_models)
     middle, low, high = (change(end, 1.0) for end in gap)
     likeness = NO_PRACTICAL * (gap.median - 1 < case.relevance)
-    likeness = likeness or NO_SIGNIFICANT * (not faster([two, one])[0, 1])
+    if case.by_models:
+        apart = faster_over_models([two, one], case.relevance)
+        likeness = likeness or NOT_OVER_MODELS * (not apart[0, 1])
+    else:
+        likeness = likeness or NO_SIGNIFICANT * (not faster([two, one])[0, 1])
     return Network(case, f"{middle} ({low} to {high})", likeness, first)
 
 

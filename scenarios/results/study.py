@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hopmap.arrays import Floats
+from hopmap.arrays import Bools, Floats
 from hopmap.simulator.uncertainty import (
+    LEAST,
     RELEVANCE,
     Interval,
     faster,
+    faster_over_models,
     not_significantly_slower,
     ratio,
 )
@@ -32,6 +34,7 @@ DEFAULTS = ("sweep", "identity")
 TODAY = "file:"  # an existing mapping: what is run today
 PARTS = ("total", "avg", "min", "max")  # of IeNPC
 NO_PRACTICAL, NO_SIGNIFICANT = "no practical difference", "no significant difference"
+NOT_OVER_MODELS = "no difference that holds over the models"
 AS_FAST = 1e-3  # simulated runtimes that differ by less are the same
 
 
@@ -70,6 +73,11 @@ class Case:
     relevance: float = RELEVANCE  # Smaller differences make no practical difference.
 
     @property
+    def by_models(self) -> bool:
+        """Whether makespans are of models of the network instead of replays with noise."""
+        return "models" in self.runs and bool(self.runs["models"].notna().any())
+
+    @property
     def where(self) -> str:
         """Topology and variant."""
         return ", ".join(filter(None, (self.topology, self.variant)))
@@ -81,16 +89,29 @@ class Case:
 
     @cached_property
     def times(self) -> Floats | None:
-        """Makespans of every entry's best run with noise, shape (entries, seeds); None without."""
+        """Makespans of every entry's best run with noise, shape (entries, seeds); None without.
+
+        Of models of the network, those that all entries could be replayed under.
+        """
         found = [entry.best.get("makespans") for entry in self.entries]
         if any(each is None or np.ndim(each) == 0 for each in found):
             return None
-        return np.array([np.asarray(each, dtype=np.float64) for each in found])
+        rows = np.array([np.asarray(each, dtype=np.float64) for each in found])
+        rows = rows[:, ~np.isnan(rows).any(axis=0)]
+        return rows if rows.shape[1] >= LEAST else None
+
+    @cached_property
+    def _faster(self) -> Bools:
+        """Which entry is faster than which, beyond what noise or the models explain."""
+        assert self.times is not None
+        if self.by_models:
+            return faster_over_models(self.times, self.relevance)
+        return faster(self.times)
 
     @cached_property
     def leaders(self) -> Sequence[Entry]:
         """The best, then the mappers that differ from it by less than `relevance` or by chance."""
-        tied = [] if self.times is None else not_significantly_slower(self.times)
+        tied = [] if self.times is None else not_significantly_slower(self.times, self._faster)
         near = (self.excess < self.relevance).nonzero()[0].tolist()
         fastest = self.entries.index(self.best) if self.times is None else tied[0]
         others = sorted({*tied, *near} - {fastest}, key=lambda k: self.excess[k])
@@ -109,7 +130,9 @@ class Case:
     def likeness(self) -> str:
         """Why several mappers lead: their differences are small, or chance explains them."""
         places = [self.entries.index(entry) for entry in self.leaders]
-        return NO_PRACTICAL if (self.excess[places] < self.relevance).all() else NO_SIGNIFICANT
+        if (self.excess[places] < self.relevance).all():
+            return NO_PRACTICAL
+        return NOT_OVER_MODELS if self.by_models else NO_SIGNIFICANT
 
     @property
     def significant(self) -> bool:
@@ -121,9 +144,9 @@ class Case:
         if self.times is None:
             return None
         one, two = (self.entries.index(each) for each in (entry, other))
-        found = faster(self.times)
-        apart = found[one, two] | found[two, one]
-        return ratio(self.times[one], self.times[two]) if apart else None
+        apart = self._faster[one, two] | self._faster[two, one]
+        gap = ratio(self.times[one], self.times[two], models=self.by_models)
+        return gap if apart else None
 
     @property
     def order(self) -> str:
@@ -153,6 +176,11 @@ class Study:
     steps: int | None = None
     rounds: int | None = None
     repeat: int | None = None
+
+    @property
+    def by_models(self) -> bool:
+        """Whether repeats are models of the network instead of replays with noise."""
+        return any(case.by_models for case in self.cases)
 
     @property
     def relevance(self) -> float:

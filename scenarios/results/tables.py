@@ -52,6 +52,7 @@ _RUNS = pa.schema(
         ("makespan_low", _REAL),
         ("makespan_high", _REAL),
         ("makespans", pa.list_(_REAL)),  # one for each seed of noise, the same seeds in all runs
+        ("models", _INT),  # of the network, if makespans are of these and not of seeds of noise
         ("makespan_ideal_network", _REAL),  # no mapping makes it shorter
         ("slowdown", _REAL),  # makespan with other jobs / without; null where there are none
         ("compute", _REAL),  # means over ranks, seconds

@@ -14,13 +14,27 @@ from hopmap.api.job import jobs_digest, read_jobs
 from hopmap.api.jobs import exclude_used_nodes, place_jobs, simulate_with_jobs
 from hopmap.api.machine import Machine
 from hopmap.api.named_files import initial_mapping, mapping_digest, split_mapper
+from hopmap.api.robust.ranges import draw_models, read_ranges, without_packets
+from hopmap.arrays import Floats
 from hopmap.mappers.pipeline import time_mapping
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.tables import METRICS
-from hopmap.simulator import Metrics, MetricsError, Program, Result, Steady, evaluate, simulate
+from hopmap.simulator import (
+    ENGINES,
+    DeadlockError,
+    Metrics,
+    MetricsError,
+    ParameterError,
+    Program,
+    Result,
+    Steady,
+    evaluate,
+    simulate,
+)
 from hopmap.simulator.explain.sensitivity import free_makespan, without_network
 from hopmap.simulator.operations import Record
 from hopmap.simulator.parameters.settings import Settings, configure, normalise
+from hopmap.simulator.uncertainty import LEAST, prediction_interval
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 from hopmap.traces.summary import Omission
@@ -88,6 +102,11 @@ def measure(run: Run, results: Path, row: dict[str, Any]) -> None:
             median, low, high = result.ensemble.interval
             row |= {"makespan_median": median, "makespan_low": low, "makespan_high": high}
             row["makespans"] = result.ensemble.makespans
+        if run.models:
+            times = _replay_under_models(_same_for_all(run), node_of.tobytes())
+            median, low, high = prediction_interval(times[~np.isnan(times)])
+            row |= {"makespan_median": median, "makespan_low": low, "makespan_high": high}
+            row |= {"makespans": times, "models": len(times)}
         if result.energy is not None:
             transfer = sum(result.energy.transfer.values())
             row |= {"energy": result.energy.total, "energy_transfer": transfer}
@@ -195,6 +214,32 @@ def _ideal_makespan(run: Run) -> float:
     if what not in _IDEAL:
         _IDEAL[what] = free_makespan(program, topology, node_of, parameters, run.engine)
     return _IDEAL[what]
+
+
+@lru_cache(maxsize=32)
+def _replay_under_models(run: Run, nodes: bytes) -> Floats:
+    """Return the makespan of a mapping under each model; NaN where it cannot be replayed."""
+    network = load_planned_network(run.topology, run.network)
+    node_of = np.frombuffer(nodes, dtype=np.int64)
+    settings, count = dict(run.settings), run.models or 0
+    steady = None if run.exact else Steady()
+    program, engine = _program(run), run.engine or ""
+    times, why = np.full(count, np.nan), ""
+    for number, model in enumerate(draw_models(read_ranges(None), network, settings, count, 0)):
+        if not ENGINES[engine].packets:
+            model = without_packets(model)
+        try:
+            topology, parameters = configure(network, tuple({**settings, **model}.items()))
+            result = simulate(
+                program, topology, node_of, parameters=parameters, engine=engine, steady=steady
+            )
+        except (ParameterError, DeadlockError) as error:
+            why = str(error)
+        else:
+            times[number] = result.makespan
+    if (left := int((~np.isnan(times)).sum())) < LEAST:
+        raise ScenarioError(f"replay.models: {left} of {count} can be replayed: {why}")
+    return times
 
 
 @lru_cache(maxsize=32)

@@ -57,6 +57,7 @@ class Run:
     rounds: int | None = None  # Of a file of traffic.
     expanded: bool = False  # Whether what collectives send is mapped, too.
     repeat: int | None = None  # Number of additional replays with noise.
+    models: int | None = None  # Number of models of the network to replay under.
     called: str = ""  # What reports call the topology; no part of the hash.
     exact: bool = False  # Whether to replay all steps of a long run.
     spread: bool = False  # Whether ranks are spread as evenly as nodes have room.
@@ -88,7 +89,7 @@ class Run:
             "parameters": normalise(self.settings),
         }
         names = (
-            *("messages", "rounds", "expanded", "repeat", "exact", "spread", "published"),
+            *("messages", "rounds", "expanded", "repeat", "models", "exact", "spread", "published"),
             "others_digest",
         )
         more = {name: getattr(self, name) for name in names}
@@ -249,4 +250,5 @@ def _replay_options(replay: Replay, source: Source) -> dict[str, Any]:
         "messages": replay.messages,
         "exact": not replay.extrapolate,
         "repeat": replay.repeat,
+        "models": replay.models,
     }

@@ -214,7 +214,9 @@ class Scenario(BaseModel):
                 )
         scenario._check_parameters()
         scenario._check_prices()
-        for key in ("repeat", "messages") if scenario.co_running_jobs else ():
+        if scenario.replay.repeat and scenario.replay.models:
+            raise ScenarioError("replay.repeat and replay.models are mutually exclusive")
+        for key in ("repeat", "models", "messages") if scenario.co_running_jobs else ():
             if getattr(scenario.replay, key):
                 raise ScenarioError(f"replay.{key} and co_running_jobs are mutually exclusive")
         if scenario.published:

@@ -155,6 +155,9 @@ class Replay(Table):
     repeat: Annotated[StrictInt, Field(ge=LEAST)] | None = None
     """Replays with noise, with the same seeds for all mappers; the report says which mappers
     differ. By default one replay without noise."""
+    models: Annotated[StrictInt, Field(ge=LEAST)] | None = None
+    """Models of the network to replay under in place of `repeat`, the same for all mappers: with
+    other speeds, latencies, overheads, buffers, routing and noise, drawn as `advise` draws them."""
 
 
 class Published(Table):

@@ -12,6 +12,7 @@ from hopmap.simulator.uncertainty import (
     LEAST,
     Standing,
     faster,
+    faster_over_models,
     least_regret,
     least_repeats,
     median_interval,
@@ -98,6 +99,23 @@ def test_one_that_nobody_is_as_fast_as_wins_and_others_tie():
     assert not_significantly_slower(runs(1.0, 1.2, 1.2)) == [0]
     assert sorted(not_significantly_slower(runs(1.2, 1.0, 1.0, 1.3))) == [1, 2]
     assert not_significantly_slower(np.ones((3, SEEDS))) == [0, 1, 2]
+
+
+def test_over_models_a_mapping_is_faster_that_saves_enough_under_95_per_cent():
+    """Of 39 models the interval reaches from the least to the largest: one that is worse decides."""
+    times = np.ones((2, 39))
+    times[1] = 1 / 0.98  # the first saves 2 %
+    assert faster_over_models(times, 0.01).tolist() == [[False, True], [False, False]]
+    assert not faster_over_models(times, 0.03).any()
+    times[1, 7] = 1.0
+    assert not faster_over_models(times, 0.01).any()
+    assert faster(times)[0, 1]  # the sign test alone would say so
+    many = np.repeat(times, 10, axis=1)[:, : 39 * 8]
+    many[1] = np.where(np.arange(many.shape[1]) < 6, 1.0, 1 / 0.98)  # 6 of 312: below 2.5 %
+    assert faster_over_models(many, 0.01)[0, 1]
+    assert not_significantly_slower(times, faster_over_models(times, 0.01)) == [0, 1]
+    gap = ratio(times[1], times[0], models=True)
+    assert (gap.low, gap.high) == (1.0, times[1].max())
 
 
 def test_ten_equal_mappings_are_called_different_in_at_most_5_percent():

@@ -123,6 +123,11 @@ def draw_models(
     return found
 
 
+def without_packets(model: Settings) -> Settings:
+    """Return a model without the parameters of buffers and routes, which only packets know."""
+    return {key: value for key, value in model.items() if not key.startswith("network.")}
+
+
 def _check(each: Range, network: Topology) -> None:
     """Raise an error for a key that is unknown here, or a value that it does not take."""
     for values in each.by_source.values():

@@ -9,11 +9,15 @@ import pandas as pd
 import pytest
 from fingerprint import fingerprint
 
+import hopmap as hm
+from hopmap.api.robust.ranges import draw_models, read_ranges
 from hopmap.mappers import map_ranks
 from hopmap.report.report import write_report
 from hopmap.scenarios.results import store, tables
 from hopmap.scenarios.results.plan_file import read_plan
+from hopmap.scenarios.results.ranking import matters
 from hopmap.scenarios.results.stored_runs import part_files
+from hopmap.scenarios.results.study import load_study
 from hopmap.scenarios.sweep import ScenarioError
 from hopmap.scenarios.sweep import measure as measure_module
 from hopmap.scenarios.sweep.plan import plan
@@ -240,6 +244,35 @@ def test_repeats_are_kept_by_seed_of_their_noise_which_is_the_same_for_all(tmp_p
         assert result.ensemble.makespans.tolist() == times.tolist()
     # Late starts are all that there is, so that all take as long with the same seed.
     assert np.ptp(np.stack(runs["makespans"]), axis=0).max() < 1e-3
+
+
+def test_models_of_the_network_are_those_of_advise(tmp_path):
+    """The same makespans, model by model, and so the same answer."""
+    more = '[replay]\nmodels = 6\n[parameters]\n"compute.scale" = 0\n'
+    sweep(write(tmp_path, mappers=["identity", "rcm"], more=more), tmp_path / "out")
+    runs = store.load_results(tmp_path / "out")
+    assert runs["models"].tolist() == [6] * 4
+    runs = runs[runs["topology"] == "torus:3x2"].set_index("mapper")
+    times = {name: np.array(runs["makespans"][name]) for name in ("identity", "rcm")}
+    settings = {"compute.scale": 0}
+    network = topology_from_spec("torus:3x2")
+    for place, model in enumerate(draw_models(read_ranges(None), network, settings, 6, 0)):
+        own = hm.Machine("torus:3x2", {**settings, **model})
+        for name, makespans in times.items():
+            result = hm.simulate(str(LU), own, runs["node_of"][name], extrapolate=False)
+            assert makespans[place] == pytest.approx(result.makespan, rel=1e-9)
+    alone = hm.Machine("torus:3x2", settings)
+    advice = hm.advise(str(LU), alone, ["rcm"], sampling=hm.Sampling(6))
+    assert runs["makespan_low"]["rcm"] == times["rcm"].min()
+    assert runs["makespan_high"]["rcm"] == times["rcm"].max()
+    case = load_study(tmp_path / "out").cases[1]
+    assert case.by_models
+    assert matters(case) == advice.worth_it
+    both = write(tmp_path, more="[replay]\nmodels = 6\nrepeat = 6\n")
+    with pytest.raises(ScenarioError, match=r"repeat and replay\.models are mutually exclusive"):
+        load_scenario(both)
+    with pytest.raises(ScenarioError, match=r"replay.models: 5: expected greater .* 6"):
+        load_scenario(write(tmp_path, more="[replay]\nmodels = 5\n"))
 
 
 def test_fewer_than_six_repeats_are_refused(tmp_path):
