@@ -284,6 +284,7 @@ def advise(
         times, rejected = _times(
             so_far, models, engine, lambda k: progress(len(found) + k, steps, "models")
         )
+        rescaled = _rescaled([each.placement for each in found], engine, relevance)
     replayed = ~np.isnan(times[0])
     if not replayed.any():
         raise ParameterError(f"ranges: no model can be replayed: {rejected[0]}")
@@ -307,7 +308,7 @@ def advise(
         tuple(rejected),
         engine,
         relevance,
-        _rescaled([each.placement for each in found], engine, relevance),
+        rescaled,
     )
 
 

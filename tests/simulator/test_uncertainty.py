@@ -102,7 +102,7 @@ def test_one_that_nobody_is_as_fast_as_wins_and_others_tie():
 
 
 def test_over_models_a_mapping_is_faster_that_saves_enough_under_95_per_cent():
-    """Of 39 models the interval reaches from the least to the largest: one that is worse decides."""
+    """Of 39 models the interval goes from the least to the largest: one that is worse decides."""
     times = np.ones((2, 39))
     times[1] = 1 / 0.98  # the first saves 2 %
     assert faster_over_models(times, 0.01).tolist() == [[False, True], [False, False]]
