@@ -97,6 +97,19 @@ def expect_one_of(error: type[Exception], key: str, value: object, known: Collec
         raise error(choice(key, value, known))
 
 
+def expect_between(error: type[Exception], said: str, value: int, least: int, most: int) -> None:
+    """Raise an error that says the limits of a whole number outside of them.
+
+    Examples
+    --------
+    >>> expect_between(HopmapError, "steps 0", 0, 1, 1_000_000)
+    Traceback (most recent call last):
+    hopmap.errors.HopmapError: steps 0: expected 1 to 1,000,000
+    """
+    if not least <= value <= most:
+        raise error(f"{said}: expected {least:,} to {most:,}")
+
+
 def debugging() -> bool:
     """Whether tracebacks are wanted."""
     return bool(os.environ.get("HOPMAP_DEBUG"))

@@ -20,11 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hopmap.arrays import Floats, Ints
+from hopmap.errors import expect_between
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.programs.program import Job, LocalWork, Op, Program
 from hopmap.topologies import Topology, check_mapping
 
 from .result import Result
+
+MOST_REPEATS = 10**6
 
 
 def repeat(program: Program, times: int) -> Program:
@@ -32,8 +35,7 @@ def repeat(program: Program, times: int) -> Program:
 
     There is no barrier in between. Events of the trace are not kept.
     """
-    if times < 1:
-        raise ParameterError(f"{program.name}: repeat {times}: expected at least 1")
+    expect_between(ParameterError, f"{program.name}: repeat {times}", times, 1, MOST_REPEATS)
     if times == 1 or not program.tasks:
         return program
     _expect_balance(program, times)

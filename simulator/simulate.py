@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.errors import expect_one_of
+from hopmap.errors import expect_between, expect_one_of
 from hopmap.progress import Progress
 from hopmap.simulator.parameters.energy import energy_of
 from hopmap.simulator.parameters.keys import DETERMINISTIC, ParameterError
@@ -29,6 +29,8 @@ from .result import MessageTimes, Outcome, Result, Servers
 from .run_plan import RunPlan, plan_run
 from .steady_state import FEWEST, LoopWatch, Steady, main_loop, packet_hops
 from .uncertainty import LEAST, Ensemble
+
+MOST_REPLAYS = 10**6
 
 BYTES_PER_ROW = 140  # of the tables of an engine, measured: 140 compiled, 160 flow and analytic
 BYTES_PER_MESSAGE = 80  # that is kept, measured
@@ -70,8 +72,8 @@ def simulate(
 
     chosen = parameters or Parameters()
     parameters = without_noise(chosen) if repeat else chosen
-    if repeat and repeat < LEAST:
-        raise ParameterError(f"repeat {repeat}: expected at least {LEAST}, or 0 for no interval")
+    if repeat:
+        expect_between(ParameterError, f"repeat {repeat}", repeat, LEAST, MOST_REPLAYS)
     record = record._replace(messages=record.messages or record.operations)
     ready = prepare(program, topology, node_of, parameters, engine, record)
     run = ENGINES[engine].run

@@ -34,7 +34,9 @@ def restrict_to_list(names: str, machine: str, build: Build) -> Topology:
     """Network of a machine with ranks on the hosts of Slurm's list alone, in its order."""
     network = _machine(machine, _stamp(machine), build)
     spec = f"nodes:{names}@{machine}"
-    return _restrict(network, expand(names), {}, spec, f"nodes {names[:60]}")
+    hosts, location = expand(names), f"nodes {names[:60]}"
+    expect_distinct(hosts, location)
+    return _restrict(network, hosts, {}, spec, location)
 
 
 def _restrict(

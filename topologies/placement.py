@@ -47,10 +47,12 @@ def check_mapping(
     if over.size:
         node = over[0]
         sitting = np.flatnonzero(nodes == node)[:4]
+        expected = f"expected {topology.slots[node]} at most"
+        if not topology.slots[node]:
+            expected = "this node is down or not the job's: expected another one"
         raise MappingError(
             f"{name}: rank{'s' if used[node] > 1 else ''} {', '.join(map(str, sitting))}"
-            f"{', ...' if used[node] > 4 else ''} on node {node}: expected {topology.slots[node]} "
-            "at most"
+            f"{', ...' if used[node] > 4 else ''} on node {node}: {expected}"
         )
     return nodes
 

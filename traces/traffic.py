@@ -16,6 +16,7 @@ from hopmap.arrays import Ints, Ints32
 from .trace import Kind, Trace, TraceError
 
 MOST_RANKS = 2**24
+MOST_MESSAGE = 2**39  # bytes; sent by all ranks they still add up in 64 bits
 BEYOND = 2.0**63  # what int64 cannot hold
 EXACT = 2.0**53  # up to here sums and their means are exact, however they are stored
 

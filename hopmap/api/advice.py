@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hopmap.arrays import Floats
+from hopmap.errors import expect_between
 from hopmap.mappers import parse_pipeline
 from hopmap.notebook import ShownMixin
 from hopmap.progress import Progress, silent
@@ -42,7 +43,7 @@ from .machine import Machine, MachineLike
 from .mapping import DEFAULT_ORDER, Placement
 from .provenance import with_assumed
 from .robust.ranges import Settings, draw_models, read_ranges, without_packets
-from .robust.robust import Sampling, replay_under
+from .robust.robust import MOST_SAMPLES, Sampling, replay_under
 from .simulation import check_engine
 from .workload import Workload, WorkloadLike
 
@@ -256,8 +257,8 @@ def advise(
     """
     pipelines = list(dict.fromkeys(" | ".join(map(str, parse_pipeline(text))) for text in mappers))
     sampling = sampling or Sampling(SAMPLES)
-    if sampling.samples < LEAST:
-        raise SettingError(f"samples {sampling.samples}: expected at least {LEAST}")
+    samples = sampling.samples
+    expect_between(SettingError, f"samples {samples}", samples, LEAST, MOST_SAMPLES)
     if engine is not None:
         check_engine(engine)
     workload, machine = Workload.of(workload), Machine.of(machine)

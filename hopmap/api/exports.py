@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hopmap.errors import HopmapError, expect_one_of
+from hopmap.errors import HopmapError, expect_between, expect_one_of
 from hopmap.launchers import formats, mapping_files
 from hopmap.launchers.coordinates import maplib_text
 from hopmap.launchers.formats import NODES
@@ -21,6 +21,8 @@ from hopmap.traces.safety.atomic_files import write_text
 from .input_kinds import MappingLike, kind_of
 from .machine import Machine, MachineLike, nodes_of_ranks, on_network_of
 from .workload import Workload, WorkloadLike
+
+MOST_THREADS = 4096  # of a rank
 
 TEXTS = {"csv": mapping_files.mapping_text, "maplib": maplib_text}
 
@@ -137,8 +139,7 @@ def read_binding(to: str, node: str | Path | None, threads: int | None) -> Seque
     if threads is not None and (form is None or not form.threaded):
         known = [each.name for each in formats.launchers() if each.threaded]
         raise ExportError(f"threads: {to} starts none: expected one of {', '.join(known)}")
-    if threads is not None and threads < 1:
-        raise ExportError(f"threads {threads}: expected a whole number >= 1")
+    expect_between(ExportError, f"threads {threads}", threads or 1, 1, MOST_THREADS)
     if node is None:
         return None
     if form is None or not form.binds:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hopmap.errors import expect_one_of
+from hopmap.errors import expect_between, expect_one_of
 from hopmap.progress import Progress
 from hopmap.simulator import DEFAULT_ENGINE, ENGINES, ParameterError
 
@@ -19,6 +19,8 @@ from .machine import MachineLike, load_mapping
 from .outputs import Outputs
 from .provenance import with_assumed
 from .workload import Workload, WorkloadLike
+
+MOST_DRAWS = 10_000
 
 if TYPE_CHECKING:
     from hopmap.simulator import Explanation, Metrics, Result
@@ -63,6 +65,7 @@ def evaluate(
     node_of = place.of_ranks(traffic.ranks)
     if draws is not None and place.machine.failures is None:
         raise MetricsError(f"draws {draws}: requires a machine with failures")
+    expect_between(MetricsError, f"draws {draws}", 1 if draws is None else draws, 1, MOST_DRAWS)
     metrics = measure(traffic, network, node_of, convention)
     if convention == "hopmap":
         metrics = replace(metrics, hot_links=hot_links(traffic, network, node_of, top=top))
@@ -179,7 +182,7 @@ def explain(
 def calibrate(
     pingpong: str | Path | PingPong,
     *,
-    hops: int = 1,
+    hops: int | None = None,
     round_trip: bool = False,
     unit: str | Sequence[str] = (),
 ) -> Fit:
@@ -190,7 +193,7 @@ def calibrate(
     pingpong : path or PingPong
         CSV ``bytes,time_us[,hops]``, or what osu_latency or IMB-MPI1 PingPong printed.
     hops : int
-        Links between the nodes if the file has no such column.
+        Links between the nodes, 1 when left out; not of a file with a column of them.
     round_trip : bool
         Whether times are of whole round trips, not of half.
     unit : str or sequence of str

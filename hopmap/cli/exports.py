@@ -17,9 +17,11 @@ from .options import (
     Balanced,
     MachineOptions,
     MappingFile,
+    NodeOptions,
     ReplayOptions,
     Seed,
     Trace,
+    check_no_picture,
     check_out,
     complete_launchers,
 )
@@ -84,7 +86,7 @@ class BindingOptions:
 
 def export(
     mapping: MappingFile,
-    machine: MachineOptions,
+    machine: NodeOptions,
     results: BestOptions,
     binding: BindingOptions,
     to: Annotated[
@@ -106,6 +108,7 @@ def export(
     from hopmap.api.exports import export_mapping
     from hopmap.launchers.formats import get_launcher
 
+    check_no_picture(out)
     check_out(out, *companions(to, out))
     out = None if str(out) == "-" else out
     if (mapping / "plan.json").is_file() and not results.best:
@@ -169,6 +172,7 @@ class AnswerOptions(BindingOptions):
             name = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(trace).name)
             own_name = form and form.called
             out = Path(f"{own_name}.{name}" if own_name else f"{name}.{self.to}")
+        check_no_picture(out)
         check_out(out, *companions(self.to, out))
         return replace(self, out=out)
 

@@ -55,7 +55,8 @@ def one_run(
     if several:
         check_options(context, "a run of several jobs", has)
         if trace is not None:
-            raise typer.BadParameter(f"{trace}: expected --job {trace},MAPPING among other jobs")
+            job = f"--job {trace},{mapping or 'MAPPING'}"
+            raise typer.BadParameter(f"{trace}: among other jobs or traffic: expected {job}")
         return None
     if trace is None or mapping is None:
         missing = "TRACE" if trace is None else "MAPPING"
@@ -64,7 +65,7 @@ def one_run(
 
 
 def jobs_in(
-    machine: MachineOptions, topology: str | None, options: ListedJobs
+    machine: MachineOptions, topology: str | None, options: ListedJobs, engine: str = ""
 ) -> tuple[Machine, list[Job], list[Background]]:
     """Return the machine, the jobs, and the traffic of others that stands in their file."""
     from hopmap.api.job import job_of, read_jobs
@@ -72,4 +73,4 @@ def jobs_in(
     if topology is None:
         raise typer.BadParameter("--topology: expected the machine of the jobs")
     jobs, loads = ([], []) if options.jobs is None else read_jobs(options.jobs)
-    return machine.machine(topology), [*jobs, *map(job_of, options.job or ())], loads
+    return machine.machine(topology, engine), [*jobs, *map(job_of, options.job or ())], loads

@@ -31,6 +31,7 @@ from .options import (
     TopologyOfMapping,
     Trace,
     TrafficOptions,
+    check_no_picture,
     check_out,
     check_picture,
     complete_engines,
@@ -154,18 +155,22 @@ def map_(
     """
     from hopmap.api.mapping import describe_excess, map_ranks
     from hopmap.launchers.mapping_files import mapping_text, write_mapping
+    from hopmap.mappers import parse_pipeline
 
     check_picture(plot)
+    check_no_picture(out)
     check_out(out, plot)
     with working("mapping") as progress:
+        workload = traffic.workload(trace)
+        place = machine.machine(
+            topology,
+            balanced=search.balanced,
+            imbalance=search.imbalance,
+            co_running=search.co_running,
+        )
         placed = map_ranks(
-            traffic.workload(trace),
-            machine.machine(
-                topology,
-                balanced=search.balanced,
-                imbalance=search.imbalance,
-                co_running=search.co_running,
-            ),
+            workload,
+            place,
             search.mapper,
             objective=search.goal(machine),
             seconds=search.seconds,
@@ -175,6 +180,11 @@ def map_(
             progress=progress,
         )
     network = placed.topology
+    stages = parse_pipeline(search.mapper)
+    if search.seconds is not None and not any(stage.info.has("seconds") for stage in stages):
+        note(f"--seconds {search.seconds:g}: without effect, {placed.mapper} searches nothing")
+    if search.imbalance is not None and len(placed) <= place.network.slots.sum():
+        note(f"--imbalance {search.imbalance:g}: without effect, there is a slot for every rank")
     if placed.interrupted:
         note("interrupted: this is the best mapping so far")
     if str(out) == "-":

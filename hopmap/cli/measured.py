@@ -67,8 +67,9 @@ class PingPongOptions:
         Path | None, typer.Option(help="Figure to write (.svg, .png, .pdf): fit and errors.")
     ] = None
     hops: Annotated[
-        int, typer.Option(min=0, help="Links between the nodes if the file has no such column.")
-    ] = 1
+        int | None,
+        typer.Option(min=0, help="Links between the nodes, if no column says so; default: 1."),
+    ] = None
     round_trip: Annotated[
         bool, typer.Option("--round-trip", help="Times are full round trips, not half.")
     ] = False
@@ -105,6 +106,8 @@ def calibrate(
     if out is not None and out.suffix != ".toml":
         raise typer.BadParameter(f"--out {out}: expected a name ending in .toml, as --set takes it")
     check_out(out, pingpong.plot)
+    if len({is_measured(each) for each in measured}) > 1:
+        raise typer.BadParameter("ping-pongs and collectives: expected files of one kind")
     if is_measured(measured[0]):
         check_options(context, "a fit to collectives", _names(CollectiveOptions))
         if not collectives.topology:

@@ -154,7 +154,6 @@ Plugins = Annotated[
         metavar="FILE|MODULE",
         help="Python file or module with mappers or topologies of your own; may be repeated.",
         callback=lambda files: [add_plugin(each) for each in files or ()] and files,
-        is_eager=True,
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
@@ -228,8 +227,8 @@ class TrafficOptions(ReplayOptions):
 
 
 @dataclass(frozen=True)
-class MachineOptions:
-    """Nodes, names, failures and parameters of a machine."""
+class NodeOptions:
+    """Nodes, names and failures of a machine."""
 
     failures: Annotated[
         str | None,
@@ -256,26 +255,34 @@ class MachineOptions:
     nodelist: Annotated[
         str | None, typer.Option(help="The job's hosts as a Slurm node list: node[01-32],gpu7.")
     ] = None
+
+    @property
+    def settings(self) -> dict[str, str | int | float]:
+        """What ``--set`` sets, by key."""
+        return {}
+
+    def machine(self, topology: str | None, engine: str = "", **more: Any) -> Machine:
+        """Return a machine of a topology as the options say; note settings without effect."""
+        from hopmap.api.machine import Machine
+        from hopmap.simulator.parameters.settings import without_effect
+
+        settings = self.settings
+        for line in without_effect(settings, engine):
+            note(line)
+        own = {name: getattr(self, name) for name in ("failures", "names", "hosts", "nodelist")}
+        return Machine(topology, settings, **own, **more)
+
+
+@dataclass(frozen=True)
+class MachineOptions(NodeOptions):
+    """The same, and parameters."""
+
     sets: Sets = None
 
     @property
     def settings(self) -> dict[str, str | int | float]:
         """What ``--set`` sets, by key."""
         return settings_of(self.sets)
-
-    def machine(self, topology: str | None, **more: Any) -> Machine:
-        """Return a machine of a topology as the options say; note settings without effect."""
-        from hopmap.api.machine import Machine
-        from hopmap.simulator.parameters.settings import without_effect
-
-        settings = self.settings
-        if idle := without_effect(settings):
-            note(
-                f"{', '.join(idle)}: without effect where network.buffer is 0, any number of "
-                "packets"
-            )
-        own = {name: getattr(self, name) for name in ("failures", "names", "hosts", "nodelist")}
-        return Machine(topology, settings, **own, **more)
 
 
 def settings_of(words: Sequence[str] | None) -> dict[str, str | int | float]:
@@ -350,13 +357,26 @@ def check_picture(plot: Path | None) -> None:
         raise typer.BadParameter(f"--plot {plot}: expected a name ending in {' '.join(PICTURES)}")
 
 
+def check_no_picture(out: Path | None) -> None:
+    """Raise `typer.BadParameter` for a mapping to write under the name of a figure."""
+    if out is not None and out.suffix in PICTURES:
+        raise typer.BadParameter(f"{out}: the name of a figure: expected one of text, like map.csv")
+
+
 def check_folder(flag: str, folder: Path | None) -> None:
-    """Raise `typer.BadParameter` for a folder in whose place, or above it, is a file."""
+    """Raise `typer.BadParameter` for a folder in whose place is a file, or which is a trace's."""
     places = () if folder is None else (folder, *folder.parents)
     there = next((place for place in places if place.exists()), Path())
     if not there.is_dir():
         what = "" if there == folder else f"{there} "
         raise typer.BadParameter(f"{flag} {folder}: {what}is a file: expected a folder")
+    if there == folder and not folder.samefile(Path()):
+        for name in sorted(
+            path.name for end in ("otf2", "evt") for path in folder.glob(f"*.{end}")
+        ):
+            raise typer.BadParameter(
+                f"{flag} {folder}: holds {name}, a trace: expected another one"
+            )
 
 
 def check_out(*paths: Path | None, folder: bool = False) -> None:

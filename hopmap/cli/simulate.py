@@ -155,7 +155,7 @@ def simulate(
         simulate_several(jobs, machine, topology, engine=engine, outputs=files, as_json=as_json)
         return
     trace, mapping = one
-    workload, place = replay.workload(trace), machine.machine(topology)
+    workload, place = replay.workload(trace), machine.machine(topology, engine)
     with working("replaying") as progress:
         result = simulated(
             workload,
@@ -261,7 +261,7 @@ def simulate_several(
     from hopmap.api.job import background_of
     from hopmap.api.jobs import simulate_jobs
 
-    place, several, loads = jobs_in(machine, topology, options)
+    place, several, loads = jobs_in(machine, topology, options, engine)
     with working("replaying") as progress:
         run = simulate_jobs(
             several,

@@ -206,6 +206,9 @@ def run(
         if loaded.published:
             print_published(results)
         say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
+        if outcome.earlier:
+            kept = _runs(outcome.earlier)
+            say(f"{kept} that the scenario no longer has: in {results / 'earlier'}")
         say(f"results: {results}" if page is None else f"report: {page}")
     _warn_of_traffic_alone(loaded, path.parent)
     expanded = read_plan(results).expanded

@@ -72,6 +72,8 @@ def restrict_to_hosts(
             hint = "" if topology.spec.startswith(READ) else "; --names tells what they are called"
             raise MappingError(f"{error}{hint}") from None
     try:
+        if nodelist is not None:
+            host_files.expect_distinct(job_hosts, where)
         slots = host_files.read_slots(str(hosts)) if hosts is not None else {}
         network = host_files.restrict(topology, job_hosts, slots, where)
     except TopologyError as error:

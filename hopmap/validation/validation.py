@@ -28,6 +28,7 @@ from hopmap.simulator.measured.errors import (
     count_unknown,
     describe_order,
     error_of,
+    expect_some,
     facts,
     order_of,
 )
@@ -184,13 +185,7 @@ def validate(
     parameters = tuple(machine.parameters for machine in machines)
     prediction = predict(table, networks, parameters, ranks=ranks, limit=limit, progress=progress)
     prediction = _with_stencils(prediction, table, networks, parameters)
-    if all(prediction.why):
-        (collective, algorithm, why), *_ = count_unknown(table, prediction)
-        raise ValidationError(
-            f"{', '.join(table.files)}: none of {len(table)} calls can be simulated "
-            f"({collective} {algorithm}: {why}): expected names of hopmap list algorithms or "
-            f"hopmap list measured-names"
-        )
+    expect_some(table, prediction.why)
     specs = tuple(network.spec for network in networks)
     return Validation(table, prediction, specs, notes)
 

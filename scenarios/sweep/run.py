@@ -20,7 +20,7 @@ from hopmap.scenarios.results import store
 from hopmap.scenarios.results.claims import claim
 from hopmap.scenarios.results.gather import gather
 from hopmap.scenarios.results.plan_file import expect_results_folder, read_auto_expanded
-from hopmap.scenarios.results.stored_runs import error_of, read_errors
+from hopmap.scenarios.results.stored_runs import error_of, errors_in, part_files, read_errors
 
 from . import ScenarioError
 from .measure import measure
@@ -48,10 +48,11 @@ class SweepOutcome:
     results: Path
     # How many runs were left out since they cannot be, by the reason.
     infeasible: dict[str, int] = field(default_factory=dict)
+    earlier: int = 0  # Runs of other versions of the scenario, which the folder keeps.
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``run --json`` prints, apart from the report."""
-        names = ("runs", "done", "skipped", "failed", "infeasible")
+        names = ("runs", "done", "skipped", "failed", "infeasible", "earlier")
         return {"out": str(self.results)} | {name: getattr(self, name) for name in names}
 
     def to_frame(self) -> pd.DataFrame:
@@ -130,7 +131,8 @@ def run_scenario(
     ids = {run.run_id for run in todo}
     before = [run for run in runs if run.run_id not in ids and errors.get(run.run_id) is not None]
     counts = (len(runs), done, len(runs) - done)
-    return SweepOutcome(*counts, failed, len(before), results, infeasible)
+    earlier = sum(map(len, map(errors_in, part_files(results / "earlier", "runs"))))
+    return SweepOutcome(*counts, failed, len(before), results, infeasible, earlier)
 
 
 def _iterate(

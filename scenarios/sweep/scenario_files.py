@@ -194,6 +194,8 @@ def _one_line(error: ValidationError) -> str:
         fields = list(models[0].model_fields)
         hint = did_you_mean(str(place[-1]), fields)
         return f"unknown key {key!r}{hint}: expected one of {', '.join(fields)}"
+    if kind == "list_type" and isinstance(first["input"], dict):
+        return f"[{key}]: expected [[{key}]], one for each table"
     expected = first["msg"].removeprefix("Input should be ").replace("Input should", "should")
     if kind == "too_short":
         expected = "at least one"

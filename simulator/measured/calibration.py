@@ -17,10 +17,17 @@ from hopmap.arrays import Bools, Floats, Ints
 from hopmap.progress import Progress, silent
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import key_of
-from hopmap.simulator.parameters.settings import Settings, Value, configure, known_keys, normalise
+from hopmap.simulator.parameters.settings import (
+    Settings,
+    Value,
+    configure,
+    known_keys,
+    normalise,
+    unknown,
+)
 from hopmap.topologies import Topology
 
-from .errors import LARGE, Error, Group, by_algorithm, error_of, plain
+from .errors import LARGE, Error, Group, by_algorithm, error_of, expect_some, plain
 from .files import Measured, MeasuredError
 from .names import lookup
 from .prediction import Prediction, not_simulated, predict
@@ -153,9 +160,10 @@ def fit_collectives(
         not_simulated(measured, k, lookup(c, a), networks[measured.file[k]], ranks)
         for k, (c, a) in enumerate(zip(measured.collective, measured.algorithm, strict=True))
     ]
+    expect_some(measured, why)
     table = measured.part(np.array([not reason for reason in why]))
-    _expect_enough(measured, len(table), "by algorithms that are known", keys)
     start = {key: _start(key, settings, networks[0]) for key in keys}
+    _expect_enough(measured, len(table), "by algorithms that are known", keys)
     runs = 0
 
     def simulate(values: Mapping[str, float]) -> Prediction:
@@ -228,7 +236,7 @@ def _start(key: str, settings: Mapping[str, Value], network: Topology) -> float:
     network, parameters = configure(network, tuple(settings.items()))
     if key.startswith("link."):
         if key not in (keys := known_keys([network])):
-            raise ParameterError(f"--fit {key}: expected one of {', '.join(keys)}")
+            raise ParameterError(f"--fit: {unknown(key, keys)}")
         *_, kind, quantity = key.split(".")
         of = next((k for k in network.kinds if k.name == kind), network.kinds[0])
         value, unit = getattr(of, quantity), {"bandwidth": "bytes/s", "latency": "s"}[quantity]

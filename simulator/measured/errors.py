@@ -10,7 +10,7 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints
 
-from .files import Measured
+from .files import Measured, MeasuredError
 from .prediction import Prediction
 
 LARGE = 1 << 20  # bytes from which on a size is large
@@ -222,6 +222,20 @@ def count_unknown(measured: Measured, prediction: Prediction) -> dict[tuple[str,
         if row[2]:
             counts[row] = counts.get(row, 0) + 1
     return dict(sorted(counts.items()))
+
+
+def expect_some(measured: Measured, why: Sequence[str]) -> None:
+    """Raise `MeasuredError` where every call has a reason not to be simulated."""
+    if not all(why):
+        return
+    reason = why[0]
+    hint = ""
+    if reason.startswith("unknown"):
+        hint = ": expected names of hopmap list algorithms or hopmap list measured-names"
+    raise MeasuredError(
+        f"{', '.join(measured.files)}: none of {len(measured)} calls can be simulated "
+        f"({measured.collective[0]} {measured.algorithm[0]}: {reason}){hint}"
+    )
 
 
 def plain(error: Error) -> dict[str, Any]:

@@ -70,13 +70,13 @@ class Measured:
 
 
 def is_measured(path: str | Path) -> bool:
-    """Whether a file's head names the columns of measured collectives."""
+    """Whether a file's head names columns of measured collectives, one misspelt perhaps."""
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as stream:
             head = next(csv.reader(stream), [])
     except (OSError, UnicodeDecodeError, csv.Error):
         return False  # reading it reports the error
-    return {"collective", "algorithm"} <= {name.strip() for name in head}
+    return len(set(NEEDED) & {name.strip() for name in head}) > 1
 
 
 def read_measured(paths: Sequence[str | Path]) -> Measured:
@@ -109,8 +109,10 @@ def _rows(path: str | Path) -> list[Row]:
             names = reader.fieldnames or []
             for column in NEEDED:
                 if column not in names:
+                    header = ",".join(names)[:80]
                     raise MeasuredError(
-                        f"{path}: no column {column!r}: expected {', '.join(NEEDED)}"
+                        f"{path}: header {header}: no column {column!r}: expected "
+                        f"{','.join(NEEDED)}"
                     )
             rows = [_row(row, f"{path}: line {reader.line_num}") for row in reader]
     except OSError as error:

@@ -46,8 +46,10 @@ class Key(NamedTuple):
 
 
 MOST_NOISE = 2  # beyond, 4096 quantiles no longer tell a distribution
-MOST_BYTES = 2**60  # with room to add in int64
 MOST_CHANNELS = 2**15 - 1  # classes of channels are of 16 bits
+MOST = {"s": 1e6, "1": 1e12, "bytes": 2**60}
+"""By unit: later a float no longer tells a nanosecond; bytes add up in int64."""
+SLOWEST = 1e-3  # bytes/s
 MOST_PLACES = 2**31 - 1  # of a channel; of all of a link with room to add in int64
 
 ASSUMED = ("control_bytes", "memory.bandwidth", "memory.latency")
@@ -75,13 +77,12 @@ def check(key: str, value: Any, entry: Key) -> None:
         raise ParameterError(f"{key} {value!r}: expected a finite number ({entry.unit})")
     if (entry.unit == "bytes/s" or entry.positive) and not number > 0:
         raise ParameterError(f"{key} {value}: expected more than 0 {entry.unit}".removesuffix(" 1"))
-    if entry.unit == "bytes" and number > MOST_BYTES:
-        raise ParameterError(f"{key} {value}: expected at most {MOST_BYTES} bytes")
-    if number > entry.maximum:
-        raise ParameterError(f"{key} {value}: expected at most {entry.maximum:.10g}")
-    if number < entry.minimum:
-        least = f"{entry.minimum:g} {entry.unit}".removesuffix(" 1")
-        raise ParameterError(f"{key} {value}: expected at least {least}")
+    least = max(entry.minimum, SLOWEST if entry.unit == "bytes/s" else 0)
+    most = min(entry.maximum, MOST.get(entry.unit, math.inf))
+    for bad, said, limit in ((number > most, "most", most), (number < least, "least", least)):
+        if bad:
+            limits = f"expected at {said} {limit:.10g} {entry.unit}".removesuffix(" 1")
+            raise ParameterError(f"{key} {value}: {limits}")
 
 
 def _is_algorithm(key: str, text: str) -> bool:

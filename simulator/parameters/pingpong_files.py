@@ -55,13 +55,14 @@ class PingPongError(HopmapError, ValueError):
 def read_pingpong(
     path: str | Path,
     *,
-    hops: int = 1,
+    hops: int | None = None,
     round_trip: bool = False,
     unit: str | Sequence[str] = (),
 ) -> PingPong:
     """Read measurements, their format known by what is in the file.
 
-    `hops` are links between the two nodes, where the file has no such column; 0 within a node.
+    `hops` are links between the two nodes, 1 when left out, where the file has no such column; 0
+    is within a node.
     Times may be of whole round trips. Units are of times, of sizes, or of both, where neither the
     cells of a CSV nor the names of its columns have them.
     """
@@ -94,7 +95,10 @@ def read_pingpong(
     if not (np.abs(size) <= 2**50).all():
         wrong = size[~(np.abs(size) <= 2**50)][0]
         raise PingPongError(f"{path}: {wrong:g} bytes: expected a size of a message")
-    links = [hops if row[2] is None else row[2] for row in rows]
+    if hops is not None and any(row[2] is not None for row in rows):
+        raise PingPongError(f"{name}: hops {hops}: the file has a column hops: expected none")
+    assumed = 1 if hops is None else hops
+    links = [assumed if row[2] is None else row[2] for row in rows]
     return PingPong(
         size=size.astype(np.int64),
         time=np.array([row[1] for row in rows]) / (2 if round_trip else 1),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import tomllib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from hopmap.errors import HopmapError, HopmapWarning
-from hopmap.topologies import Topology, TopologyError, did_you_mean
+from hopmap.topologies import Topology, did_you_mean
 from hopmap.topologies.topology import AS_LINKS
 from hopmap.units import NoUnitError, UnitError, has_unit, require_unit, show_bytes, show_seconds
 
 from .energy import LINK as ENERGY_LINK
-from .keys import ParameterError, check, names_algorithm
+from .keys import Key, ParameterError, check, names_algorithm
 from .parameters import KEYS, Parameters, key_of, parameters_from
 
 Value: TypeAlias = str | int | float
@@ -43,26 +43,17 @@ def configure(topology: Topology, settings: Settings) -> tuple[Topology, Paramet
     for key, value in sorted(settings, key=lambda setting: setting[0].count(".")):
         if key.startswith("link."):
             kind, quantity = _link_key(key)
-            number = _number(key, value, LINK_UNITS[quantity])
+            number = _checked(key, value, Key("", LINK_UNITS[quantity]))
             if kind is None or kind in {k.name for k in topology.kinds}:
                 bandwidth, latency = (number if quantity == q else None for q in LINK_UNITS)
-                try:
-                    topology = topology.with_links(kind, bandwidth=bandwidth, latency=latency)
-                except TopologyError:
-                    least = "more than" if quantity == "bandwidth" else "at least"
-                    raise SettingError(f"{key} {value}: expected {least} 0") from None
+                topology = topology.with_links(kind, bandwidth=bandwidth, latency=latency)
             continue
         try:
             entry = key_of(key)
         except ParameterError:
             known = known_keys([topology])
-            raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}") from None
-        number_or_word = value if entry.choices else _number(key, value, entry.unit)
-        try:
-            check(key, number_or_word, entry)
-        except ParameterError as error:  # in the unit of the input
-            said = str(error).replace(f"{key} {number_or_word}", f"{key} {value}", 1)
-            raise ParameterError(said) from None
+            raise SettingError(unknown(key, known)) from None
+        number_or_word = _checked(key, value, entry)
         if key in KEYS or key.split(".")[2] in {k.name for k in topology.kinds}:
             model[key] = number_or_word
     for end in ("injection.bandwidth", "ejection.bandwidth"):
@@ -83,11 +74,20 @@ def normalise(settings: Settings) -> dict[str, Value]:
     return normal
 
 
-def without_effect(settings: Mapping[str, Value]) -> list[str]:
-    """Return the keys that change nothing, as they are of finite buffers and there are none."""
-    if str(settings.get("network.buffer", 0)).strip() not in ("0", "0.0"):
-        return []
-    return [key for key in settings if key in OF_BUFFERS]
+def without_effect(settings: Mapping[str, Value], engine: str = "") -> Iterator[str]:
+    """Say which settings change nothing: of buffers where there are none, and of other engines."""
+    unbounded = str(settings.get("network.buffer", 0)).strip() in ("0", "0.0")
+    reasons = {
+        "without effect where network.buffer is 0, any number of packets": (
+            key for key in settings if unbounded and key in OF_BUFFERS
+        ),
+        f"without effect on the engine {engine}": (
+            key for key in settings if engine not in ("", "flow") and key.startswith("flow.")
+        ),
+    }
+    for reason, keys in reasons.items():
+        if idle := ", ".join(keys):
+            yield f"{idle}: {reason}"
 
 
 def check_settings(settings: Mapping[str, Value], topologies: Sequence[Topology]) -> None:
@@ -96,7 +96,7 @@ def check_settings(settings: Mapping[str, Value], topologies: Sequence[Topology]
         configure(topology, tuple(settings.items()))
     for key in settings:
         if key not in (known := known_keys(topologies)):
-            raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}")
+            raise SettingError(unknown(key, known))
         _warn_of_bare(key, settings[key])
 
 
@@ -185,10 +185,14 @@ def toml_document(file: str) -> dict[str, Any]:
 
 def algorithms_from(settings: Settings) -> dict[str, str]:
     """Algorithms by collective operation, where nothing else is to be set."""
-    known = [key for key in KEYS if names_algorithm(key)]
+    known = known_keys([])
     for key, _ in settings:
         if key not in known:
-            raise SettingError(f"unknown parameter {key!r}{_hint(key, known)}")
+            raise SettingError(unknown(key, known))
+        if not names_algorithm(key):
+            raise SettingError(
+                f"{key} changes no traffic: expected an algorithm, like collective.bcast=binomial"
+            )
     return dict(parameters_from(dict(settings)).algorithms)
 
 
@@ -205,8 +209,19 @@ def _link_key(key: str) -> tuple[str | None, str]:
     _, *kind, quantity = key.split(".")
     if len(kind) > 1 or quantity not in LINK_UNITS:
         keys = [f"{prefix}.{q}" for prefix in ("link", "link.KIND") for q in LINK_UNITS]
-        raise SettingError(f"unknown parameter {key!r}{_hint(key, keys)}")
+        raise SettingError(unknown(key, keys))
     return (kind[0] if kind else None), quantity
+
+
+def _checked(key: str, value: Value, entry: Key) -> Any:
+    """Return a value in its SI unit, or a word; an error says it in the unit of the input."""
+    number_or_word = value if entry.choices else _number(key, value, entry.unit)
+    try:
+        check(key, number_or_word, entry)
+    except ParameterError as error:
+        said = str(error).replace(f"{key} {number_or_word}", f"{key} {value}", 1)
+        raise SettingError(said) from None
+    return number_or_word
 
 
 def _number(key: str, value: Value, unit: str) -> float:
@@ -218,9 +233,6 @@ def _number(key: str, value: Value, unit: str) -> float:
         raise SettingError(f"{key}: {error}") from None
 
 
-def _hint(key: str, known: Sequence[str]) -> str:
-    """Say which key is near; where none is, all that there are."""
-    near = did_you_mean(key, known)
-    if near:
-        return f"{near}: `hopmap list parameters` has all"
-    return f": expected one of {', '.join(known)}"
+def unknown(key: str, known: Sequence[str]) -> str:
+    """Say that a key is unknown, and which is near."""
+    return f"unknown parameter {key!r}{did_you_mean(key, known)}: see `hopmap list parameters`"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from hopmap.arrays import Floats, Ints
-from hopmap.errors import expect_one_of
+from hopmap.errors import expect_between, expect_one_of
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.traces import TraceError, Traffic, require_memory
@@ -24,6 +24,7 @@ from hopmap.traces.patterns.synthetic import PATTERNS, synthetic_traffic
 from .mpi_calls import SendMode
 from .program import Op, Program, with_finishes
 
+MOST_ROUNDS = 10**9
 MODES = ("rounds", "at_once")
 ASSUMED_ROUNDS = "rounds assumed of traffic alone, without computation and collectives"
 MOST_MESSAGES = 4_000_000  # each takes some 500 bytes while the program is made
@@ -53,14 +54,13 @@ def program_of_traffic(
     expect_one_of(ParameterError, "mode", mode, MODES)
     if rounds is None or mode == "at_once":
         rounds = rounds_of(traffic) if mode == "rounds" else 1
-    if rounds < 1:
-        raise ParameterError(f"rounds {rounds}: expected at least 1")
     messages = int(traffic.messages.sum())
     if messages > MOST_MESSAGES:
         raise TraceError(
             f"{name}: {messages:,} messages to replay one by one: expected at most "
             f"{MOST_MESSAGES:,}"
         )
+    expect_between(ParameterError, f"rounds {rounds}", rounds, 1, MOST_ROUNDS)
     # A pair's j-th of m messages is in round j * rounds // m, its j-th of b bytes' parts likewise.
     pair = np.repeat(np.arange(traffic.pairs), traffic.messages)
     before = np.cumsum(traffic.messages) - traffic.messages

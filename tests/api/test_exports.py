@@ -31,7 +31,7 @@ def test_a_file_of_traffic_has_what_the_workload_counts(tmp_path):
 
 
 def test_traffic_is_no_archive(tmp_path):
-    with pytest.raises(TraceError, match="unknown kind of traffic file"):
+    with pytest.raises(TraceError, match=r"expected a name ending in \.count\.csv"):
         hm.write_workload("stencil:2x2,5pt", tmp_path / "t.otf2")
 
 

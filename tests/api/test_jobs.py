@@ -149,7 +149,7 @@ def test_what_cannot_be_is_said_in_a_line():
         ([Job(message(), start=-1.0)], "start -1.0: expected 0 or more"),
         ([Job(message(), start="2 mss")], "start 2 mss"),
         ([Job(message(), start=1e9)], "start 1000000000.0: expected at most 1,000,000 s"),
-        ([Job(message(), repeat=0)], "message: repeat 0: expected at least 1"),
+        ([Job(message(), repeat=0)], "message: repeat 0: expected 1 to 1,000,000"),
         ([Job("lu.S.8")], "lu.S.8: policy contiguous: .* have 8 slots"),
         ([Job(message(), nodelist="node7,node8")], "host node7: expected nodes of mesh:4"),
         ([Job(message(), nodelist="node1")], "node1: 1 nodes with 1 slots: expected 2"),

@@ -113,10 +113,14 @@ def test_run_prints_a_table_and_writes_the_report(tmp_path):
         "skipped": 2,
         "failed": {},
         "infeasible": {},
+        "earlier": 0,
         "report": None,
     }
     assert hopmap("run", file, "--out", out, "--dry-run").startswith("0 runs missing")
     assert hopmap("report", out) == f"report: {out / 'report.html'}\n"
+    file.write_text(file.read_text().replace("sweep", "random"))
+    other = hopmap("run", file, "--out", out, "--no-report")
+    assert f"1 run that the scenario no longer has: in {out / 'earlier'}\n" in other
 
 
 def test_run_says_what_figures_of_several_seeds_are(tmp_path):

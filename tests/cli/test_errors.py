@@ -43,6 +43,16 @@ def here(tmp_path, monkeypatch):
         "collective,algorithm,buffer_bytes,median_ns\nbcst,default-binomial,8,1\n"
     )
     Path("file").write_text("in the way")
+    Path("zero.csv").write_text("src,dst,messages,bytes\n0,3,2,30\n")
+    Path("source.csv").write_text("source,target\n0,1\n")
+    Path("ragged.csv").write_text("src,dst,messages,bytes\n0,1,1,3\n0,2\n")
+    Path("pingpong.csv").write_text("bytes,time_us,hops\n8,1,1\n64,2,1\n4096,9,1\n")
+    columns = "collective,algorithm,buffer_bytes,median_ns\n"
+    Path("misspelt.csv").write_text(columns.replace("rithm", "ritm") + "bcast,binomial,8,1\n")
+    Path("strange.csv").write_text(columns + "bcast,binominal,8,1\n")
+    Path("known.csv").write_text(columns + "bcast,binomial,8,1\n")
+    Path("vary.toml").write_text(SCENARIO + '[vary]\n"link.latency" = ["1us"]\n')
+    Path("ranges.toml").write_text('[ranges]\n"link.bandwith" = {factor = [0.5, 2]}\n')
     return tmp_path
 
 
@@ -50,6 +60,7 @@ def everything(folder):
     return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*")}
 
 
+HUGE = "9" * 20
 MAP = "map lu.S.4 -t mesh:4 -m sweep --out new.csv"
 FLOW = "simulate good map.csv -t mesh:4 --engine flow"
 RUN = "simulate lu.S.4 map.csv -t mesh:4"
@@ -81,7 +92,7 @@ BAD = {
     "matrix good --out new.xyz": "new.xyz .npz",
     "matrix good --out new.npz --collectives expnd": "--collectives expnd expand",
     "matrix good --out new.npz --set collective.bcast=linear": "collective.bcast --collectives",
-    "matrix good --out new.npz --collectives expand --set link.latency=1s": "link.latency unknown",
+    "matrix good --out new.npz --collectives expand --set link.latency=1s": "link.latency traffic",
     "matrix good --out new.npz --collectives expand --set collective.bcast=tree": "tree binomial",
     "matrix square.csv --out new.npz --collectives expand": "square.csv traffic",
     "matrix good --plot new.bmp": "--plot new.bmp .svg",
@@ -184,6 +195,51 @@ BAD = {
     "run right.toml --out file": "--out file folder",
     "run right.toml --out file/below": "--out file/below file folder",
     "report empty": "empty results",
+    # numbers that no machine has
+    f"generate lu --steps {HUGE} --out new.otf2": "LU 1 1,000,000",
+    f"map lu.S.4 -t mesh:4 --steps {HUGE}": "LU 1 1,000,000",
+    "matrix lu.S.4 --out new.csv --steps 9000000000000000000": "LU 1 1,000,000",
+    f"simulate zero.csv map.csv --rounds {HUGE}": "rounds 1 1,000,000,000",
+    f"simulate good map.csv --repeat {HUGE}": "repeat 6 1,000,000",
+    f"simulate --job good,map.csv,repeat={HUGE} -t mesh:4": "repeat 1 1,000,000",
+    f"robust lu.S.4 -t mesh:4 --samples {HUGE}": "samples 1 10,000",
+    f"advise lu.S.4 -t mesh:4 --samples {HUGE}": "samples 1 10,000",
+    f"generate uniform --dims 4x4 --bytes {HUGE} --out new.csv": "uniform 0 549,755,813,888",
+    f"generate training --sizes layers={HUGE} --out new.npz": "training 1 1,000,000,000",
+    "info training:layers=1000000,hidden=1000000,batch=1000000": "bytes 1,152,921,504,606,846,976",
+    f"info collective:allreduce=ring,16,{HUGE}MiB": "collective bytes 549,755,813,888",
+    f"evaluate good map.csv --failures degraded=1 --seeds {HUGE}": "draws 1 10,000",
+    f"export map.csv --to openmpi --threads {HUGE}": "threads 1 4,096",
+    f"advise lu.S.4 -t mesh:4 --to openmpi --threads {HUGE}": "threads 1 4,096",
+    f"{RUN} --set link.latency=1e300s": "link.latency 1e300s most 1000000",
+    f"{RUN} --set link.bandwidth=1e-300B/s": "link.bandwidth 1e-300B/s least 0.001",
+    f"{RUN} --set compute.scale=1e308": "compute.scale 1e308 most",
+    # files and folders of another kind
+    "run right.toml --out good": "--out good traces.otf2",
+    "validate known.csv -t mesh:4 --out good": "--out good traces.otf2",
+    "header --dir good": "--dir good traces.otf2",
+    "map lu.S.4 -t mesh:4 --out new.svg": "new.svg figure map.csv",
+    "export map.csv --to slurm --out new.png": "new.png figure map.csv",
+    "generate lu --out new.txt": "new.txt .npz .otf2",
+    "matrix zero.csv --out new.txt": "new.txt .npz .grf",
+    "generate lu --rate-from map.csv --out new.otf2": "map.csv mapping trace",
+    "info source.csv": "source.csv source src,dst,messages,bytes",
+    "info ragged.csv": "ragged.csv columns src,dst,messages,bytes",
+    "calibrate misspelt.csv -t mesh:4": "misspelt.csv algorithm",
+    "calibrate strange.csv -t mesh:4": "strange.csv binominal binomial?",
+    "calibrate known.csv -t mesh:4 --fit link.bandwith": "--fit link.bandwith link.bandwidth?",
+    "calibrate known.csv -t mesh:4 --ranks 2": "known.csv more --ranks",
+    "calibrate pingpong.csv known.csv": "ping-pongs collectives kind",
+    "calibrate pingpong.csv --hops 3": "pingpong.csv hops 3",
+    "run vary.toml": "vary.toml [[vary]]",
+    "robust lu.S.4 -t mesh:4 --ranges ranges.toml": "link.bandwith link.bandwidth?",
+    # what would change nothing, or means nothing
+    "matrix lu.S.4 --out new.csv --set link.bandwith=1": "link.bandwith link.bandwidth?",
+    "evaluate good map.csv --failures node=1": "map.csv rank 1 node down",
+    "export map.csv --to openmpi --set link.latency=1us": "--set",
+    "robust lu.S.4 -t mesh:4 -c sweep,sweep": "sweep twice once",
+    "map lu.S.4 -t mesh:4 --nodelist node[0-3,1]": "node1 twice once",
+    "simulate good map.csv --background uniform:1GB/s": "good --job good,map.csv",
     "mapp": "mapp map?",
     "info good --jsn": "--jsn --json",
 }

@@ -9,7 +9,7 @@ import pytest
 
 from hopmap.cli import mappings
 from support import DATA
-from support.commands import LU, as_json, hopmap, invoke
+from support.commands import LU, as_json, hopmap, invoke, noted
 
 
 def test_map_prints_what_the_metrics_say(tmp_path):
@@ -70,6 +70,17 @@ def test_map_says_why_the_search_ended():
     assert line["stop_reason"] == "budget"
     assert "stop_reason" not in as_json(*words, "-m", "scan")
     assert "stopped: optimal, no mapping is better" in hopmap(*words)
+
+
+def test_what_changes_nothing_is_said():
+    """A time budget where nothing searches, and an imbalance where every rank has a slot."""
+    words = ("map", LU, "-t", "mesh:4")
+    (said,) = noted(*words, "-m", "scan", "--seconds", "5")
+    assert said == "hopmap: --seconds 5: without effect, scan searches nothing"
+    assert noted(*words, "-m", "scan | annealing", "--seconds", "0.1") == []
+    (said,) = noted(*words, "-m", "scan", "--imbalance", "0.5")
+    assert said == "hopmap: --imbalance 0.5: without effect, there is a slot for every rank"
+    assert noted("map", LU, "-t", "mesh:2", "-m", "scan", "--imbalance", "0.5") == []
 
 
 def test_the_network_is_that_of_the_mapping_where_none_is_given(mapping):

@@ -55,6 +55,13 @@ def test_what_is_of_finite_buffers_is_said_to_do_nothing_where_there_are_none(co
     assert noted(*words, "--set", "network.buffer=2") == []
 
 
+def test_what_is_of_another_engine_is_said_to_do_nothing(mapping):
+    words = ("simulate", LU, mapping, "-t", "mesh:2x2", "--set", "flow.latency_factor=2")
+    (said,) = noted(*words, "--engine", "simpy")
+    assert said == "hopmap: flow.latency_factor: without effect on the engine simpy"
+    assert noted(*words, "--engine", "flow") == []
+
+
 def test_an_explanation_says_so_too(mapping):
     words = (
         "explain",

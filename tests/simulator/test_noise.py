@@ -256,5 +256,5 @@ def test_an_ensemble_is_the_replays_with_one_seed_after_the_other():
     assert result.makespan == replayed(Parameters()).makespan
     usual = replayed(Parameters(), repeat=6).ensemble.noise
     assert usual == {"noise.compute": 0.01, "noise.overhead": 0.1, "noise.start": 1e-6}
-    with pytest.raises(ParameterError, match="repeat 5: expected at least 6"):
+    with pytest.raises(ParameterError, match="repeat 5: expected 6 to 1,000,000"):
         replayed(noisy, repeat=5)

@@ -109,12 +109,18 @@ def save_traffic(path: str | Path, traffic: Traffic) -> None:
     A dense format for more than `tables.DENSE_LIMIT` ranks is a `TraceError`.
     """
     file = Path(path)
-    suffix = _suffix(file)
-    if suffix not in _WRITERS:
-        raise TraceError(f"{file}: is only read: expected one of {', '.join(_WRITERS)}")
+    suffix = written_suffix(file)
     write: Callable[[Path, Traffic], None] = resolve_name(f"{__package__}.{_WRITERS[suffix]}")
     with replacing(file) as partial:
         write(partial, traffic)
+
+
+def written_suffix(file: Path, *others: str) -> str:
+    """Return the end of a file's name that says its format, perhaps one of `others`."""
+    for suffix in (*_WRITERS, *others):
+        if file.name.lower().endswith(suffix):
+            return suffix
+    raise TraceError(f"{file}: expected a name ending in {', '.join((*_WRITERS, *others))}")
 
 
 def traffic_text(traffic: Traffic) -> str:

@@ -198,15 +198,22 @@ def _square(file: Path) -> Floats:
 def _numbers(file: Path, *, skip: int) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an empty file is reported below
-        rows = np.loadtxt(
-            file,
-            delimiter=",",
-            skiprows=skip,
-            ndmin=2,
-            dtype=np.float64,
-            encoding="utf-8-sig",
-            quotechar='"',
-        )
+        try:
+            rows = np.loadtxt(
+                file,
+                delimiter=",",
+                skiprows=skip,
+                ndmin=2,
+                dtype=np.float64,
+                encoding="utf-8-sig",
+                quotechar='"',
+            )
+        except ValueError as error:
+            reason = " ".join(str(error).split()).partition("; use ")[0]
+            raise TraceError(
+                f"{file}: cannot be read: {reason}: expected the header {HEADER}, or a matrix of "
+                "numbers"
+            ) from None
     if not rows.size:
         raise TraceError(f"{file}: no rows: expected a matrix, or the header {HEADER} and rows")
     return rows

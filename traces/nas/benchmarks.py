@@ -22,13 +22,15 @@ from numpy.typing import ArrayLike
 
 from hopmap import plugins
 from hopmap.arrays import Ints32, Table
-from hopmap.errors import expect_one_of
+from hopmap.errors import expect_between, expect_one_of
 from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Folded, Parts, folded_of_parts, trace_of_parts
 from hopmap.traces.safety.memory import require_memory
 from hopmap.traces.sources import BENCHMARK_NAME, Source
 from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
+
+MOST_STEPS = 10**6  # whose bytes add up in 64 bits in any class
 
 Row = tuple[Call, int, int, int]
 
@@ -171,9 +173,10 @@ def log2_of(benchmark: str, ranks: int) -> int:
 
 def steps_of(benchmark: str, steps: int | None, own: int) -> int:
     """Time steps to run: the class's own ones, or what was asked for."""
-    if steps is not None and steps < 1:
-        raise TraceError(f"{benchmark} with {steps} time steps: expected at least 1")
-    return own if steps is None else steps
+    if steps is None:
+        return own
+    expect_between(TraceError, f"{benchmark} with {steps} time steps", steps, 1, MOST_STEPS)
+    return steps
 
 
 def seconds_per_operation(benchmark: str, flops: float) -> float:

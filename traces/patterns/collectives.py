@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hopmap.errors import expect_between
 from hopmap.traces.sources import Source
 from hopmap.traces.trace import Collective, Kind, Records, Trace, TraceError
-from hopmap.traces.traffic import MOST_RANKS, Traffic
+from hopmap.traces.traffic import MOST_MESSAGE, MOST_RANKS, Traffic
 from hopmap.units import UnitError, parse_quantity
 
 OPERATIONS = ("allgather", "allreduce", "alltoall", "bcast", "reduce")
@@ -49,8 +50,8 @@ def parse_collective(text: str) -> Call:
         raise TraceError(f"collective {text}: {error}") from None
     if operation not in OPERATIONS:
         raise TraceError(f"collective {text}: {operation}: expected {', '.join(OPERATIONS)}")
-    if not 1 <= ranks <= MOST_RANKS or size < 1:
-        raise TraceError(f"collective {text}: expected 1 to {MOST_RANKS:,} ranks and some bytes")
+    expect_between(TraceError, f"collective {text}: {ranks} ranks", ranks, 1, MOST_RANKS)
+    expect_between(TraceError, f"collective {text}: {size} bytes", size, 1, MOST_MESSAGE)
     if operation in SPLIT and size % ranks:
         raise TraceError(f"collective {text}: {size} bytes: expected as many for each of the ranks")
     return Call(operation, algorithm, ranks, size)

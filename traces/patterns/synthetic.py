@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.errors import expect_one_of
+from hopmap.errors import expect_between, expect_one_of
 from hopmap.traces.formats.tables import MOST_DIMENSIONS
 from hopmap.traces.trace import TraceError
-from hopmap.traces.traffic import MOST_RANKS, Traffic
+from hopmap.traces.traffic import MOST_MESSAGE, MOST_RANKS, Traffic
 
 MOST_UNIFORM = 2**12  # of which all pairs fit into memory
 
@@ -49,8 +49,7 @@ def synthetic_traffic(pattern: str, dims: Sequence[int], *, size: int = 1) -> Tr
         raise TraceError(f"{pattern}: sizes {text}: expected whole numbers of at least 1")
     if len(dims) > MOST_DIMENSIONS:
         raise TraceError(f"{pattern}: {len(dims)} dimensions: expected at most {MOST_DIMENSIONS}")
-    if size < 0:
-        raise TraceError(f"{pattern}: {size} bytes a message: expected at least 0")
+    expect_between(TraceError, f"{pattern}: {size} bytes a message", size, 0, MOST_MESSAGE)
     if entry.equal and len(set(dims)) > 1:
         raise TraceError(f"{pattern}: sizes {text}: expected equal ones")
     if entry.binary and any(d & (d - 1) for d in dims):

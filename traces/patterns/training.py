@@ -32,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopmap.arrays import Ints, Ints32, Table
+from hopmap.errors import expect_between
 from hopmap.traces.calls import Call, calls
 from hopmap.traces.folded import Folded, Parts, Repeat, folded_of_parts, trace_of_parts
 from hopmap.traces.sources import Source
@@ -40,6 +41,7 @@ from hopmap.traces.traffic import MOST_RANKS, Traffic
 from hopmap.units import UnitError, parse_quantity
 
 FORWARD, BACKWARD = 0, 1  # tags
+MOST_SIZE, MOST_SENT = 10**9, 2**60  # of each number; bytes, with room to add in int64
 
 MODELS = {
     "1.7b": (24, 2304),
@@ -124,13 +126,12 @@ def _number(text: str, key: str, value: str) -> int | float:
         if key == "flops":
             return parse_quantity(value, "flop/s")
         number = int(value)
-    except (UnitError, ValueError):
-        number = -1
+    except UnitError as error:
+        raise TraceError(f"training {text}: {key}={error}") from None
+    except ValueError:
+        raise TraceError(f"training {text}: {key}={value}: expected a whole number") from None
     least = 0 if key in ("experts", "recompute") else 1
-    if number < least:
-        raise TraceError(
-            f"training {text}: {key}={value}: expected a whole number of {least} or more"
-        )
+    expect_between(TraceError, f"training {text}: {key}={value}", number, least, MOST_SIZE)
     return number
 
 
@@ -138,6 +139,12 @@ def _check(text: str, training: Training) -> None:
     of = training
     if of.ranks > MOST_RANKS:
         raise TraceError(f"training {text}: {of.ranks} ranks: expected at most {MOST_RANKS:,}")
+    step = of.activations * of.microbatches * of.layers * of.topk + of.parameters() * of.gradient
+    if of.ranks * step > MOST_SENT:
+        raise TraceError(
+            f"training {text}: {step:,} bytes of activations and gradients in a step: expected at "
+            f"most {MOST_SENT // of.ranks:,}"
+        )
     for what, whole, name, part in (
         ("layers", of.layers, "pp", of.pp),
         ("hidden", of.hidden, "tp", of.tp),

@@ -38,8 +38,9 @@ from hopmap.simulator.parameters.settings import (
     known_keys,
     normalise,
     toml_document,
+    unknown,
 )
-from hopmap.topologies import Topology, did_you_mean, provenance
+from hopmap.topologies import Topology, provenance
 
 Settings: TypeAlias = dict[str, Value]
 RangesLike: TypeAlias = str | Path | Mapping[str, Any] | None
@@ -134,11 +135,7 @@ def _check(each: Range, network: Topology) -> None:
         _check(each._replace(values=values, by_source={}), network)
     key = each.key.replace(EVERY, "link.")
     if key not in (known := known_keys([network])):
-        hint = did_you_mean(key, known)
-        raise SettingError(
-            f"ranges: unknown parameter {each.key!r}{hint}: expected link.*.bandwidth or "
-            f"link.*.latency, or one of {', '.join(known)}"
-        )
+        raise SettingError(f"ranges: {unknown(each.key, known)}")
     if each.kind != FACTOR:
         for value in each.values:
             check_settings({key: value}, [network])

@@ -36,6 +36,7 @@ from hopmap.api.named_files import (
 from hopmap.api.simulation import check_engine
 from hopmap.api.workload import Workload, WorkloadLike
 from hopmap.arrays import Floats
+from hopmap.errors import expect_between
 from hopmap.notebook import ShownMixin
 from hopmap.progress import Progress, silent
 from hopmap.simulator import (
@@ -56,6 +57,7 @@ Candidate: TypeAlias = "MappingLike"
 
 CANDIDATES = ("identity", "rcm", "recursive_bisection", "auto", "auto(objective=max_link_load)")
 SECONDS, SAMPLES = 10.0, 100
+MOST_SAMPLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,7 @@ class Sampling:
     ranges: RangesLike = None
 
     def __post_init__(self) -> None:
-        if self.samples < 1:
-            raise SettingError(f"samples {self.samples}: expected at least 1")
+        expect_between(SettingError, f"samples {self.samples}", self.samples, 1, MOST_SAMPLES)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -215,6 +216,9 @@ def robust(
     names = [_canonical(each) for each in candidates]
     if len(names) < 2:
         raise SettingError(f"candidates: {len(names)}: expected two or more to choose from")
+    twice = [name for name in names if isinstance(name, str) and names.count(name) > 1]
+    if twice:
+        raise SettingError(f"candidates: {twice[0]} is listed twice: expected once")
     workload, machine = Workload.of(workload), Machine.of(machine)
     machine.expect_alone("robust")
     workload.program(machine.parameters.algorithms)  # read before anything takes long

@@ -212,6 +212,10 @@ def scale(
 
 def _write(made: Made, label: str, out: Path, as_json: bool, *, compiles: bool = True) -> Traffic:
     """Make something, write it, and print what it is."""
+    from hopmap.traces.formats.files import written_suffix
+
+    if str(out) != "-":
+        written_suffix(out, ".otf2")
     with working(label, compiles=compiles):
         begin = time.perf_counter()
         traffic = write_or_print(made.make(), out)
@@ -251,10 +255,12 @@ def _rate(benchmark: str, options: Options, archive: bool) -> tuple[float, dict[
             return parse_quantity(flops, "flop/s"), {}
         except UnitError as error:
             raise typer.BadParameter(f"--flops {error}") from None
+    from hopmap.api.input_kinds import TRACE, check_kind
     from hopmap.simulator.programs.computation import fit_rate
     from hopmap.traces.sources import open_source
 
     assert rate_from is not None
+    check_kind(TRACE, rate_from)
     source = open_source(rate_from)
     with working(f"reading {source.name}"):
         fit = fit_rate(source.trace(), benchmark)

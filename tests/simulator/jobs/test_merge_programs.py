@@ -373,7 +373,7 @@ def test_jobs_with_loops_of_their_own_are_replayed_whole():
         ({"programs": []}, "jobs: expected at least one"),
         ({"starts": [-1.0]}, "a: start -1 s: expected 0 or later"),
         ({"starts": [float("nan")]}, "a: start nan s: expected 0 or later"),
-        ({"repeats": [0]}, "a: repeat 0: expected at least 1"),
+        ({"repeats": [0]}, "a: repeat 0: expected 1 to 1,000,000"),
         ({"programs": [merge_programs([message("a")])]}, "a: it is several jobs"),
     ],
 )

@@ -90,5 +90,5 @@ def test_what_cannot_be_done_is_said():
     traffic = Traffic.from_pairs(2, [0], [1], [1], [1])
     with pytest.raises(ParameterError, match=r"mode 'sometimes': expected one of rounds, at_once"):
         program_of_traffic(traffic, "sometimes")
-    with pytest.raises(ParameterError, match=r"rounds 0: expected at least 1"):
+    with pytest.raises(ParameterError, match=r"rounds 0: expected 1 to 1,000,000,000"):
         program_of_traffic(traffic, rounds=0)

@@ -169,7 +169,7 @@ def test_what_is_no_profile_is_refused_by_line(tmp_path, text, message):
 def test_it_is_only_read(tmp_path):
     file = tmp_path / "all.prof"
     file.write_text(line("E", 0, 1, 1, 1))
-    with pytest.raises(TraceError, match="is only read"):
+    with pytest.raises(TraceError, match="expected a name ending in"):
         save_traffic(tmp_path / "x.prof", load_traffic(file))
 
 

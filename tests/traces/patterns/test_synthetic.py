@@ -103,5 +103,5 @@ def test_what_a_pattern_is_not_defined_for_is_an_error(pattern, dims, message):
 
 
 def test_a_negative_size_is_an_error():
-    with pytest.raises(TraceError, match="-1 bytes a message: expected at least 0"):
+    with pytest.raises(TraceError, match="-1 bytes a message: expected 0 to 549,755,813,888"):
         synthetic_traffic("uniform", (2,), size=-1)

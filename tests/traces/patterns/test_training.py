@@ -124,9 +124,9 @@ def test_what_makes_no_sense_is_refused():
     for text, said in [
         ("", "nothing: expected KEY=VALUE with one of model, tp, pp"),
         ("model=2b", "model 2b: expected 1.7b, 3.6b"),
-        ("tp=0", "tp=0: expected a whole number of 1 or more"),
+        ("tp=0", "tp=0: expected 1 to 1,000,000,000"),
         ("layers=x", "layers=x: expected a whole number"),
-        ("flops=fast", "flops=fast: expected"),
+        ("flops=fast", "flops='fast': expected"),
         ("width=4", "width=4: expected KEY=VALUE"),
         ("layers=5,pp=2", "layers 5: expected a multiple of pp 2"),
         ("hidden=6,tp=4", "hidden 6: expected a multiple of tp 4"),
