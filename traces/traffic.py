@@ -228,21 +228,23 @@ def one_sided_traffic_of(trace: Trace) -> Traffic:
     """Reduce a trace to what its one-sided operations move.
 
     A put is a message from its origin to its target, and a get one from its target to its origin;
-    an atomic operation is a put, and also a get if it brings bytes back.
+    an atomic operation is a put, and also a get if it brings bytes back; only a get if it takes
+    none there.
     """
     events = np.flatnonzero((trace.kind >= Kind.RMA_PUT) & (trace.kind <= Kind.RMA_ATOMIC))
     rows, kind = trace.ref[events], trace.kind[events]
     origin = np.searchsorted(trace.offsets, events, side="right") - 1
     target = trace.records.peer[rows]
-    puts, back = kind != Kind.RMA_GET, trace.records.received[rows]
-    gets = ~puts | (back > 0)
-    got = np.where(puts, back, trace.records.size[rows])
+    size, back = trace.records.size[rows], trace.records.received[rows]
+    only_get = kind == Kind.RMA_GET
+    gets, puts = only_get | (back > 0), ~only_get & ((size > 0) | (back <= 0))
+    got = np.where(only_get, size, back)
     return Traffic.from_pairs(
         trace.ranks,
         np.concatenate((origin[puts], target[gets])),
         np.concatenate((target[puts], origin[gets])),
         np.ones(int(puts.sum() + gets.sum()), dtype=np.int64),
-        np.concatenate((trace.records.size[rows][puts], got[gets])),
+        np.concatenate((size[puts], got[gets])),
         name=trace.name,
     )
 

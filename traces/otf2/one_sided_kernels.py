@@ -189,9 +189,10 @@ def _adds_up(name):
             return INTERRUPT
         if np.int64(sent) < 0 or np.int64(got) < 0:
             return fail(state, SIZE, position, max(sent, got))
-        if puts and not add_to(state.put_messages, state.put_bytes, peer, sent):
-            return fail(state, TOTAL, position, peer)
         fetches = gets and (got > 0 or not puts)
+        takes = puts and (sent > 0 or not fetches)
+        if takes and not add_to(state.put_messages, state.put_bytes, peer, sent):
+            return fail(state, TOTAL, position, peer)
         if fetches and not add_to(state.got_messages, state.got_bytes, peer, got):
             return fail(state, TOTAL, position, peer)
         return CONTINUE

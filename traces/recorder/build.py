@@ -87,7 +87,7 @@ _ONE_SIDED = {
         12,
     ),
     "Fetch_and_op": ("RMA_ATOMIC, 7, p6 == MPI_NO_OP ? 0 : bytes(1, p3), bytes(1, p3), p4, p7", 7),
-    "Compare_and_swap": ("RMA_ATOMIC, 3, bytes(1, p4), bytes(1, p4), p5, p7", 7),
+    "Compare_and_swap": ("RMA_ATOMIC, 3, bytes(2, p4), bytes(1, p4), p5, p7", 7),
 }
 
 
@@ -158,6 +158,8 @@ def _hooks() -> dict[str, tuple[str, str]]:
         "Comm_free": ("struct communicator *gone = locked_of(*p1);", "freed(gone);"),
         "Comm_disconnect": ("struct communicator *gone = locked_of(*p1);", "freed(gone);"),
         "Grequest_start": ("", "other(*p5);"),
+        "Buffer_iflush": ("", "other(*p1);"),
+        "Comm_iflush_buffer": ("", "other(*p2);"),
         "Win_create": ("", "made_window(CREATE_HANDLE, p5, *p6);"),
         "Win_create_dynamic": ("", "made_window(CREATE_HANDLE, p2, *p3);"),
         "Win_allocate": ("", "made_window(CREATE_HANDLE_AND_ALLOCATE, p4, *p6);"),
@@ -206,14 +208,15 @@ HOOKS = _hooks()
 _BY_HAND = ("Init", "Init_thread", "Finalize", "Abort", "Pcontrol")
 # Functions that ask or tell the calling process alone: they are left as they are.
 _LOCAL = re.compile(
-    r"(Type|Group|Info|Op|Errhandler|Error|Attr|Keyval|Get|Status|Session|Aint|Add_error)_.*"
+    r"(Type|Group|Info|Op|Errhandler|Error|Attr|Keyval|Status|Session|Aint|(Add|Remove)_error)_.*"
+    r"|Get_(address|count|elements(_x)?|(hw_resource|processor|library)_(info|name|version)|version)"
     r"|(Comm|Win|File)_((get|set)_(name|attr|info|errhandler|group|parent)|(create|free)_keyval"
     r"|delete_attr|(create|call)_errhandler|rank|size|group|compare|test_inter"
     r"|remote_(size|group)|get_failed)"
     r"|Win_(attach|detach|shared_query)|File_get_.*|File_set_atomicity"
     r"|(Cart|Graph|Dist_graph)_(get|rank|coords|shift|map|neighbors(_count)?)|(Cart|Graph)dims?_get"
     r"|Topo_test|Dims_create|Pack.*|Unpack.*|Register_datarep|Address|(Alloc|Free)_mem"
-    r"|Initialized|Finalized|Is_thread_main|Query_thread|Test_cancelled|Buffer_attach"
+    r"|Initialized|Finalized|Is_thread_main|Query_thread|Test_cancelled|(Buffer|Comm)_attach(_buffer)?"
     r"|Grequest_complete|Reduce_local|\w+_(c2f|f2c|c2f08|f082c)"
 )
 _PROTOTYPE = re.compile(r"\bint\s+MPI_([A-Z][a-z]\w*)\s*\(([^;{}()]*)\)[^;{}]*;")
