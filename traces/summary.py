@@ -36,6 +36,7 @@ class Summary:
     # to no rank together, as "of other locations"
     ignored: Mapping[str, int] = field(default_factory=dict)
     shared_cores: SharedCores | None = None
+    cancelled: int = 0  # requests that were cancelled, the sends among them in `traffic`
 
     @property
     def ranks(self) -> int:
@@ -175,7 +176,7 @@ class Omission:
 
 @dataclass(frozen=True)
 class Doubt(Omission):
-    """Something that a replay takes as it was recorded, and that may differ on another machine."""
+    """Something that is taken as it was recorded, and that may be otherwise."""
 
     kind: ClassVar[str] = "in doubt"
 

@@ -212,16 +212,31 @@ def largest_product(one: Ints, other: Ints) -> int:
 def traffic_of(trace: Trace, times: Callable[[Ints], Ints] = np.ones_like) -> Traffic:
     """Reduce a trace to its point-to-point traffic, from the send records.
 
-    Collectives are not in it: OTF2 records what a collective moves, not between whom. `times` says
-    how often events take place, each once when left out.
+    Collectives are not in it: OTF2 records what a collective moves, not between whom. Sends that
+    were cancelled are not in it either. `times` says how often events take place, each once when
+    left out.
     """
     sends = np.flatnonzero((trace.kind == Kind.SEND) | (trace.kind == Kind.ISEND))
+    sends = sends[~np.isin(sends, cancelled_requests(trace), assume_unique=True)]
     rows, number = trace.ref[sends], times(sends)
     src = np.searchsorted(trace.offsets, sends, side="right") - 1
     size = number * trace.records.size[rows]
     return Traffic.from_pairs(
         trace.ranks, src, trace.records.peer[rows], number, size, name=trace.name
     )
+
+
+def cancelled_requests(trace: Trace) -> Ints:
+    """Return the events that began the requests which were cancelled."""
+    ends = np.flatnonzero(trace.kind == Kind.REQUEST_CANCELLED)
+    if not ends.size:
+        return ends
+    begins = np.flatnonzero((trace.kind == Kind.ISEND) | (trace.kind == Kind.IRECV_REQUEST))
+    events = np.sort(np.concatenate((begins, ends)))
+    rank = np.searchsorted(trace.offsets, events, side="right")
+    order = np.lexsort((events, trace.records.request[trace.ref[events]], rank))
+    ended = trace.kind[events[order[1:]]] == Kind.REQUEST_CANCELLED
+    return np.asarray(events[order[:-1][ended]])
 
 
 def one_sided_traffic_of(trace: Trace) -> Traffic:

@@ -415,7 +415,7 @@ class Workload:
         Of a large archive, and of a trace that cannot be replayed, only the records that are
         ignored; that it is so, is a warning.
         """
-        from hopmap.simulator.programs.computation import omissions
+        from hopmap.simulator.programs.computation import omissions, truncated
         from hopmap.traces.summary import Doubt, of_records
 
         summary = self.summary
@@ -428,10 +428,13 @@ class Workload:
             )
         else:
             try:
-                return omissions(self.program())
+                program = self.program()
+                return (*omissions(program), *truncated(program))
             except TraceError as error:
                 why = f"cannot be replayed: {error}"
         warnings.warn(why, HopmapWarning, stacklevel=2)
-        shared = summary.shared_cores
-        of_cores = [] if shared is None else [Doubt(str(shared), shared.ranks)]
-        return (*of_cores, *of_records(summary.ignored))
+        shared, cancelled = summary.shared_cores, summary.cancelled
+        doubts = [] if shared is None else [Doubt(str(shared), shared.ranks)]
+        if cancelled:
+            doubts.append(Doubt("cancelled requests, of which sends are counted", cancelled))
+        return (*doubts, *of_records(summary.ignored))

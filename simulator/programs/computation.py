@@ -242,9 +242,21 @@ def omissions(
         rows = rows[~others[program.rank_of_row()[rows]]]
     takes = program.kind[rows] >= Op.RECV
     excess = np.bincount(channel[rows], np.where(takes, -iterations[rows], iterations[rows]))
-    untaken = int(excess[excess > 0].sum())
-    unmatched = [Omission("messages that are never received", untaken)] if untaken else ()
-    return (*program.omitted, *unmatched)
+    found = {
+        "messages that are never received, counted and sent": excess[excess > 0].sum(),
+        "receives that no message reaches, where a replay gets stuck": -excess[excess < 0].sum(),
+    }
+    return (*program.omitted, *(Doubt(what, int(count)) for what, count in found.items() if count))
+
+
+def truncated(program: Program) -> tuple[Omission, ...]:
+    """List the messages of which fewer bytes are received than are sent; none of loops."""
+    if (program.kind == Op.REPEAT).any():
+        return ()
+    sends, receives = program.sends(), program.receives()
+    size, taken = program.size[sends], program.size[receives]
+    count = int(((receives >= 0) & (size > taken)).sum())
+    return (Doubt("messages of which fewer bytes are received than sent", count),) * (count > 0)
 
 
 NAS_CLASSES = "SWABCDE"

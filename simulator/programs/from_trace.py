@@ -32,11 +32,12 @@ import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
+from hopmap.traces.traffic import EXACT
 
 from .collective_calls import Found
 from .computation import computation, omissions_of, other_threads_seconds
 from .from_collectives import collective_rows, find_collectives
-from .mpi_calls import Calls, calls_of
+from .mpi_calls import Calls, calls_of, event_name
 from .one_sided import one_sided_rows
 from .operation_rows import (
     POST_RECEIVES,
@@ -108,6 +109,9 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     for part, shift in zip(parts, before[:-1], strict=True):
         part.target[part.kind == Op.WAIT] += shift
     rows = Rows(*map(np.concatenate, zip(*parts, strict=True)))
+    for huge in np.flatnonzero(rows.size > EXACT)[:1]:
+        at = event_name(trace, rows.event[huge])
+        raise TraceError(f"{at}: {rows.size[huge]:,} bytes: expected at most 2^53")
     worked = worked._replace(row=worked.row + before[3])
     program = assemble(trace, calls, rows, worked, background, folded.begin)
     more = carried._asdict() | {"algorithms": algorithms, "dropped": dropped}

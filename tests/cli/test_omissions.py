@@ -19,7 +19,7 @@ def test_they_say_so_in_lines_and_json(tmp_path, command):
     words = [str(word) for word in (command, folder, *rest.get(command, []))]
     printed = invoke(words)
     for entry in EXPECTED:
-        assert f"left out: {entry.what}: {entry.count}" in printed.stdout
+        assert f"{entry.kind}: {entry.what}: {entry.count}" in printed.stdout
     warning = "made: flushes of trace buffers: 1, 4 s (20.00% of the run)"
     assert [warning in line for line in printed.stderr.splitlines()].count(True) == 1
     assert "one-sided" not in printed.stderr  # 0.5 %

@@ -93,7 +93,7 @@ class Archive:
         """Make the state of the callbacks, with the tables of the definitions."""
         state = np.zeros((), dtype=kind)
         partners = self.definitions.partners
-        for name in ("reference", "number", "start", "length", "members"):
+        for name in ("reference", "number", "start", "length", "members", "belongs"):
             state[name] = getattr(partners, name).ctypes.data
         state["communicators"] = len(partners.reference)
         state["self_at"] = len(partners.members) - 1

@@ -200,9 +200,18 @@ class Partners(NamedTuple):
     members: Ints32  # the last entry is the rank whose events are being read
     selves: tuple[int, ...]  # rows that mean the reading rank alone
     bridges: tuple[tuple[int, int, int, int], ...]  # rows with two sides: row, start, lengths
+    # Of each row whether everybody, and whether the reading rank, is a member; members and rows
+    # of all the others, by member
+    of_all: NDArray[np.uint8]
+    belongs: NDArray[np.uint8]
+    member: Ints
+    row_of_member: Ints
 
     def switch_to_rank(self, rank: int) -> None:
         """Fill in what depends on the rank whose events are read next."""
+        self.belongs[:] = self.of_all
+        first, last = np.searchsorted(self.member, (rank, rank + 1))
+        self.belongs[self.row_of_member[first:last]] = 1
         self.members[-1] = rank
         for row in self.selves:
             self.start[row], self.length[row] = len(self.members) - 1, 1
@@ -410,6 +419,14 @@ def _partners(records: Records, ranks: int, file: str) -> tuple[tuple[Ints32, ..
         filled += len(communicators[-1])
     members.append(np.zeros(1, dtype=np.int32))
     table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    number = table[:, 1]
+    of_all = (table[:, 2] == 0) & (number >= 0)
+    of_all[selves] = True
+    row_of_member = np.repeat(
+        np.flatnonzero(number >= 0), [len(ranks_in) for ranks_in in communicators]
+    )
+    member = np.concatenate((*communicators, np.zeros(0, dtype=np.int32))).astype(np.int64)
+    order = np.argsort(member, kind="stable")
     return tuple(communicators), Partners(
         reference=table[:, 0].astype(np.uint32),
         number=table[:, 1].astype(np.int32),
@@ -418,6 +435,10 @@ def _partners(records: Records, ranks: int, file: str) -> tuple[tuple[Ints32, ..
         members=np.concatenate(members),
         selves=tuple(selves),
         bridges=tuple(bridges),
+        of_all=of_all.astype(np.uint8),
+        belongs=of_all.astype(np.uint8),
+        member=member[order],
+        row_of_member=row_of_member[order],
     )
 
 

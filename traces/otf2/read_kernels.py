@@ -343,6 +343,7 @@ OTHERS = (
     *("IoOperationComplete", "IoOperationCancelled"),
     *("IoAcquireLock", "IoReleaseLock", "IoTryLock"),
 )
+CANCELLED = "MpiRequestCancelled"
 EVENTS = (*PROGRAM, *SPANS, *OTHERS)  # a counter's number is its place in here
 _FLUSHES, _MODES = (EVENTS.index(name) for name in SPANS)
 
@@ -363,8 +364,9 @@ def counting_callbacks() -> dict[str, int]:
 
 @cache
 def total_callbacks() -> dict[str, int]:
-    """Addresses of the callbacks that add sends and collectives up, and count what is ignored."""
-    ignored = {name: each for name, each in counting_callbacks().items() if name not in PROGRAM}
+    """Addresses of the callbacks that add sends and collectives up, and count what is not."""
+    counted = {*EVENTS} - {*PROGRAM} | {CANCELLED}
+    ignored = {name: counting_callbacks()[name] for name in counted}
     return ignored | {name: callback(*compiled).address for name, compiled in TOTALS.items()}
 
 

@@ -33,7 +33,8 @@ _ADDRESSES = (
     # columns of the events, columns of the records
     *("kind", "time", "ref", "peer", "comm", "tag", "operation", "size", "received", "request"),
     # tables of communicators and regions (otf2_definitions)
-    *("reference", "number", "start", "length", "members", "region_reference", "region_is_mpi"),
+    *("reference", "number", "start", "length", "members", "belongs"),
+    *("region_reference", "region_is_mpi"),
     # windows of one-sided operations; groups
     *("window_reference", "window_comm", "group_reference"),
     # open regions; events counted by name; totals by receiver; collectives by communicator;
@@ -68,7 +69,7 @@ OPERATIONS = 32  # columns of `calls`: collective operations of one communicator
 
 # What a callback may find wrong, as templates for the message.
 BACKWARDS, REGION, NOT_OPEN, COMMUNICATOR, NOT_MPI, PARTNER, SIZE, OPERATION = range(1, 9)
-TOTAL, COLLECTIVE_TOTAL, WINDOW, GROUP = 9, 10, 11, 12
+TOTAL, COLLECTIVE_TOTAL, WINDOW, GROUP, STRANGER = 9, 10, 11, 12, 13
 ERRORS = {
     BACKWARDS: "time runs backwards to tick {detail}",
     REGION: "region {detail} is not defined",
@@ -82,6 +83,7 @@ ERRORS = {
     COLLECTIVE_TOTAL: "the bytes sent in collectives do not fit into 63 bits",
     WINDOW: "window {detail} is not defined",
     GROUP: "group {detail} is not one of MPI's ranks",
+    STRANGER: "communicator {detail} does not have this rank",
 }
 CONTINUE, INTERRUPT = np.int32(0), np.int32(1)
 UNDEFINED = 0xFFFFFFFF
@@ -127,6 +129,9 @@ def communicator_row(state, position, reference):
         fail(state, COMMUNICATOR, position, reference)
     elif load_int32(state.number, row) < 0:
         fail(state, NOT_MPI, position, reference)
+        row = np.int64(-1)
+    elif load_uint8(state.belongs, row) == 0:
+        fail(state, STRANGER, position, reference)
         row = np.int64(-1)
     return row
 

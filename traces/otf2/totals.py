@@ -9,6 +9,7 @@ added up in the order of the ranks, in whole numbers: the sums are the same howe
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from hopmap.progress import Progress
 from hopmap.traces.safety.guarded_process import Line
 from hopmap.traces.summary import Summary, count_calls
 from hopmap.traces.trace import SharedCores, TraceError
-from hopmap.traces.traffic import Traffic
+from hopmap.traces.traffic import Traffic, traffic_of
 
 from .archive import open_reader, reading_in_shares
 from .library import UNDEFINED_UINT64
@@ -28,6 +29,7 @@ from .library import UNDEFINED_UINT64
 # Totals of a rank with each other one: messages sent, one-sided operations
 _OF_PEERS = ("messages", "bytes", "put_messages", "put_bytes", "got_messages", "got_bytes")
 
+WHOLE = 5_000_000
 Pairs = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]  # src, dst, messages, bytes
 
 
@@ -74,17 +76,22 @@ def read_summary(
     """Read the traffic and the totals of an archive of any size; see `read_trace`.
 
     The checks are fewer, since most events are skipped over: regions and order in time are not
-    looked at. Several `workers` (processes) share the locations; when left out, one for every 64
-    MiB of the archive, as far as there are processors.
+    looked at. Where requests were cancelled, all of an archive of up to `WHOLE` events is read, to
+    leave out what was not sent. Several `workers` (processes) share the locations; when left
+    out, one for every 64 MiB of the archive, as far as there are processors.
     """
     from . import read_kernels as kernels
+    from .read import read_trace
 
     if workers is not None and workers < 1:
         raise TraceError(f"workers {workers}: expected at least 1")
     kernels.time_callbacks(), kernels.total_callbacks()
-    return _summary(
+    found = _summary(
         reading_in_shares(path, _read_share, progress, workers, one_sided="total_callbacks")
     )
+    if not found.cancelled or found.events > WHOLE:
+        return found
+    return replace(found, traffic=traffic_of(read_trace(path)), cancelled=0)
 
 
 def _read_share(
@@ -170,6 +177,7 @@ def _summary(shares: list[_Share]) -> Summary:
 
     one = shares[0]
     counts = np.sum([share.counts for share in shares], axis=0)
+    cancelled = int(counts[kernels.EVENTS.index(kernels.CANCELLED)])
     counts[: len(kernels.PROGRAM)] = 0
     records = {}
     if one.windows:
@@ -199,6 +207,7 @@ def _summary(shares: list[_Share]) -> Summary:
         one_sided_records=records,
         ignored=ignored | ({"of other locations": foreign} if foreign else {}),
         shared_cores=one.shared_cores,
+        cancelled=cancelled,
     )
 
 

@@ -97,7 +97,7 @@ def test_messages_that_others_do_not_receive_are_told_apart_from_a_jobs():
     nodes = np.concatenate([np.arange(8), np.arange(8)])
     network = replace(NETWORK, slots=NETWORK.slots + 1)
     (entry,) = simulate(both, network, nodes).omitted
-    assert entry.what == "messages that are never received"
+    assert entry.what == "messages that are never received, counted and sent"
     assert entry.count == made().traffic().messages.sum()
 
 

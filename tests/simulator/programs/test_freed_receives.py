@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from hopmap.api import workload
+from hopmap.api.workload import Workload
+from hopmap.errors import HopmapWarning
 from hopmap.simulator import lower
-from hopmap.traces import read_trace
+from hopmap.traces import TraceError, read_summary, read_trace, traffic_of
+from hopmap.traces.otf2 import totals
 from support.archives import archive_of, finish_of, region
 
 
@@ -131,6 +137,38 @@ def test_a_cancelled_send_is_not_sent(made):
         ],
         [recv(1000)],
     )
-    program = lower(read_trace(folder))
-    assert program.traffic().messages.tolist() == [1]
+    trace = read_trace(folder)
+    program = lower(trace)
+    for traffic in (program.traffic(), traffic_of(trace), read_summary(folder).traffic):
+        assert (traffic.messages.tolist(), traffic.bytes.tolist()) == ([1], [8])
     assert finish_of(folder)[:2] == [1.0, 1.0]
+
+
+def test_of_a_large_archive_cancelled_sends_are_counted_and_said(made, monkeypatch):
+    """It is not read as a whole to find out which of the cancelled requests were sends."""
+    monkeypatch.setattr(totals, "WHOLE", 3)
+    monkeypatch.setattr(workload, "LOOKED_THROUGH", 3)
+    folder = made([(0, "mpi_isend", 1, 7, 8, 4), (0, "mpi_request_cancelled", 4)], [])
+    source = Workload(folder)
+    assert source.messages.traffic.messages.tolist() == [1]
+    with pytest.warns(HopmapWarning, match="lists ignored records only"):
+        said = [*map(str, source.omissions())]
+    assert said == ["cancelled requests, of which sends are counted: 1"]
+
+
+def test_what_does_not_fit_together_is_said(made):
+    """A message of which a part is received, one that nobody receives, a receive of none."""
+    folder = made([send(0, size=80), send(0, tag=1)], [recv(0, size=70), recv(0, tag=2)])
+    said = [*map(str, Workload(folder).omissions())]
+    assert said == [
+        "messages that are never received, counted and sent: 1",
+        "receives that no message reaches, where a replay gets stuck: 1",
+        "messages of which fewer bytes are received than sent: 1",
+    ]
+
+
+def test_a_message_of_more_bytes_than_add_up_is_refused(made):
+    folder = made([send(0, size=2**62)], [recv(0, size=2**62)])
+    said = "rank 0, event 3: 4,611,686,018,427,387,904 bytes: expected at most 2^53"
+    with pytest.raises(TraceError, match=re.escape(said)):
+        lower(read_trace(folder))

@@ -159,6 +159,23 @@ def test_partners_outside_the_communicator(write_archive):
         )
 
 
+def test_who_sends_or_receives_on_a_communicator_is_one_of_it(write_archive):
+    """Rank 1 of 3 uses the communicator of ranks 0 and 2; in another all are by its flag."""
+
+    def fill(a):
+        pair = a.definitions.comm("pair", group=a.group([0, 2]))
+        for rank, to in ((0, 1), (1, 0)):
+            events = a.events(a.masters[rank])
+            events.enter(1, a.send)
+            events.mpi_send(2, to, pair, 0, 8)
+            events.leave(3, a.send)
+
+    folder = write_archive(fill, ranks=3)
+    for read in READERS:
+        assert "traces/1.evt: location 1, event 2: communicator" in complaint(read, folder)
+        assert complaint(read, folder).endswith("does not have this rank")
+
+
 def test_calls_entered_and_left_must_match(write_archive):
     def left_only(a):
         a.events(a.masters[0]).enter(1, a.main)

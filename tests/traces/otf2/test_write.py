@@ -199,7 +199,8 @@ def small_traces(draw):
                 if open_calls:
                     rows.append((kind, tick, open_calls.pop()))
                 continue
-            comm = draw(st.integers(0, len(communicators) - 1))
+            own = [k for k, each in enumerate(communicators) if rank in each or not len(each)]
+            comm = draw(st.sampled_from(own))
             members = communicators[comm].tolist() or [rank]
             record = dict.fromkeys(RECORD_TYPES, -1) | {"operation": NO_OPERATION}
             if kind in (Kind.SEND, Kind.ISEND, Kind.RECV, Kind.IRECV, Kind.PROBE):
