@@ -241,7 +241,7 @@ def open_source(text: str | Path, folder: Path | None = None) -> Source:
         "stencil:12x11x8,7pt,periodic=y" (`parse_stencil`),
         "collective:allreduce=ring,64,1MiB" (`parse_collective`),
         "training:model=175b,tp=8,pp=8,dp=2" (`parse_training`),
-        "scaled:256,run16,run64" (`extrapolate`), "folded:run1" (`fold`).
+        "scaled:256,run16,run64", "scaled:256,weak,run16" (`extrapolate`), "folded:run1" (`fold`).
     folder : Path, optional
         What relative paths are relative to; the working directory when left out.
     """

@@ -31,6 +31,12 @@ from .steps import NUMBERS, Steps, Word, folded_of, steps_of
 from .value_models import Known
 
 BYTES_PER_STEP = 128  # at the target, while they become a program
+WEAK = "weak"  # stands behind the ranks of a source
+NEEDS = {
+    False: "one recording does not tell how bytes change with the ranks: expected a second one, "
+    "or --weak (scaled:RANKS,weak,TRACE) where each rank sends the same bytes",
+    True: "weak: expected one recording, as several tell how bytes change",
+}
 PASSES = 3  # what one message tells may be what another one needs
 
 
@@ -42,14 +48,21 @@ class Scaled(NamedTuple):
     checked: bool  # whether a third size was predicted from the others and is the same
 
 
-def extrapolate(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
+def extrapolate(sources: Sequence[Trace | Folded], ranks: int, *, weak: bool = False) -> Scaled:
     """Extrapolate one program, recorded at one or more different rank counts, to a larger count.
 
     The loops of recordings are found first: so there is less to compare, and what grows with the
     ranks within each iteration is seen. If that leads nowhere, all their steps are compared. The
     steps of the program, its partners or its numbers may follow no rule, several, or at three sizes
     one that does not predict the largest: a `TraceError` says which step it is.
+
+    One recording does not tell how bytes change with the ranks: it is taken if they do not change,
+    as in `weak` scaling.
     """
+    if weak == (len(sources) > 1):
+        raise TraceError(
+            f"{', '.join(_name(each) for each in sources)}: {ranks} ranks: {NEEDS[weak]}"
+        )
     with suppress(TraceError):  # what cannot be folded, too
         found = [fold(each, keep=False) if isinstance(each, Trace) else each for each in sources]
         if any(
@@ -58,6 +71,10 @@ def extrapolate(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
         ):
             return _extrapolate(found, ranks)
     return _extrapolate(sources, ranks)
+
+
+def _name(source: Trace | Folded) -> str:
+    return source.trace.name if isinstance(source, Folded) else source.name
 
 
 def _extrapolate(sources: Sequence[Trace | Folded], ranks: int) -> Scaled:
@@ -216,6 +233,7 @@ class ScaledSource(Source):
     kind = "scaled"
     programs: tuple[Source, ...]
     ranks: int
+    weak: bool = False
 
     def parts(self) -> tuple[Source, ...]:
         """Return the program at fewer ranks."""
@@ -224,7 +242,7 @@ class ScaledSource(Source):
     @cached_property
     def extrapolated(self) -> Scaled:
         """The program at more ranks, and what it was concluded from."""
-        return extrapolate([each.calls() for each in self.programs], self.ranks)
+        return extrapolate([each.calls() for each in self.programs], self.ranks, weak=self.weak)
 
     def traffic(self) -> Traffic:
         """Compute who sends how much to whom."""
@@ -236,9 +254,11 @@ class ScaledSource(Source):
 
 
 def open_scaled(words: str, folder: Path | None) -> ScaledSource:
-    """Return the source that "scaled:RANKS,TRACE,..." is."""
+    """Return the source that "scaled:RANKS,TRACE,..." or "scaled:RANKS,weak,TRACE" is."""
     text = f"scaled:{words}"
     ranks, *traces = words.split(",")
+    weak = traces[:1] == [WEAK]
+    traces = traces[weak:]
     if not (ranks.isascii() and ranks.isdigit() and len(ranks) < 9) or not all([traces, *traces]):
         raise TraceError(f"{text}: expected scaled:RANKS,TRACE,..., like scaled:256,run16,run64")
     programs = tuple(open_source(each, folder) for each in traces)
@@ -247,4 +267,4 @@ def open_scaled(words: str, folder: Path | None) -> ScaledSource:
             raise TraceError(f"{text}: {each.name} has no calls: expected a trace or a benchmark")
         if isinstance(each, FoldedSource):
             raise TraceError(f"{text}: {each.name}: expected {each.program.name} itself")
-    return ScaledSource(text, programs, int(ranks))
+    return ScaledSource(text, programs, int(ranks), weak)

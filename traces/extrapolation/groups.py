@@ -14,15 +14,20 @@ from typing import NamedTuple
 import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints
-from hopmap.traces.trace import Kind
+from hopmap.traces.trace import Collective, Kind
 
 from .event_tokens import mix
-from .partners import Dims, Place, candidates, find_rules
+from .partners import Dims, Place, candidates, find_rules, root_rules
 from .steps import LOOP, NUMBERS, Steps, Word
 from .value_models import Known, Unknown, count_at, iterations_at, size_at, tag_at
 
 TAG, SIZE, RECEIVED, REQUEST, TIMES = range(len(NUMBERS))
 LONGEST = 80  # steps of a body that grows
+OF_ONE = {
+    *((RECEIVED, Collective[name]) for name in ("BCAST", "SCATTER", "SCATTERV")),
+    *((SIZE, Collective[name]) for name in ("REDUCE", "GATHER", "GATHERV")),
+}
+"""Bytes of collectives that are a member's own: all others are counted for each member."""
 
 
 class Refused(Exception):  # noqa: N818
@@ -78,6 +83,7 @@ class Group:
         """Say what these ranks do at the target, part by part."""
         predictions, refusal = [], None
         seen: dict[bytes, Ints] = {}
+        called = ""
         for part in self.parts:
             try:
                 iterations = iterations_at(list(part.iterations), self.places)
@@ -112,15 +118,12 @@ class Group:
                 at = [rows[:, :, step] for rows in columns]
                 word = int(self.known[0].word[at[0][0, 0]])
                 result.word[:, :, place] = word
+                called = words[word][1] or called
                 try:
                     self._step(result, place, at, each, words[word], facts, seen)
                 except Unknown as error:
                     step_of = f"step {part.begin[0] + step} of rank {self.members[0][0]}"
-                    refusal = refusal or Refused(
-                        f"{self.where}: {step_of}, {words[word][1] or Kind(words[word][0]).name}: "
-                        f"{error}",
-                        2.0,
-                    )
+                    refusal = refusal or Refused(f"{self.where}: {step_of}, {called}: {error}", 2.0)
             predictions.append(result)
         if refusal:
             raise refusal
@@ -169,16 +172,21 @@ class Group:
             return seen[key]
 
         def partner() -> Ints:
-            candidates = [rule.at(each[-1]) for rule in find_rules(peers, each[:-1])]
-            different = {t.tobytes(): t for t in candidates if t is not None}
-            if len(different) != 1:
-                raise Unknown(
-                    f"partners follow {len(different) or 'no'} rule"
-                    f"{'s that differ there' if different else ' that is known'}"
-                )
-            return next(iter(different.values()))
+            rules = (root_rules if collective else find_rules)(peers, each[:-1])
+            known = [(rule, at) for rule in rules if (at := rule.at(each[-1])) is not None]
+            different = {at.tobytes(): (str(rule), at) for rule, at in reversed(known)}
+            if len(different) == 1:
+                return next(iter(different.values()))[1]
+            what = "roots" if collective else "partners"
+            if not different:
+                raise Unknown(f"{what} follow no rule that is known")
+            shown = " or ".join(sorted(said for said, _ in different.values()))
+            raise Unknown(
+                f"{what} follow {len(different)} rules that differ there, {shown}: expected "
+                f"a recording on other numbers of ranks, like {4 * self.known[-1].ranks}"
+            )
 
-        result.peer[:, :, step] = once("peer", peers, partner)
+        result.peer[:, :, step] = once(f"peer{collective}", peers, partner)
         for number in range(len(NUMBERS)):
             values = [s.numbers[rows, number] for s, rows in zip(self.known, at, strict=True)]
             if all((v == values[0].flat[0]).all() for v in values) and not (
@@ -201,8 +209,9 @@ class Group:
                         p._replace(coords=p.coords[c]) for p, c in zip(each, chosen, strict=True)
                     ]
                     kept = [v[c] for v, c in zip(values, chosen, strict=False)]
-                    rule = partial(size_at, kept, some, facts, everyone=collective)
-                    what = f"size{is_root}{collective}"
+                    everyone = collective and (number, word[2]) not in OF_ONE
+                    rule = partial(size_at, kept, some, facts, everyone=everyone)
+                    what = f"size{is_root}{everyone}"
                     result.numbers[chosen[-1], :, step, number] = once(what, kept, rule)
                 continue
             if number == TAG:

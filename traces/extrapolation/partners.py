@@ -118,6 +118,14 @@ class Partner(NamedTuple):
     # Whether the bit is counted from that of the dimension's length; the rank from the last
     from_top: bool = False
 
+    def __str__(self) -> str:
+        """Say it: "the rank at +1,0", "rank 0"."""
+        if self.kind == "vector":
+            return f"the rank at {','.join(f'{step:+}' for step in self.values)}"
+        if self.kind == "rank":
+            return "the last rank" if self.from_top else f"rank {self.values[0]}"
+        return f"bit {self.values[0]} of {'xyz'[self.axis]}" if self.kind == "bit" else self.kind
+
     def at(self, place: Place) -> Ints | None:
         """World ranks, shape (ranks, iterations); None where the rule makes no sense."""
         dims, coords = np.array(place.dims), place.coords
@@ -177,6 +185,30 @@ def candidates(peers: Ints, place: Place) -> Iterator[Partner]:
     yield Partner("mirror")
     yield Partner("rank", values=(first,))
     yield Partner("rank", values=(first - place.ranks + 1,), from_top=True)
+
+
+def root_rules(peers: list[Ints], places: list[Place]) -> list[Partner]:
+    """Rules that the root of a collective follows, the same rank for all: a number, or the last.
+
+    At one size rank 0 stays rank 0, and the last rank may be either.
+    """
+    roots = [np.unique(peer) for peer in peers]
+    if any(len(each) != 1 for each in roots):
+        return find_rules(peers, places)
+    first, ranks = int(roots[0][0]), places[0].ranks
+    if first < 0:
+        return [Partner("none")]
+    rules = [Partner("rank", values=(first,))]
+    if first == ranks - 1:
+        rules.append(Partner("rank", values=(0,), from_top=True))
+    return [
+        rule
+        for rule in rules
+        if all(
+            (at := rule.at(place)) is not None and (at == root).all()
+            for place, root in zip(places, roots, strict=True)
+        )
+    ]
 
 
 def find_rules(peers: list[Ints], places: list[Place]) -> list[Partner]:

@@ -128,8 +128,11 @@ def size_at(
             each, rest = divmod(first, places[0].ranks)
             if rest == 0:
                 return np.full(shape, each * target.ranks)
+            raise Unknown(f"{first} bytes in all do not divide by {places[0].ranks} ranks")
+        shown = _format_list(np.unique(values[0]).tolist())
         raise Unknown(
-            "sizes differ between ranks in the same place, and one rank count says not how"
+            f"sizes of {shown} bytes differ between {'ranks' if len(values[0]) > 1 else 'steps'}, "
+            "and one number of ranks does not say how"
         )
     even: set[int] = set()
     if single:

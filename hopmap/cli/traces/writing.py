@@ -178,11 +178,15 @@ def scale(
     ],
     ranks: Annotated[int, typer.Option(min=2, help="MPI processes to extrapolate to.")],
     out: Out,
+    weak: Annotated[
+        bool,
+        typer.Option("--weak", help="One TRACE: each rank sends the same bytes at more ranks."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Extrapolate a program to more ranks, exactly or not at all.
 
-    scaled:RANKS,TRACE,... is the same program wherever a trace is asked for, loops kept.
+    scaled:RANKS,TRACE,... is the same program in place of any trace, loops kept.
     """
     from hopmap.api.input_kinds import TRACE, check_kind
     from hopmap.api.workload import Workload
@@ -191,7 +195,7 @@ def scale(
     check_out(out, folder=out.suffix == ".otf2")
     for trace in traces:
         check_kind(TRACE, trace)
-    source: Any = open_source(f"scaled:{ranks},{','.join(traces)}")
+    source: Any = open_source(f"scaled:{ranks},{'weak,' * weak}{','.join(traces)}")
     facts: dict[str, Any] = {}
 
     def extrapolate() -> Workload:

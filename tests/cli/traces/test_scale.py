@@ -54,7 +54,8 @@ def test_files_that_change_make_another_source(tmp_path):
     ("words", "said"),
     [
         (["mg.A.16", "mg.A.64", "--ranks", 256], "loops that grow do not explain it"),
-        (["lu.W.16", "--ranks", 9], "expected more than the 16 recorded"),
+        (["lu.W.16", "--ranks", 9, "--weak"], "expected more than the 16 recorded"),
+        (["lu.W.16", "--ranks", 64], "expected a second one, or --weak"),
         (["edges.csv", "--ranks", 64], "expected a trace or a benchmark"),
         (["lu.W.16,", "--ranks", 64], "expected scaled:RANKS,TRACE,..."),
     ],

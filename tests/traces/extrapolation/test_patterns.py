@@ -73,7 +73,7 @@ def stencils(draw):
 def same_or_ambiguous(sources, expected):
     """Scaled, it is what is expected, unless the sources allow of something else."""
     try:
-        found = extrapolate(sources, expected.ranks)
+        found = extrapolate(sources, expected.ranks, weak=len(sources) == 1)
     except TraceError as error:
         assert "differ at" in str(error)
         return
@@ -112,7 +112,7 @@ SHAPES = ((4, 6), (6, 8), (8, 12))
 def test_two_families_of_grids_that_differ_are_no_answer():
     """Of 16 ranks, 4 further on is a neighbour in 4 x 4 as well."""
     with pytest.raises(TraceError, match=r"follows grids 16, 64 as well as grids 4x4, 8x8"):
-        extrapolate([stencil((4, 4), (True, True), [(0, 1)], [8])], 64)
+        extrapolate([stencil((4, 4), (True, True), [(0, 1)], [8])], 64, weak=True)
 
 
 def test_computation_goes_on_as_the_two_largest_say_and_calls_take_no_time():
@@ -138,8 +138,49 @@ def test_butterflies_have_a_stage_more_for_twice_the_ranks(upwards):
 
 
 def test_one_size_of_a_butterfly_does_not_say_where_the_bits_begin():
-    with pytest.raises(TraceError, match="partners follow 2 rules that differ there"):
-        extrapolate([butterfly(16, True, 2**16)], 64)
+    said = r"rules that differ there, .* expected a recording on other numbers of ranks, like 64"
+    with pytest.raises(TraceError, match=said):
+        extrapolate([butterfly(16, True, 2**16)], 64, weak=True)
+
+
+def test_one_recording_does_not_tell_strong_from_weak_scaling():
+    """A halo of 9 ranks whose blocks become smaller at 16: two recordings tell."""
+
+    def halo(side):
+        around = [(1, 0), (-1, 0), (0, 1), (0, -1)]
+        return stencil((side, side), (False, False), around, [96000 // side] * 4)
+
+    with pytest.raises(TraceError, match=r"does not tell how bytes change .* or --weak"):
+        extrapolate([halo(3)], 16)
+    with pytest.raises(TraceError, match="expected one recording"):
+        extrapolate([halo(3), halo(4)], 36, weak=True)
+    found = extrapolate([halo(3), halo(4)], 25)
+    assert differences(found.program, as_folded(halo(5))) == []
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_the_root_of_a_collective_is_a_rank_and_no_neighbour(place):
+    """Of one size, rank 0 stays it; the last rank may be the last, or rank 8."""
+
+    def made(side):
+        ranks, root = side * side, place % (side * side)
+
+        def of_rank(rank):
+            yield calls(Call.RECV, peer=(rank + 1) % ranks, tag=1, size=8)
+            yield calls(Call.SEND, peer=(rank - 1) % ranks, tag=1, size=8)
+            sent = 72 * ranks if rank == root else 0
+            yield calls(Call.BCAST, peer=root, size=sent, received=72)
+
+        return program(ranks, of_rank)
+
+    if place:
+        with pytest.raises(TraceError, match=r"MPI_Bcast: roots follow 2 rules .* rank 8 or the last rank"):
+            extrapolate([made(3)], 16, weak=True)
+    else:
+        found = extrapolate([made(3)], 16, weak=True)
+        assert differences(found.program, as_folded(made(4))) == []
+    found = extrapolate([made(3), made(4)], 25)
+    assert differences(found.program, as_folded(made(5))) == []
 
 
 def test_one_rank_that_does_something_else_is_seen():
