@@ -160,6 +160,19 @@ def test_a_program_without_mpi_is_said(mpi, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_program_of_sessions_alone_says_at_once_that_it_is_not_recorded(mpi, tmp_path):
+    try:
+        program = compiled(mpi, "sessions.c", tmp_path)
+    except subprocess.CalledProcessError:
+        pytest.skip("an MPI before MPI 4")
+    done = ran(tmp_path, "--", *launcher(mpi), *program)
+    assert done.returncode == 2
+    first, *_, last = [line for line in done.stderr.splitlines() if "Sessions" in line]
+    assert first.startswith("hopmap: MPI_Session_init: MPI Sessions alone are not recorded")
+    assert last.endswith("MPI Sessions alone are not recorded: expected MPI_Init as well")
+    assert done.stderr.count("MPI_Session_init") == 1  # of two processes
+
+
 def test_the_lines_of_the_guide_do_what_it_says(tmp_path, monkeypatch):
     """Its mpicc and mpirun are Open MPI's."""
     mpi = installed("openmpi")

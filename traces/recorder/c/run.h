@@ -160,6 +160,24 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
 int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     __attribute__((alias("MPI_Init_thread")));
 
+#if MPI_VERSION >= 4
+/* Sessions alone have no MPI_COMM_WORLD, whose ranks a recording is of: that is said at once. */
+int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session) {
+    int (*real)(MPI_Info, MPI_Errhandler, MPI_Session *) =
+        (int (*)(MPI_Info, MPI_Errhandler, MPI_Session *))real_function("PMPI_Session_init");
+    const char *folder = getenv("HOPMAP_RECORD_DIR");
+    int file = state == UNSTARTED && folder && *folder ? opened(folder, 0, "sessions") : -1;
+    if (file >= 0) {
+        fprintf(stderr, "hopmap: MPI_Session_init: MPI Sessions alone are not recorded: expected "
+                        "MPI_Init or MPI_Init_thread as well\n");
+        close(file);
+    }
+    return real(info, handler, session);
+}
+int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
+    __attribute__((alias("MPI_Session_init")));
+#endif
+
 static void leave_user_region(void) {
     struct record r = {.begin = now(), .kind = REGION_LEAVE, .region = NO_REGION,
                        .tag = open_regions[--depth]};
