@@ -200,6 +200,10 @@ class PairCounts(NamedTuple):
     size: NDArray[np.int64]  # bytes; pairs that are not listed have none
 
 
+THREAD_LEVELS = ("SINGLE", "FUNNELED", "SERIALIZED", "MULTIPLE")
+"""What MPI_Init_thread provides, in their order."""
+
+
 class SharedCores(NamedTuple):
     """Ranks of a host that shared its cores in turns while they were recorded."""
 
@@ -252,6 +256,11 @@ class Trace:
         World ranks of groups that synchronise one-sided operations.
     shared_cores : SharedCores, optional
         The host with most ranks a core, if it had more ranks than cores.
+    thread : ndarray(int32, shape=(events,)), optional
+        Thread of each event, 0 for the one that began the process; where several threads of a rank
+        call MPI.
+    thread_level : int
+        Level of threads that MPI provided, a place in `THREAD_LEVELS`; -1 where that is not known.
     """
 
     name: str
@@ -270,6 +279,8 @@ class Trace:
     windows: tuple[int, ...] = ()
     groups: tuple[NDArray[np.int32], ...] = ()
     shared_cores: SharedCores | None = None
+    thread: NDArray[np.int32] | None = None
+    thread_level: int = -1
 
     def __post_init__(self) -> None:
         """Fill in the roles of regions."""

@@ -19,19 +19,21 @@ how long it took is left to the simulation. Time between calls is computation, e
   is joined at its completion.
 * One-sided operations become messages that targets take no part in (`one_sided.py`).
 * A call during which another thread of its rank computes lasts as long as that at least: the
-  computation is a concurrent task. All calls of a rank are made in the order of the recording.
+  computation is a concurrent task. So are calls of threads that overlap (`thread_calls.py`); all
+  others of a rank are made in the order of the recording.
 * A loop of a folded trace becomes a REPEAT behind the last call of its body.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.traces import Folded, Kind, Trace, TraceError, require_memory
+from hopmap.traces.summary import Doubt
 from hopmap.traces.traffic import EXACT
 
 from .collective_calls import Found
@@ -57,7 +59,9 @@ from .requests import (
     with_freed_receives,
     with_matched_probes,
 )
+from .thread_calls import ThreadTasks, first_rows, plan_threads, thread_rows
 
+SERIALISED = "calls of several threads at once, made one after the other"
 BYTES_PER_EVENT = 130  # that lowering takes at its peak, measured on LU; the program takes 15
 
 
@@ -96,26 +100,45 @@ def lower(trace: Trace | Folded, algorithms: Mapping[str, str] | None = None) ->
     messages = message_rows(trace, calls, events, kind, partner, gone)
     found = find_collectives(folded, rank, events, kind, partner)
     made, worked, carried = collective_rows(trace, found, algorithms)
-    other_rows, (of_memory, collectives), background = _other_rows(
-        trace, calls, (one_sided.rows, made), found, one_sided.served
+    own = _joined([messages, one_sided.rows, made])
+    tasks = plan_threads(trace, calls, own, loops=len(folded.begin) > 0)
+    if tasks.serialised:
+        omitted += (Doubt(SERIALISED, tasks.serialised),)
+    other_rows, (of_memory, collectives), background, numbers = _other_rows(
+        trace, calls, (one_sided.rows, made), found, one_sided.served, tasks
     )
+    threads = thread_rows(calls, tasks, numbers)
     acting = np.concatenate((messages.event, of_memory.event, collectives.event))
     late = worked.row[worked.behind]
     working = collectives.event[late[collectives.task[late] < 0]]
     folded = _after_pauses(folded, calls, acting, working)
     # What one-sided calls wait for stands before the barrier of a fence.
-    parts = [loop_rows(folded), messages, of_memory, collectives, other_rows]
+    parts = [loop_rows(folded), messages, of_memory, collectives, other_rows, threads]
     before = np.cumsum([0, *(len(part.event) for part in parts)])
-    for part, shift in zip(parts, before[:-1], strict=True):
-        part.target[part.kind == Op.WAIT] += shift
-    rows = Rows(*map(np.concatenate, zip(*parts, strict=True)))
+    rows = _joined(parts)
+    beginning = first_rows(calls, rows, tasks)
+    of_thread = tasks.task[calls.of_event[rows.event]]
+    theirs = (of_thread >= 0) & (rows.task < 0)
+    rows.task[theirs] = numbers[of_thread[theirs]]
+    gap = np.where(tasks.task >= 0, 0.0, np.where(tasks.shared, tasks.gap, calls.gap))
+    calls = calls._replace(gap=gap)
     for huge in np.flatnonzero(rows.size > EXACT)[:1]:
         at = event_name(trace, rows.event[huge])
         raise TraceError(f"{at}: {rows.size[huge]:,} bytes: expected at most 2^53")
     worked = worked._replace(row=worked.row + before[3])
-    program = assemble(trace, calls, rows, worked, background, folded.begin)
+    program = assemble(trace, calls, rows, worked, background, folded.begin, beginning)
     more = carried._asdict() | {"algorithms": algorithms, "dropped": dropped}
     return replace(program, **more, omitted=omitted)
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    """Put rows behind each other, targets of WAITs counted in all of them."""
+    before = np.cumsum([0, *(len(part.event) for part in parts)])
+    shifted = []
+    for part, shift in zip(parts, before[:-1], strict=True):
+        target = part.target + shift * (part.kind == Op.WAIT)
+        shifted.append(part._replace(target=target))
+    return Rows(*map(np.concatenate, zip(*shifted, strict=True)))
 
 
 def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> Folded:
@@ -139,18 +162,24 @@ def _after_pauses(folded: Folded, calls: Calls, acting: Ints, working: Ints) -> 
 
 
 def _other_rows(
-    trace: Trace, calls: Calls, made: tuple[Rows, Rows], collectives: Found, served: Ints
-) -> tuple[Rows, tuple[Rows, Rows], Background]:
+    trace: Trace,
+    calls: Calls,
+    made: tuple[Rows, Rows],
+    collectives: Found,
+    served: Ints,
+    threads: ThreadTasks,
+) -> tuple[Rows, tuple[Rows, Rows], Background, Ints]:
     """Begin what other threads compute during calls with these, and wait for it at their ends.
 
     `made` are the rows of one-sided operations and of collectives; the second result is `made`,
-    with the tasks of a rank numbered: collectives, what other threads compute, its memory.
+    with the tasks of a rank numbered: collectives, what other threads compute, its memory, threads
+    with calls. The last result are the numbers of these.
     """
-    seconds = other_threads_seconds(trace, calls)
+    seconds = np.where(threads.shared, 0.0, other_threads_seconds(trace, calls))
     which = np.flatnonzero(seconds)
     rank = np.searchsorted(calls.finish, which)
     others = collectives.rank[collectives.task >= 0]
-    owner = np.concatenate((others, rank, served))
+    owner = np.concatenate((others, rank, served, threads.rank))
     order = np.argsort(owner, kind="stable")
     number = np.empty_like(order)
     number[order] = np.arange(len(order)) + owner[order] + 1
@@ -161,7 +190,7 @@ def _other_rows(
     # Collectives' tasks were numbered as if there were no others, memory's from 0.
     of_collectives = np.zeros(trace.ranks + len(others) + 1, dtype=np.int64)
     of_collectives[np.arange(len(others)) + others + 1] = number[: len(others)]
-    of_memory = number[len(others) + len(rank) :]
+    of_memory = number[len(others) + len(rank) : len(owner) - len(threads.rank)]
     renumbered = _renumber(made[0], of_memory), _renumber(made[1], of_collectives)
     begun = number[len(others) : len(others) + len(rank)]
     rows = rows_of(
@@ -170,7 +199,7 @@ def _other_rows(
         np.repeat([Op.START, Op.WAIT], len(which)),
         target=np.concatenate((begun, np.arange(len(which)))),
     )
-    return rows, renumbered, background
+    return rows, renumbered, background, number[len(owner) - len(threads.rank) :]
 
 
 def _renumber(rows: Rows, number: Ints) -> Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -104,10 +105,59 @@ class Calls(NamedTuple):
 
 
 def calls_of(trace: Trace) -> Calls:
-    """Find the outermost MPI regions and the records outside any.
+    """Find the outermost MPI regions and the records outside any, each thread's for itself.
 
     A call that has no LEAVE, at the end of a cut trace, ends with the rank's last event.
     """
+    return _calls_of(trace) if trace.thread is None else _calls_of_threads(trace, trace.thread)
+
+
+def _calls_of_threads(trace: Trace, thread: Ints32) -> Calls:
+    """Find the calls of each thread, and put them in the order in which they begin."""
+    rank = trace.rank_of_event()
+    order = np.lexsort((thread, rank))
+    line = rank[order].astype(np.int64) * (int(thread.max(initial=0)) + 1) + thread[order]
+    begin = np.flatnonzero(np.diff(line, prepend=-1))
+    apart = replace(
+        trace,
+        offsets=np.append(begin, trace.events).astype(np.int64),
+        kind=trace.kind[order],
+        time=trace.time[order],
+        ref=trace.ref[order],
+        thread=None,
+    )
+    of = _calls_of(apart)
+    rank_of_line = rank[order[begin]]
+    ends = np.zeros(len(of.gap), dtype=np.bool_)
+    ends[of.finish] = True
+    first, last = order[of.first], order[of.last]
+    owner = rank_of_line[np.searchsorted(of.finish, np.arange(len(of.gap)))].astype(np.int64)
+    real = np.flatnonzero(~ends)
+    real = real[np.argsort(first[real], kind="stable")]
+    counts = np.bincount(owner[real], minlength=trace.ranks)
+    finish = np.cumsum(counts) + np.arange(trace.ranks)
+    number = np.full(len(of.gap), -1, dtype=np.int32)
+    number[real] = np.arange(len(real)) + owner[real]
+    of_event = np.empty(trace.events, dtype=np.int32)
+    of_event[order] = np.where(of.of_event < 0, -1, number[np.maximum(of.of_event, 0)])
+
+    total = len(real) + trace.ranks
+    firsts, lasts = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
+    firsts[number[real]], lasts[number[real]] = first[real], last[real]
+    firsts[finish] = lasts[finish] = np.maximum(trace.offsets[1:] - 1, 0)
+    role = np.full(total, Role.USER, dtype=np.uint8)
+    role[number[real]] = of.role[real]
+    start = np.zeros(trace.ranks)
+    np.maximum.at(start, rank_of_line, of.start)
+    gap = np.zeros(total)
+    for r in np.flatnonzero(np.diff(trace.offsets)).tolist():
+        own = slice(finish[r] - counts[r], finish[r] + 1)
+        over = np.maximum.accumulate(np.append(start[r], trace.time[lasts[own]]))[:-1]
+        gap[own] = np.maximum(trace.time[firsts[own]] - over, 0.0)
+    return Calls(of_event, gap, finish, firsts, lasts, role, start)
+
+
+def _calls_of(trace: Trace) -> Calls:
     is_mpi = np.append(is_call(trace.roles), False)
     bracket = trace.kind <= Kind.LEAVE
     mpi = bracket & is_mpi[np.where(bracket, trace.ref, -1)]

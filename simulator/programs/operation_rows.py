@@ -148,11 +148,18 @@ class Background(NamedTuple):
 
 
 def assemble(
-    trace: Trace, calls: Calls, rows: Rows, worked: Worked, background: Background, bodies: Ints
+    trace: Trace,
+    calls: Calls,
+    rows: Rows,
+    worked: Worked,
+    background: Background,
+    bodies: Ints,
+    beginning: tuple[Ints, Floats],
 ) -> Program:
     """Sort the operations into tasks and give each the computation before it.
 
-    The first rows are REPEATs, of the bodies that begin at these events.
+    The first rows are REPEATs, of the bodies that begin at these events. `beginning` are rows of
+    threads' tasks, and the seconds of computation before each.
     """
     others = np.bincount(background.rank, minlength=trace.ranks)
     main = np.arange(trace.ranks) + np.cumsum(others) - others
@@ -195,6 +202,7 @@ def assemble(
     compute = np.zeros(len(order))
     compute[leading] = np.add.reduceat(calls.gap, np.append(0, call[leading][:-1] + 1))
     compute[place[len(rows.event) + np.flatnonzero(~in_main)]] = background.compute
+    compute[place[beginning[0]]] = beginning[1]
     return Program(
         name=trace.name,
         offsets=np.searchsorted(task, np.arange(tasks + 1)).astype(np.int64),

@@ -108,6 +108,7 @@ def _read_trace(
         state["counts"], state["open"] = counts.ctypes.data, open_regions.ctypes.data
 
         offsets = [0]
+        thread = np.zeros(events + 1, dtype=np.int32)
         spans = _SpanColumns(events, state, definitions)
         table, counting = archive.table(kernels.program_callbacks() | (windows or {})), 0
         for rank, locations in archive.by_share(0, 1):
@@ -118,7 +119,7 @@ def _read_trace(
             first, first_record = int(state["events"]), int(state["records"])
             parts = 0
             threads: list[Activity] = []
-            for location in locations:
+            for number, location in enumerate(locations):
                 begin = int(state["events"])
                 master = location.reference == definitions.masters[rank]
                 archive.read(location, state, (location.events, table))
@@ -137,11 +138,12 @@ def _read_trace(
                             which, begin, state, definitions.region_is_mpi
                         )
                 parts += int(state["events"]) > begin
+                thread[begin : int(state["events"])] = 0 if master else number + 1
             if threads and state["events"] > first:
                 end = columns.time[first : int(state["events"])].max(initial=-np.inf)
                 spans.add(rank, thread_spans(threads, end), Span.THREADS)
             if parts > 1:
-                columns.merge(first, int(state["events"]), first_record)
+                columns.merge(first, int(state["events"]), first_record, thread)
             offsets.append(int(state["events"]))
         columns.cut(offsets[-1], int(state["records"]))
         ignored = {name: int(n) for name, n in zip(kernels.EVENTS, counts, strict=True) if n}
@@ -167,6 +169,7 @@ def _read_trace(
             ),
             groups=_groups_in_use(definitions, columns),
             shared_cores=definitions.shared_cores,
+            thread=thread[: offsets[-1]] if thread.any() else None,
         )
 
 
@@ -254,10 +257,10 @@ class _Columns:
         state["events"] = kept
         return end - kept
 
-    def merge(self, begin: int, end: int, first_record: int) -> None:
+    def merge(self, begin: int, end: int, first_record: int, thread: Ints32) -> None:
         """Sort rows by time, as recorded where times are equal; records follow their events."""
         order = begin + np.argsort(self.time[begin:end], kind="stable")
-        for column in self.of_events():
+        for column in (*self.of_events(), thread):
             column[begin:end] = column[order]
         bearers = begin + np.flatnonzero(self.kind[begin:end] > Kind.LEAVE)
         rows = self.ref[bearers]

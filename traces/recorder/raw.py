@@ -118,7 +118,9 @@ def read_processes(folder: Path) -> list[Process]:
     """
     ranks = sorted(int(m[1]) for m in map(_FILE.fullmatch, _names_in(folder)) if m)
     if not ranks and (folder / "0.sessions").exists():
-        raise TraceError(f"{folder}: MPI Sessions alone are not recorded: expected MPI_Init as well")
+        raise TraceError(
+            f"{folder}: MPI Sessions alone are not recorded: expected MPI_Init as well"
+        )
     if not ranks:
         raise TraceError(
             f"{folder}: no recording in it: expected an MPI program that calls MPI_Init and is "
