@@ -51,22 +51,12 @@ def mode_of(name: str) -> SendMode:
     return LETTERS[found[1]] if found else SendMode.STANDARD
 
 
-def modes_of(trace: Trace, events: Ints) -> NDArray[np.uint8]:
+def modes_of(trace: Trace, calls: Calls, events: Ints) -> NDArray[np.uint8]:
     """Modes of the sends recorded by these events, from the calls that they stand in."""
-    of_region = np.array([mode_of(name) for name in trace.regions], dtype=np.uint8)
-    of_region[~is_call(trace.roles)] = SendMode.STANDARD
-    modes = np.zeros(len(events), dtype=np.uint8)
-    if not of_region.any():
-        return modes
-    brackets = np.flatnonzero(trace.kind <= Kind.LEAVE)
-    brackets = brackets[of_region[trace.ref[brackets]] > 0]
-    last = np.searchsorted(brackets, events) - 1
-    inside = np.flatnonzero(last >= 0)
-    bracket = brackets[last[inside]]
-    ranks = np.searchsorted(trace.offsets, np.stack((bracket, events[inside])), side="right")
-    inside = inside[(trace.kind[bracket] == Kind.ENTER) & (ranks[0] == ranks[1])]
-    modes[inside] = of_region[trace.ref[brackets[last[inside]]]]
-    return modes
+    of_region = np.array([*map(mode_of, trace.regions), SendMode.STANDARD], dtype=np.uint8)
+    of_region[:-1][~is_call(trace.roles)] = SendMode.STANDARD
+    first = calls.first[calls.of_event[events]]
+    return of_region[np.where(trace.kind[first] == Kind.ENTER, trace.ref[first], -1)]
 
 
 def event_name(trace: Trace, event: int) -> str:

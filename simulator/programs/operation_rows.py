@@ -119,7 +119,7 @@ def message_rows(
     )
     mode = np.zeros(len(posts), dtype=np.uint8)
     sends = np.flatnonzero(~receives)
-    mode[sends] = modes_of(trace, events[posts[sends]])
+    mode[sends] = modes_of(trace, calls, events[posts[sends]])
     posted = rows_of(
         events[posts],
         np.where(solo, REST, np.where(receives, POST_RECEIVES, POST_SENDS)),
