@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .trace import Collective, Kind, SharedCores, Trace
+from .trace import THREAD_LEVELS, Collective, Kind, SharedCores, Trace
 from .traffic import Traffic, one_sided_traffic_of, traffic_of
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Summary:
     # to no rank together, as "of other locations"
     ignored: Mapping[str, int] = field(default_factory=dict)
     shared_cores: SharedCores | None = None
+    thread_level: int = -1  # that MPI provided, a place in `THREAD_LEVELS`; -1: not known
     cancelled: int = 0  # requests that were cancelled, the sends among them in `traffic`
 
     @property
@@ -76,6 +77,7 @@ class Summary:
             },
             "ignored": dict(self.ignored),
             "shared_cores": None if self.shared_cores is None else self.shared_cores._asdict(),
+            "thread_level": None if self.thread_level < 0 else THREAD_LEVELS[self.thread_level],
         }
 
 
@@ -112,6 +114,7 @@ def summarize(trace: Trace) -> Summary:
             if count
         },
         shared_cores=trace.shared_cores,
+        thread_level=trace.thread_level,
         ignored=trace.ignored,
     )
 

@@ -1,10 +1,10 @@
-"""Calls of several threads of a rank that overlap: the others' become tasks beside the first's.
+"""Calls of several threads of a rank that overlap: the others' become tasks, concurrent with the first's.
 
 A stretch is time in which calls follow each other so closely that none begins after all before it
 are over. If several threads have calls in it, each but the first has a task: it starts where the
 stretch does, waits as long as its thread did before its first call there, makes its calls in their
 order, and is joined behind the last call of the first thread. Calls that do not overlap follow each
-other as they were recorded, whoever made them, since one may have waited for another.
+other as they were recorded, since one thread may have waited for another.
 
 Under MPI_THREAD_FUNNELED and _SERIALIZED no calls overlap (MPI 4.1, section 11.6.2): there, in
 loops, and where one thread completes what another one began, calls are made one after the other.

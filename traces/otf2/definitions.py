@@ -20,7 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Ints, Ints32
-from hopmap.traces.trace import Role, SharedCores, TraceError, is_call, role_of_call, roles_by_name
+from hopmap.traces.trace import (
+    THREAD_LEVELS,
+    Role,
+    SharedCores,
+    TraceError,
+    is_call,
+    role_of_call,
+    roles_by_name,
+)
 
 from .library import (
     POINTER,
@@ -45,6 +53,7 @@ COMM_LOCATIONS, COMM_GROUP, COMM_SELF = 4, 5, 6  # OTF2_GROUP_TYPE_*
 STRING, UNSIGNED = 11, (1, 2, 3, 4)  # OTF2_Type
 CORES = ("cores", "cpus", "ncores", "num_cores")
 """Names of properties of a node of the system tree, after a tool's own prefix."""
+THREAD_LEVEL = "hopmap::thread_level"  # the same
 GLOBAL_MEMBERS = 1  # OTF2_GROUP_FLAG_GLOBAL_MEMBERS: events already carry world ranks
 
 
@@ -253,6 +262,7 @@ class Definitions:
     partners: Partners
     windows: Windows
     shared_cores: SharedCores | None
+    thread_level: int  # a place in `THREAD_LEVELS`, or -1
 
     @property
     def ranks(self) -> int:
@@ -299,7 +309,17 @@ def read_definitions(reader: int, file: str, complaints: Complaints) -> Definiti
         partners=partners,
         windows=_windows(records, partners, ranks, file),
         shared_cores=_shared_cores(records, masters),
+        thread_level=_thread_level(records),
     )
+
+
+def _thread_level(records: Records) -> int:
+    """Return the level that MPI provided, where hopmap wrote it; else -1."""
+    for _, name, kind, value in records.properties:
+        is_level = records.strings.get(name) == THREAD_LEVEL and kind in UNSIGNED
+        if is_level and value < len(THREAD_LEVELS):
+            return int(value)
+    return -1
 
 
 def _shared_cores(records: Records, masters: NDArray[np.uint64]) -> SharedCores | None:

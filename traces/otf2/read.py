@@ -117,9 +117,9 @@ def _read_trace(
                 archive.read(locations[0], state, (locations[0].events, counting))
                 continue
             first, first_record = int(state["events"]), int(state["records"])
-            parts = 0
+            parts = workers = 0
             threads: list[Activity] = []
-            for number, location in enumerate(locations):
+            for location in locations:
                 begin = int(state["events"])
                 master = location.reference == definitions.masters[rank]
                 archive.read(location, state, (location.events, table))
@@ -138,7 +138,8 @@ def _read_trace(
                             which, begin, state, definitions.region_is_mpi
                         )
                 parts += int(state["events"]) > begin
-                thread[begin : int(state["events"])] = 0 if master else number + 1
+                workers += not master
+                thread[begin : int(state["events"])] = 0 if master else workers
             if threads and state["events"] > first:
                 end = columns.time[first : int(state["events"])].max(initial=-np.inf)
                 spans.add(rank, thread_spans(threads, end), Span.THREADS)
@@ -169,7 +170,8 @@ def _read_trace(
             ),
             groups=_groups_in_use(definitions, columns),
             shared_cores=definitions.shared_cores,
-            thread=thread[: offsets[-1]] if thread.any() else None,
+            thread=thread[: offsets[-1]] if thread[: offsets[-1]].any() else None,
+            thread_level=definitions.thread_level,
         )
 
 

@@ -55,6 +55,7 @@ class _Share(NamedTuple):
     foreign: int
     windows: bool
     shared_cores: SharedCores | None
+    thread_level: int
 
 
 def read_traffic(
@@ -162,6 +163,7 @@ def _read_share(
             foreign=foreign,
             windows=windows is not None,
             shared_cores=definitions.shared_cores,
+            thread_level=definitions.thread_level,
         )
 
 
@@ -207,6 +209,7 @@ def _summary(shares: list[_Share]) -> Summary:
         one_sided_records=records,
         ignored=ignored | ({"of other locations": foreign} if foreign else {}),
         shared_cores=one.shared_cores,
+        thread_level=one.thread_level,
         cancelled=cancelled,
     )
 

@@ -12,6 +12,7 @@ import ctypes
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from .definitions import (
     MEASUREMENT_SYSTEM,
     MPI,
     RMA,
+    THREAD_LEVEL,
 )
 from .files import companion_of, write_pair_counts
 from .library import (
@@ -86,7 +88,7 @@ def write_trace(
 
     Reading the archive gives the same events, regions and communicators. Times are rounded to
     ticks of ``trace.resolution``. What the trace `ignored` is not written, and neither is what
-    threads did at the same time (see `Span`), since a rank has one location here.
+    threads computed at the same time (see `Span`): a thread has a location if it calls MPI.
 
     Parameters
     ----------
@@ -113,6 +115,7 @@ def write_trace(
             f"{trace.name}: resolution {trace.resolution}, expected whole ticks per second"
         )
     ticks = _ticks(trace)
+    trace, locations = _by_thread(trace)
     with _fresh_folder(Path(path)) as folder, listening() as complaints, ExitStack() as last:
         archive = call(
             *("Archive_Open", os.fsencode(folder), b"traces", _WRITE, *_chunks(trace)),
@@ -121,7 +124,7 @@ def write_trace(
         if not archive:
             raise complaints.fail(str(path), "not writable")
         last.callback(call, "Archive_Close", archive)
-        out = _Output(trace, archive, complaints, os.fspath(path), *ticks)
+        out = _Output(trace, locations, archive, complaints, os.fspath(path), *ticks)
         flush = _FlushCallbacks(_FLUSH(lambda *_: 1), None)
         out.call("Archive_SetFlushCallbacks", archive, ctypes.byref(flush), None)
         out.call("Archive_SetSerialCollectiveCallbacks", archive)
@@ -135,10 +138,39 @@ def write_trace(
             write_pair_counts(companion_of(folder / "traces.otf2"), trace.counts)
 
 
+class Located(NamedTuple):
+    """A location, and its rows of the trace: a rank's first has the rank's number."""
+
+    number: int
+    rank: int
+    begin: int
+    end: int
+
+
+def _by_thread(trace: Trace) -> tuple[Trace, list[Located]]:
+    """Put the rows of each rank in the order of its threads; list the locations, rank by rank."""
+    rows = trace.offsets.tolist()
+    if trace.thread is None:
+        return trace, [Located(r, r, *rows[r : r + 2]) for r in range(trace.ranks)]
+    order = np.lexsort((trace.thread, trace.rank_of_event()))
+    columns = {name: getattr(trace, name)[order] for name in ("kind", "time", "ref", "thread")}
+    found, number = [], trace.ranks
+    for rank in range(trace.ranks):
+        first = rows[rank]
+        threads, counts = np.unique(columns["thread"][first : rows[rank + 1]], return_counts=True)
+        if 0 not in threads:
+            found.append(Located(rank, rank, first, first))
+        for thread, count in zip(threads.tolist(), counts.tolist(), strict=True):
+            found.append(Located(number if thread else rank, rank, first, first + count))
+            number, first = number + (thread > 0), first + count
+    return replace(trace, **columns), found
+
+
 class _Output(NamedTuple):
     """An archive that is being written, and where its clock stands."""
 
     trace: Trace
+    locations: list[Located]
     archive: int
     complaints: Complaints
     path: str
@@ -149,11 +181,11 @@ class _Output(NamedTuple):
         """Call a function of libotf2 that may fail."""
         self.complaints.expect(call(name, *arguments), self.path, "not written")
 
-    def writer(self, kind: str, rank: int, name: str) -> Any:
-        """Begin the file of a rank."""
-        writer = call(f"Archive_Get{kind}Writer", self.archive, rank)
+    def writer(self, kind: str, location: int, name: str) -> Any:
+        """Begin the file of a location."""
+        writer = call(f"Archive_Get{kind}Writer", self.archive, location)
         if not writer:
-            raise self.complaints.fail(self.path, f"no {name} file for rank {rank}")
+            raise self.complaints.fail(self.path, f"no {name} file for location {location}")
         return writer
 
 
@@ -191,11 +223,10 @@ def _write_events(out: _Output, progress: Callable[[int, int], None] | None) -> 
     trace, first_tick = out.trace, out.first_tick
     state, kept_alive = _state(trace, first_tick, kernels)
     out.call("Archive_OpenEvtFiles", out.archive)
-    for rank in range(trace.ranks):
-        writer = out.writer("Evt", rank, "event")
+    for location, rank, begin, end in out.locations:
+        writer = out.writer("Evt", location, "event")
         state["writer"], state["rank"], state["last"] = writer, rank, 0
-        end = int(trace.offsets[rank + 1])
-        begin, notes = int(trace.offsets[rank]), _notes(trace, rank, first_tick)
+        notes = _notes(trace, rank, begin, end, first_tick) if location == rank else {}
         for stop in sorted({*range(begin + _PORTION, end, _PORTION), *notes, end}):
             state["begin"], state["end"], begin = begin, stop, stop
             if write_rows(state.ctypes.data):
@@ -211,9 +242,10 @@ def _write_events(out: _Output, progress: Callable[[int, int], None] | None) -> 
     del kept_alive
 
 
-def _notes(trace: Trace, rank: int, first_tick: int) -> dict[int, list[tuple[Any, ...]]]:
-    """Events that tell the spans of a rank, by the row that they stand before."""
-    low, high = trace.offsets[rank : rank + 2]
+def _notes(
+    trace: Trace, rank: int, low: int, high: int, first_tick: int
+) -> dict[int, list[tuple[Any, ...]]]:
+    """Events that tell the spans of a rank, by the row from `low` to `high` they stand before."""
     notes = []
     for row in np.flatnonzero((trace.spans.rank == rank) & (trace.spans.kind != Span.THREADS)):
         times = np.array([trace.spans.begin[row], trace.spans.end[row]])
@@ -285,8 +317,8 @@ def _state(trace: Trace, first_tick: int, kernels: Any) -> tuple[NDArray[Any], l
 def _write_local_definitions(out: _Output) -> None:
     """Write what stands in the file of each location: that its clock needs no correction."""
     out.call("Archive_OpenDefFiles", out.archive)
-    for rank in range(out.trace.ranks):
-        writer = out.writer("Def", rank, "definition")
+    for location, *_ in out.locations:
+        writer = out.writer("Def", location, "definition")
         out.call("DefWriter_WriteClockOffset", writer, out.first_tick, 0, 0.0)
         out.call("Archive_CloseDefWriter", out.archive, writer)
     out.call("Archive_CloseDefFiles", out.archive)
@@ -340,6 +372,8 @@ def _write_definitions(
     text("")
     write("Paradigm", MPI, text("MPI"), 0)
     node = _write_system_tree(write, text, trace.ranks, node_of, cores)
+    if trace.thread_level >= 0:
+        write("SystemTreeNodeProperty", 0, text(THREAD_LEVEL), _UINT64, trace.thread_level)
     for rank in range(trace.ranks):
         write(
             *("LocationGroup", rank, text(f"MPI Rank {rank}"), _PROCESS, int(node[rank]) + 1),
@@ -348,8 +382,11 @@ def _write_definitions(
     # A flush is one event, a time without recording two.
     of_span = np.array([1, 2, 0])[trace.spans.kind]
     spans = np.bincount(trace.spans.rank, of_span, minlength=trace.ranks)
-    for rank, events in enumerate(np.diff(trace.offsets) + spans.astype(np.int64)):
-        write("Location", rank, text("Master thread"), CPU_THREAD, int(events), rank)
+    for location, rank, begin, end in out.locations:
+        master = location == rank
+        events = end - begin + int(spans[rank]) * master
+        called = text("Master thread" if master else "Thread")
+        write("Location", location, called, CPU_THREAD, events, rank)
     for number, (name, kind) in enumerate(zip(trace.regions, trace.roles.tolist(), strict=True)):
         mpi = bool(is_call(trace.roles[number]))
         role = _OF_ROLE.get(kind) or _ROLES.get(mpi_name(name), _FUNCTION)

@@ -59,6 +59,7 @@ class Events(NamedTuple):
     time: Ints  # ns of the process's own clock
     ref: Ints
     records: Records
+    thread: Ints32  # of each event
 
 
 def whole_calls(records: Table) -> Table:
@@ -99,22 +100,26 @@ def expand(records: Table, region: Ints, communicators: Communicators, rank: int
     start -= enters + events + is_call + bracket
     kinds = np.full(total, Kind.LEAVE, dtype=np.uint8)
     time, ref = np.zeros((2, total), dtype=np.int64)
+    thread = np.zeros(total, dtype=np.int32)
     begin, end = records["begin"].astype(np.int64), records["end"].astype(np.int64)
 
     entering = np.flatnonzero(enters)
     at = start[entering]
     kinds[at], time[at] = Kind.ENTER, begin[entering]
+    thread[at] = records["thread"][entering]
     ref[at] = region[records["region"][call[entering]]]
     leaving = np.flatnonzero(is_call)
     at = start[leaving] + enters[leaving] + events[leaving]
     time[at], ref[at] = end[leaving], region[records["region"][leaving]]
+    thread[at] = records["thread"][leaving]
     own = np.flatnonzero(bracket)
     kinds[start[own]] = np.where(kind[own] == Extra.REGION_ENTER, Kind.ENTER, Kind.LEAVE)
     time[start[own]], ref[start[own]] = begin[own], region[records["tag"][own]]
+    thread[start[own]] = records["thread"][own]
 
     source = np.repeat(np.arange(len(records)), events)
     at = np.repeat(start + enters - np.cumsum(events) + events, events) + np.arange(len(source))
-    kinds[at] = kind[source]
+    kinds[at], thread[at] = kind[source], records["thread"][source]
     opens = np.flatnonzero(np.diff(source, append=-1) == 0)  # the first of two
     fences = kind[source[opens]] == Kind.RMA_COLLECTIVE_END
     kinds[at[opens]] = np.where(fences, Kind.RMA_COLLECTIVE_BEGIN, Kind.COLLECTIVE_BEGIN)
@@ -124,11 +129,11 @@ def expand(records: Table, region: Ints, communicators: Communicators, rank: int
     ref[at] = np.arange(len(at))
     if (np.diff(time) < 0).any():  # threads that run at the same time
         order = np.argsort(time, kind="stable")
-        kinds, time, ref = kinds[order], time[order], ref[order]
+        kinds, time, ref, thread = kinds[order], time[order], ref[order], thread[order]
         bears = np.flatnonzero(kinds > Kind.LEAVE)
         columns = Records(**{k: column[ref[bears]] for k, column in columns._asdict().items()})
         ref[bears] = np.arange(len(bears))
-    return Events(kinds, time, ref, columns)
+    return Events(kinds, time, ref, columns, thread)
 
 
 def _records(
@@ -212,6 +217,7 @@ def trace_of(processes: Sequence[Process], name: str) -> Trace:
     uncounted = any(each.counts["uncounted_pairs"] for each in processes)
     of_pairs = np.concatenate(pairs, axis=1)
     roles = [Role.USER if own else role_of_call(region) for own, region in regions]
+    thread = np.concatenate([each.thread for each in parts])
     return Trace(
         name=name,
         offsets=np.cumsum([0, *(len(each.kind) for each in parts)]),
@@ -226,6 +232,8 @@ def trace_of(processes: Sequence[Process], name: str) -> Trace:
         windows=windows,
         groups=groups,
         counts=PairCounts(name, *of_pairs) if of_pairs.size and not uncounted else None,
+        thread=thread if thread.any() else None,
+        thread_level=int(processes[0].header["provided"]),
     )
 
 

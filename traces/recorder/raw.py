@@ -18,7 +18,7 @@ import numpy as np
 from hopmap.arrays import Ints32, Table
 from hopmap.traces.trace import Collective, Kind, TraceError
 
-VERSION = 3
+VERSION = 4
 PAGE = 4096  # bytes of the header
 MAGIC = b"hopmaprc"
 PART = 0xFFFF  # region of what is a part of the call whose record follows
@@ -64,6 +64,7 @@ RECORD = np.dtype(
         *((name, "i4") for name in ("comm", "peer", "tag")),
         ("region", "u2"),
         *((name, "u1") for name in ("kind", "operation")),
+        *((name, "i4") for name in ("thread", "unused")),
     ]
 )
 

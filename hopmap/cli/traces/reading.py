@@ -157,6 +157,8 @@ def print_facts(name: str, facts: dict[str, Any], as_json: bool) -> None:
     rows.append(("bytes", f"{facts['bytes']:,} ({show_bytes(facts['bytes'])})"))
     if facts.get("duration") is not None:
         rows.append(("duration", show_seconds(facts["duration"])))
+    if facts.get("thread_level") is not None:
+        rows.append(("threads", f"MPI_THREAD_{facts['thread_level']}"))
     rows += [(f"{op} calls", calls) for op, calls in facts.get("collectives", {}).items()]
     if facts.get("collective_bytes"):
         rows.append(("sent in collectives", show_bytes(facts["collective_bytes"])))

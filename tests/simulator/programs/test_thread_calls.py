@@ -164,5 +164,5 @@ def test_threads_are_read_with_the_events_they_made(filled):
 
     trace = read_trace(filled(fill, 1))
     assert trace.thread is not None
-    assert np.unique(trace.thread).tolist() == [0, 2]
-    assert trace.thread.tolist() == [0, 2, 2, 2, 0, 0]
+    assert np.unique(trace.thread).tolist() == [0, 1]
+    assert trace.thread.tolist() == [0, 1, 1, 1, 0, 0]

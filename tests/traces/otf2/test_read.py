@@ -351,5 +351,5 @@ def test_the_summary_has_the_keys_of_the_command_line(data):
     assert list(read_summary(data / "lu.S.4").to_dict()) == [
         *("ranks", "events", "messages", "bytes", "pairs"),
         *("collectives", "collective_bytes", "duration", "one_sided", "ignored"),
-        "shared_cores",
+        *("shared_cores", "thread_level"),
     ]

@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hopmap.simulator import simulate
 from hopmap.simulator.programs.from_trace import lower
+from hopmap.topologies import mesh
 from hopmap.traces import Kind, traffic_of
 from hopmap.traces.otf2.read import read_trace
 from hopmap.traces.otf2.write import write_trace
 from hopmap.traces.recorder.merge import cores_of, hosts_of
-from hopmap.traces.trace import Role, Span
+from hopmap.traces.trace import THREAD_LEVELS, Role, Span
 from support.recorded_runs import ALL, pairs
 
 HERE = Path(__file__).parent
@@ -226,6 +228,21 @@ def test_threads_beside_each_other_are_recorded(recorded):
         assert run.told(1).count(f"Recv RECV>0 t{tag} 4") <= 200
     tags = run.trace.records.tag[run.trace.records.size == 4]
     assert np.bincount(tags)[1:].tolist() == [400, 400]
+
+
+def test_collectives_of_threads_on_two_communicators_are_recorded_and_replayed(recorded, tmp_path):
+    """Legal under MPI_THREAD_MULTIPLE; replays that took call after call ended in a deadlock."""
+    run = recorded(4, "crossing.c")
+    trace = run.trace
+    assert THREAD_LEVELS[trace.thread_level] == "MULTIPLE"
+    assert np.unique(trace.thread).tolist() == [0, 1]
+    write_trace(trace, tmp_path / "run.otf2")
+    read = read_trace(tmp_path / "run.otf2")
+    assert (read.thread_level, np.unique(read.thread).tolist()) == (trace.thread_level, [0, 1])
+    for kind in (Kind.COLLECTIVE_END, Kind.ENTER):
+        assert (read.kind == kind).sum() == (trace.kind == kind).sum()
+    for each in (trace, read):
+        assert simulate(lower(each), mesh((4,)), range(4)).makespan > 0
 
 
 def test_regions_and_pauses_come_from_pcontrol(recorded):

@@ -1,7 +1,7 @@
 /* The files of a process: records of calls, and counts that stand in the header. */
 
 enum { PAGE = 4096, NO_REGION = 0xffff, FIRST_USER_REGION = 0x8000, KEPT_POLLS = 16 };
-enum { WINDOW_UNIT = 512 * 56 }; /* whole records in whole pages */
+enum { WINDOW_UNIT = 512 * 64 }; /* whole records in whole pages */
 enum { UNSTARTED, ON, OFF };
 
 struct header { /* numbers.py has the same */
@@ -31,6 +31,7 @@ struct record {
     int32_t comm, peer, tag;
     uint16_t region; /* NO_REGION: a part of the call whose record follows */
     uint8_t kind, operation;
+    int32_t thread, unused; /* 0: the one that began MPI */
 };
 
 static struct header *header;
@@ -49,6 +50,7 @@ static __thread int inside; /* a call of MPI by this thread, or of MPI by MPI */
 static __thread uint64_t begun, ended;
 static __thread struct record pending; /* the latest part of the open call */
 static __thread int parts, fruitless;
+static __thread int own_thread = -1;
 
 static uint64_t now(void) {
     struct timespec t;
@@ -100,8 +102,11 @@ static int next_window(void) {
 static void store(const struct record *from, uint64_t end) {
     if (state != ON || profile) return;
     if (filled == window_bytes / sizeof *from && !next_window()) return;
+    static int counted;
+    if (own_thread < 0) own_thread = __atomic_fetch_add(&counted, 1, __ATOMIC_RELAXED);
     struct record *to = &window[filled++];
     *to = *from;
+    to->thread = own_thread;
     __atomic_store_n(&to->end, end, __ATOMIC_RELEASE);
 }
 
