@@ -21,7 +21,7 @@ import numpy as np
 from hopmap.traces import Kind, Trace, read_trace, traffic_of
 from hopmap.traces.recorder.build import HOOKS
 
-PROGRAMS = Path(__file__).parents[2] / "tests" / "traces" / "recorder"
+PROGRAMS = Path(__file__).parents[2] / "tests" / "traces" / "recorder" / "programs"
 RANKS = {
     "messages.c": 4,
     "stencil.c": 4,

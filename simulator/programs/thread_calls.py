@@ -1,4 +1,4 @@
-"""Calls of several threads of a rank that overlap: the others' become tasks, concurrent with the first's.
+"""Calls of threads of a rank that overlap: the others' become tasks, concurrent with the first's.
 
 A stretch is time in which calls follow each other so closely that none begins after all before it
 are over. If several threads have calls in it, each but the first has a task: it starts where the

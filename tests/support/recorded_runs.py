@@ -14,7 +14,7 @@ from hopmap.traces.recorder.raw import HEADER, MAGIC, PAGE, RECORD, VERSION, Ext
 from support import ROOT
 from support.real_mpi import Mpi
 
-PROGRAMS = ROOT / "tests" / "traces" / "recorder"
+PROGRAMS = ROOT / "tests" / "traces" / "recorder" / "programs"
 ALL = "COLLECTIVE_END 0/0"
 """What a call of everybody that moves nothing is told as."""
 

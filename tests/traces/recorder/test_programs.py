@@ -20,7 +20,7 @@ from hopmap.traces.recorder.merge import cores_of, hosts_of
 from hopmap.traces.trace import THREAD_LEVELS, Role, Span
 from support.recorded_runs import ALL, pairs
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "programs"
 
 
 def test_messages_of_every_form_are_recorded_as_they_were(recorded):
