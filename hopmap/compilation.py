@@ -41,9 +41,12 @@ UNUSED_DAYS = 30
 
 
 def njit(function: Function) -> Function:
-    """Compile a kernel that Python calls; it keeps what it compiles in its module's folder."""
+    """Compile a kernel that Python calls; it keeps what it compiles in its module's folder.
+
+    Other threads may run meanwhile.
+    """
     with _caching_in(_folder_of(Path(function.__code__.co_filename))):
-        compiled: Function = numba.njit(cache=True, **NO_C_WRAPPER)(function)
+        compiled: Function = numba.njit(cache=True, nogil=True, **NO_C_WRAPPER)(function)
     return compiled
 
 

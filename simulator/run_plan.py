@@ -101,13 +101,13 @@ def plan_run(
     sent = np.concatenate(([0], np.cumsum(times[send])))
     messages = int(sent[-1])
 
-    source = node_of[program.rank_of_row()[send]]
-    target = node_of[program.peer[send]]
+    of_ranks, pair_of = number_keys(program.pair_of_send())
+    source, target = node_of[of_ranks // program.ranks], node_of[of_ranks % program.ranks]
     pairs = np.concatenate((source * topology.nodes + target, target * topology.nodes + source))
     pairs, path = number_keys(pairs)
     indptr, servers = paths(topology, pairs // topology.nodes, pairs % topology.nodes)
     of_row = np.full((2, program.operations), -1, dtype=np.int64)
-    of_row[:, send] = path.reshape(2, -1)
+    of_row[:, send] = path.reshape(2, -1)[:, pair_of]
 
     bandwidth, latency = speeds(topology, parameters)
     routes = routes_of(topology, np.unique(np.concatenate((source, target))), parameters)

@@ -22,6 +22,7 @@ from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Folded, Trace, require_memory
 
 from .engines import DEFAULT_ENGINE, ENGINES
+from .in_threads import in_threads
 from .link_use import fit_bins
 from .noise import levels, with_noise, without_noise
 from .operations import NOTHING, Record, operations_of
@@ -115,12 +116,16 @@ def _ensemble(
     engine: str, ready: RunPlan, noisy: Parameters, repeats: int, progress: Progress | None
 ) -> Ensemble:
     """Replay a plan with the noise of one seed after the other."""
+
+    def makespan(turn: int, check: Progress) -> float:
+        again = ready.again(replace(noisy, noise_seed=noisy.noise_seed + turn))
+        return float(ENGINES[engine].run(again, NOTHING, check).finish.max(initial=0.0))
+
     makespans = np.zeros(repeats)
-    for done in range(repeats):
+    for done, found in enumerate(in_threads(makespan, range(repeats))):
+        makespans[done] = found
         if progress is not None:
-            progress(done, repeats, f"with noise, {done} of {repeats}")
-        again = ready.again(replace(noisy, noise_seed=noisy.noise_seed + done))
-        makespans[done] = ENGINES[engine].run(again, NOTHING, None).finish.max(initial=0.0)
+            progress(done + 1, repeats, f"with noise, {done + 1} of {repeats}")
     return Ensemble(makespans, noisy.noise_seed, levels(noisy))
 
 

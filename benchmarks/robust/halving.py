@@ -37,7 +37,7 @@ ORDERS = 200
 
 def chosen(times: np.ndarray, replays: int) -> int:
     """Return which row halving chooses."""
-    found = halving(*times.shape, lambda candidate, model: times[candidate, model], replays)
+    found = halving(*times.shape, lambda candidate, model, _: times[candidate, model], replays)
     return least_regret(standings(found))
 
 

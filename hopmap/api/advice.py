@@ -31,6 +31,7 @@ from hopmap.simulator import (
     simulate,
 )
 from hopmap.simulator.explain.sensitivity import free_makespan
+from hopmap.simulator.in_threads import in_threads
 from hopmap.simulator.noise import without_noise
 from hopmap.simulator.parameters.settings import SettingError
 from hopmap.simulator.simulate import prepare
@@ -352,17 +353,25 @@ def _times(
     times, rejected = np.full((len(placements), len(models)), np.nan), list[str]()
     node_of = [each.node_of.tobytes() for each in placements]
     left = [k for k in range(1, len(placements)) if node_of[k] not in node_of[:k]]
-    for number, model in enumerate(models):
-        report(number)
+
+    def fill(number: int, check: Progress) -> str:
+        """Replay a model with all that are left; return why it cannot be."""
         try:
             for each in (0, *left):
-                times[each, number] = replay_under(placements[each], model, engine).makespan
-                so_far.times[each, 1 + number] = times[each, number]
+                result = replay_under(placements[each], models[number], engine, check)
+                times[each, number] = so_far.times[each, 1 + number] = result.makespan
         except (ParameterError, DeadlockError) as error:
             times[:, number] = np.nan
             so_far.reject(1 + number)
-            rejected.append(f"{error}")
-        due = (number + 1) % FEW == 0 and len(rejected) <= number
+            return f"{error}"
+        return ""
+
+    for begin in range(0, len(models), FEW):
+        few = range(begin, min(begin + FEW, len(models)))
+        for number, why in zip(few, in_threads(fill, few), strict=True):
+            report(number)
+            rejected += [why] * bool(why)
+        due = len(few) == FEW and len(rejected) <= few[-1]
         if due and len(left) > 1:
             gain = {k: np.nanmedian(_gains(times[0], times[k])) for k in left}
             left = sorted(left, key=gain.__getitem__, reverse=True)[: ceil(len(left) / 2)]

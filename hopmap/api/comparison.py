@@ -123,7 +123,8 @@ class Comparison:
 
     def reject(self, model: int) -> None:
         """Forget the replays of a model."""
-        self.times = {key: each for key, each in self.times.items() if key[1] != model}
+        for key in [key for key in list(self.times) if key[1] == model]:  # others may be added
+            del self.times[key]
 
     def __enter__(self) -> Comparison:
         return self

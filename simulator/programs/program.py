@@ -10,10 +10,11 @@ see `unrolling.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,25 @@ def number_keys(keys: Ints) -> tuple[Ints, Ints]:
         return np.flatnonzero(occurs).astype(np.int64), number[keys]
     found, place = np.unique(keys, return_inverse=True)
     return found.astype(np.int64), place.reshape(-1).astype(np.int64)
+
+
+Array = TypeVar("Array", bound="NDArray[Any]")
+
+
+def kept(method: Callable[[Program], Array]) -> Callable[[Program], Array]:
+    """Have a program keep what a method of it returns, which nobody may change then."""
+    name = f"_{method.__name__}"
+
+    @wraps(method)
+    def get(self: Program) -> Array:
+        found: Array | None = self.__dict__.get(name)
+        if found is None:
+            found = method(self)
+            found.flags.writeable = False
+            object.__setattr__(self, name, found)
+        return found
+
+    return get
 
 
 class Op(IntEnum):
@@ -191,14 +211,17 @@ class Program:
             return np.zeros(self.ranks)
         return np.repeat([job.start for job in self.jobs], [job.ranks for job in self.jobs])
 
+    @kept
     def rank_of_row(self) -> Ints32:
         """Rank of each operation."""
         return np.repeat(self.rank_of, np.diff(self.offsets))
 
+    @kept
     def sends(self) -> Ints:
         """Rows that send, in order; without loops, their places here are the message numbers."""
         return np.flatnonzero((self.kind == Op.SEND) | (self.kind == Op.ISEND))
 
+    @kept
     def iterations(self) -> Ints:
         """How often each row runs."""
         times = np.ones(self.operations, dtype=np.int64)
@@ -249,6 +272,13 @@ class Program:
             name=self.name,
         )
 
+    @kept
+    def pair_of_send(self) -> Ints:
+        """Sender of each row that sends, times the ranks, plus its receiver."""
+        send = self.sends()
+        return self.rank_of_row()[send].astype(np.int64) * self.ranks + self.peer[send]
+
+    @kept
     def channels(self) -> Ints:
         """Channel of each row that sends or receives, else -1; channels are numbered from 0.
 

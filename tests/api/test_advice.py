@@ -188,9 +188,9 @@ def test_a_mapper_that_falls_behind_is_dropped(monkeypatch):
     made = []
     replay = advice.replay_under
 
-    def count(placement, model, engine):
+    def count(placement, model, engine, check):
         made.append(placement.mapper)
-        return replay(placement, model, engine)
+        return replay(placement, model, engine, check)
 
     monkeypatch.setattr(advice, "replay_under", count)
     machine = hm.Machine("torus:8", settings=RING)
@@ -219,7 +219,7 @@ def test_models_that_cannot_be_replayed_are_left_out_and_said():
         assert "network.virtual_channels 1: on torus:8 packets can wait" in found.rejected[0]
 
 
-def test_ctrl_c_after_a_rejected_model_keeps_the_best(monkeypatch):
+def test_ctrl_c_after_a_rejected_model_keeps_the_best(monkeypatch, one_core):
     """A model that only the default order was replayed under does not count for it."""
     made = []
 

@@ -26,7 +26,7 @@ ROBUST = ["robust", "-c", f"identity,random,{BEST}", "--samples", "4"]
 
 
 @pytest.fixture
-def asked(tmp_path, monkeypatch):
+def asked(tmp_path, monkeypatch, one_core):
     """Ask a command about pairs on a ring; Ctrl-C comes as replay number `at` begins.
 
     Replay number `rejected` fails.

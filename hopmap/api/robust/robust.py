@@ -47,6 +47,7 @@ from hopmap.simulator import (
     Steady,
     simulate,
 )
+from hopmap.simulator.in_threads import in_threads
 from hopmap.simulator.parameters.settings import SettingError, configure
 from hopmap.simulator.uncertainty import Standing, least_regret, regrets, sentence, standings
 from hopmap.topologies.spec import FILE
@@ -233,31 +234,33 @@ def robust(
         raise SettingError(
             f"max_simulations {replays}: expected at least {len(placements)}, one for each"
         )
-    made, extrapolated, rejected = 0, 0, list[str]()
+    made, rejected = list[bool](), dict[int, str]()  # whether each replay was extrapolated
 
-    def replay(candidate: int, model: int) -> float:
-        nonlocal made, extrapolated
-        progress(made, replays, f"{made} of {replays} replays")
-        made += 1
+    def replay(candidate: int, model: int, check: Progress | None = None) -> float:
+        progress(len(made), replays, f"{len(made)} of {replays} replays")
         try:
-            result = replay_under(placements[candidate], found[model], engine)
+            result = replay_under(placements[candidate], found[model], engine, check)
         except (ParameterError, DeadlockError) as error:
-            rejected.append(f"{error}")
+            rejected[model] = f"{error}"
             so_far.reject(model)
+            made.append(False)
             return np.nan
-        extrapolated += result.extrapolated is not None
+        made.append(result.extrapolated is not None)
         so_far.times[candidate, model] = result.makespan
         return result.makespan
 
     with so_far:
         times = halving(len(placements), samples, replay, replays)
+    why = tuple(rejected[model] for model in sorted(rejected))
     if np.isnan(times).all():
-        raise ParameterError(f"ranges: no model can be replayed: {rejected[0]}")
-    models, why = tuple(found), tuple(rejected)
-    return Choice(workload.name, placements, models, times, made, why, engine, extrapolated)
+        raise ParameterError(f"ranges: no model can be replayed: {why[0]}")
+    models = tuple(found)
+    return Choice(workload.name, placements, models, times, len(made), why, engine, sum(made))
 
 
-def replay_under(placement: Placement, model: Settings, engine: str) -> Result:
+def replay_under(
+    placement: Placement, model: Settings, engine: str, progress: Progress | None = None
+) -> Result:
     """Replay a mapping on its machine, with what a model sets.
 
     Raise `ParameterError` or `DeadlockError` where the model cannot be replayed.
@@ -267,7 +270,13 @@ def replay_under(placement: Placement, model: Settings, engine: str) -> Result:
     program = workload.program(parameters.algorithms)
     steady = Steady()
     return simulate(
-        program, network, placement.node_of, parameters=parameters, engine=engine, steady=steady
+        program,
+        network,
+        placement.node_of,
+        parameters=parameters,
+        engine=engine,
+        steady=steady,
+        progress=progress,
     )
 
 
@@ -327,23 +336,23 @@ def _placements(
 def halving(
     candidates: int,
     models: int,
-    replay: Callable[[int, int], float],
+    replay: Callable[[int, int, Progress], float],
     replays: int,
 ) -> Floats:
-    """Replay candidates under models, good ones under more of them.
+    """Replay candidates under models, good ones under more of them, several models at once.
 
-    `replay` is ``(candidate, model) -> seconds``, and `replays` the budget; every candidate is
-    replayed once at least. Return the seconds, shape (candidates, models), NaN where nothing was
+    `replay` is ``(candidate, model, check) -> seconds``, and `replays` the budget; every candidate
+    is replayed once at least. Return the seconds, shape (candidates, models), NaN where nothing was
     simulated. All candidates of a round share their models.
     """
     times = np.full((candidates, models), np.nan)
     left, dropped, rejected = list(range(candidates)), list[list[int]](), set[int]()
     simulated, rest, rounds = 0, replays, rounds_of(candidates)
 
-    def fill(model: int, who: Sequence[int]) -> int:
+    def fill(model: int, who: Sequence[int], check: Progress = silent) -> int:
         """Replay a model with some candidates; return how many replays that took."""
         for done, each in enumerate(who):
-            times[each, model] = replay(each, model)
+            times[each, model] = replay(each, model, check)
             if np.isnan(times[each, model]):
                 times[:, model] = np.nan
                 rejected.add(model)
@@ -352,7 +361,8 @@ def halving(
 
     for to_come in range(rounds, 0, -1):
         until = min(models, simulated + max(rest // (to_come * len(left)), not simulated))
-        rest -= sum(fill(model, left) for model in range(simulated, until))
+        every = [(model, left) for model in range(simulated, until)]
+        rest -= sum(in_threads(lambda item, check: fill(*item, check), every))
         simulated = until
         found = standings(times)
         left.sort(key=lambda each: (found[each].worst, found[each].mean, each))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.api.robust.robust import budget, halving, rounds_of
 from hopmap.simulator.uncertainty import least_regret, standings
+
+pytestmark = pytest.mark.usefixtures("one_core")
 
 SIZES = st.tuples(st.integers(1, 13), st.integers(1, 30))
 
@@ -22,7 +25,7 @@ def halved(times, replays):
     """Return what halving replays of a table, in order, and what it returns."""
     asked = []
 
-    def replay(candidate, model):
+    def replay(candidate, model, _check):
         asked.append((candidate, model))
         return times[candidate, model]
 
