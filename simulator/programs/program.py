@@ -46,7 +46,7 @@ Array = TypeVar("Array", bound="NDArray[Any]")
 
 
 def kept(method: Callable[[Program], Array]) -> Callable[[Program], Array]:
-    """Have a program keep what a method of it returns, which nobody may change then."""
+    """Have a program keep what a method of it returns, read-only."""
     name = f"_{method.__name__}"
 
     @wraps(method)
