@@ -195,7 +195,7 @@ def simulate_jobs(
             names=number_names([*names, *(each.name for each in sending)]),
             background=[False] * len(programs) + [True] * len(sending),
         )
-        outputs.check_size(program)
+        outputs.check(program)
         return program, replay(
             program,
             network,

@@ -68,8 +68,12 @@ class Outputs:
         """All that is written."""
         return [Path(path) for path in (self.otf2, self.perfetto, *self.links) if path is not None]
 
-    def check_size(self, program: Program) -> None:
-        """Raise `ViewerError` for a timeline that is too long for its viewers."""
+    def check(self, program: Program, recording: Trace | None = None) -> None:
+        """Raise `ViewerError` for a timeline that is too long, `TraceError` for other threads."""
+        if self.otf2 is not None and recording is not None:
+            from hopmap.simulator.export.simulated_trace import expect_one_thread
+
+            expect_one_thread(recording)
         if self.perfetto is not None:
             from hopmap.simulator.export.perfetto import expect_viewable
 

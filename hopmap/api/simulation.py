@@ -124,7 +124,8 @@ def simulate(
     machine, parameters = place.machine, place.machine.parameters
     program = workload.program(parameters.algorithms)
     node_of = place.of_ranks(program.ranks)
-    outputs.check_size(program)
+    recording = workload.calls if isinstance(workload.calls, Trace) else None
+    outputs.check(program, recording)
     result = replay(
         program,
         machine.network,
@@ -139,7 +140,6 @@ def simulate(
     result = with_assumed(result, machine.settings, generated=workload.generated)
     by = "" if place.name == "mapping" else f" by {place.name}"
     title = f"{workload.name}{by} on {result.topology}, engine {engine}"
-    recording = workload.calls if isinstance(workload.calls, Trace) else None
     outputs.write(result, title, recording)
     return result
 

@@ -90,7 +90,7 @@ def _fill(folder: Path, program: Program) -> None:
     program = write_out_loops(program, "a trace")
     if program.tasks > program.ranks:
         task = int(np.flatnonzero(np.diff(program.rank_of) == 0)[0]) + 1
-        rank, what = int(program.rank_of[task]), "begins a non-blocking collective"
+        rank, what = int(program.rank_of[task]), "begins a non-blocking collective, or has threads"
         if program.serves_memory(task):
             what = "is the target of one-sided operations"
         raise TraceError(

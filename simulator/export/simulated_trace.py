@@ -41,6 +41,7 @@ def retime(trace: Trace, program: Program, result: Result) -> Trace:
 
     The program is `lower` of the trace; the result is `simulate` of it, its operations recorded.
     """
+    expect_one_thread(trace)
     ops = require_recorded(program, result)
     if (
         program.ranks != trace.ranks
@@ -102,6 +103,15 @@ def retime(trace: Trace, program: Program, result: Result) -> Trace:
         time[high - 1] = finish[rank]
         np.maximum.accumulate(time[low:high], out=time[low:high])
     return replace(trace, time=time, resolution=RESOLUTION, ignored={}, spans=NO_SPANS)
+
+
+def expect_one_thread(trace: Trace) -> None:
+    """Raise `TraceError` for calls of several threads, of which there are no new times."""
+    if trace.thread is not None:
+        raise TraceError(
+            f"{trace.name}: several threads of a rank call MPI, whose simulated times no archive "
+            "gets: expected a timeline (--perfetto), or a trace of one thread"
+        )
 
 
 def _computation_before(trace: Trace, start: Floats, of_event: Ints) -> Floats:

@@ -314,14 +314,24 @@ class Program:
         """Whether a task serves the one-sided operations of others."""
         return bool(self.context[self.offsets[task]] >= 2 * self.communicators)
 
+    def _name_task(self, task: int) -> str:
+        """Say what a task that a rank begins is."""
+        if self.serves_memory(task):
+            return "one-sided operations of others"
+        rows = slice(self.offsets[task], self.offsets[task + 1] - 1)
+        used = {*zip(self.context[rows].tolist(), self.tag[rows].tolist(), strict=True)} - {
+            (-1, -1)
+        }
+        of_calls = len(used) == 1 and min(used)[0] >= self.communicators
+        return "non-blocking collective" if of_calls else "what another thread does"
+
     def describe(self, row: int) -> str:
         """Say in words what the operation in a row does."""
         kind = Op(int(self.kind[row]))
         if kind == Op.WAIT:
             return f"wait for {self.describe(int(self.target[row]))}"
         if kind == Op.START:
-            memory = self.serves_memory(int(self.target[row]))
-            return "one-sided operations of others" if memory else "non-blocking collective"
+            return self._name_task(int(self.target[row]))
         if kind == Op.FINISH:
             return "end of program"
         if kind == Op.REPEAT:

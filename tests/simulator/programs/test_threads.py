@@ -9,8 +9,9 @@ import pytest
 from otf2.enums import CollectiveOp, Paradigm, RegionRole
 
 from hopmap.simulator import Op, lower
+from hopmap.simulator.export.simulated_trace import expect_one_thread
 from hopmap.simulator.programs.from_trace import SERIALISED
-from hopmap.traces import read_trace
+from hopmap.traces import TraceError, read_trace
 from hopmap.traces.trace import THREAD_LEVELS
 from support.archives import call, finish_of, region, replayed
 
@@ -319,3 +320,20 @@ def test_threads_are_read_with_the_events_they_made(filled):
     assert trace.thread is not None
     assert np.unique(trace.thread).tolist() == [0, 1]
     assert trace.thread.tolist() == [0, 1, 1, 1, 0, 0]
+
+
+def test_what_another_thread_does_is_called_so(filled):
+    def fill(a):
+        one, other = threads_of(a, 0)
+        recv(a, one, 0, 1, 1, until=1000)
+        send(a, other, 500, 1, 2)
+        (peer,) = threads_of(a, 1, 1)
+        send(a, peer, 1000, 0, 1)
+        recv(a, peer, 1000, 0, 2)
+
+    trace = read_trace(filled(fill, 2))
+    program = lower(trace)
+    (start,) = np.flatnonzero(program.kind == Op.START)
+    assert program.describe(start) == "what another thread does"
+    with pytest.raises(TraceError, match="several threads of a rank call MPI"):
+        expect_one_thread(trace)
