@@ -6,11 +6,13 @@ Source of the lists: Slurm, scontrol(1), "show hostnames" and "show hostlist".
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hopmap.errors import HopmapWarning
 from hopmap.topologies import (
     PRESETS,
     MappingError,
@@ -68,6 +70,12 @@ def restrict_to_hosts(
     except TopologyError as error:
         if not topology.names and len(job_hosts) == topology.nodes:
             topology = _rename(topology, job_hosts, where)
+            if sum(f"node{n}" in job_hosts for n in range(topology.nodes)) > topology.nodes // 2:
+                warnings.warn(
+                    f"{where}: taken as the names of all nodes in their order, as {error}",
+                    HopmapWarning,
+                    stacklevel=4,
+                )
         else:
             hint = "" if topology.spec.startswith(READ) else "; --names tells what they are called"
             raise MappingError(f"{error}{hint}") from None

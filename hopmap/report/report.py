@@ -26,7 +26,7 @@ from hopmap.scenarios.results.study import (
     load_study,
     omissions_by_trace,
 )
-from hopmap.scenarios.results.tables import StoreError
+from hopmap.scenarios.results.tables import TABLES, StoreError
 from hopmap.simulator.parameters.keys import ASSUMED
 from hopmap.source_files import digest_of, sources_of
 from hopmap.traces import Traffic
@@ -125,8 +125,8 @@ def digest_of_report(folder: Path) -> str:
     A part of a table has a digest of its runs in its name, and these that of their inputs.
     """
     digest = hashlib.blake2b(digest_size=8)
-    for path in part_files(folder, "runs"):
-        digest.update(path.name.encode() + b"\0")
+    for path in (path for name in TABLES for path in part_files(folder, name)):
+        digest.update(f"{path.name} {path.stat().st_size}\0".encode())  # damage shows in the size
     for run_id in loose_ids(folder):
         written = loose_path(folder, "runs", run_id).stat().st_mtime_ns
         digest.update(f"{run_id} {written}\0".encode())

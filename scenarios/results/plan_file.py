@@ -66,7 +66,10 @@ def read_plan(folder: Path) -> Plan:
     try:
         return Plan.model_validate_json((folder / "plan.json").read_text("utf-8"))
     except (OSError, ValueError):
-        raise StoreError(f"{folder}: no results there: expected a folder of `hopmap run`") from None
+        raise StoreError(
+            f"{folder}: no results there: plan.json is missing or damaged: expected a folder of "
+            "`hopmap run`"
+        ) from None
 
 
 def _expect_inside(folder: Path) -> None:

@@ -100,6 +100,8 @@ def _answer(parts: Mapping[str, Sequence[Path]], sql: str) -> Answer:
             files = [str(path) for path in paths]
             connection.register(name, ds.dataset(files, TABLES[name], format="parquet"))
         connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        if (count := len(connection.extract_statements(sql))) > 1:
+            raise QueryError(f"query: {count} statements: expected one")
         answer = connection.execute(sql)
         if answer is None:
             raise QueryError("query: no SQL: expected a statement, like FROM runs")

@@ -16,13 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
-from hopmap.errors import HopmapError
+from hopmap.errors import HopmapError, expect_between
 from hopmap.units import UNITS, NoUnitError, UnitError, parse_quantity, require_unit
 
 from .closed_form import PingPong
 
 MICROSECONDS = 1e6  # in a second
 LARGEST = 2**26  # bytes of a file
+MOST_HOPS = 10_000
 FORMATS: Mapping[str, str] = {
     "ping-pong CSV": "bytes,time_us[,hops], or size,time[,hops] with units in the cells",
     "osu_latency": "what OSU's osu_latency prints",
@@ -98,6 +99,7 @@ def read_pingpong(
     if hops is not None and any(row[2] is not None for row in rows):
         raise PingPongError(f"{name}: hops {hops}: the file has a column hops: expected none")
     assumed = 1 if hops is None else hops
+    expect_between(PingPongError, f"{name}: hops {hops}", assumed, 0, MOST_HOPS)
     links = [assumed if row[2] is None else row[2] for row in rows]
     return PingPong(
         size=size.astype(np.int64),

@@ -118,6 +118,12 @@ def test_run_prints_a_table_and_writes_the_report(tmp_path):
     }
     assert hopmap("run", file, "--out", out, "--dry-run").startswith("0 runs missing")
     assert hopmap("report", out) == f"report: {out / 'report.html'}\n"
+    assert "query: 2 statements: expected one" in failed("query", out, "SELECT 1; SELECT 2")
+    (part,) = (out / "runs").glob("*.parquet")
+    whole = part.read_bytes()
+    part.write_bytes(whole[:100])
+    assert f"{part}: cannot be read" in failed("report", out)
+    part.write_bytes(whole)
     file.write_text(file.read_text().replace("sweep", "random"))
     other = hopmap("run", file, "--out", out, "--no-report")
     assert f"1 run that the scenario no longer has: in {out / 'earlier'}\n" in other

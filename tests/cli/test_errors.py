@@ -51,6 +51,8 @@ def here(tmp_path, monkeypatch):
     Path("misspelt.csv").write_text(columns.replace("rithm", "ritm") + "bcast,binomial,8,1\n")
     Path("strange.csv").write_text(columns + "bcast,binominal,8,1\n")
     Path("known.csv").write_text(columns + "bcast,binomial,8,1\n")
+    Path("slots.txt").write_text("node0 slots=abc\nnode1\nnode2\nnode3\n")
+    Path("plain.csv").write_text("bytes,time_us\n8,1\n64,2\n4096,9\n")
     Path("vary.toml").write_text(SCENARIO + '[vary]\n"link.latency" = ["1us"]\n')
     Path("ranges.toml").write_text('[ranges]\n"link.bandwith" = {factor = [0.5, 2]}\n')
     return tmp_path
@@ -231,6 +233,9 @@ BAD = {
     "calibrate known.csv -t mesh:4 --ranks 2": "known.csv more --ranks",
     "calibrate pingpong.csv known.csv": "ping-pongs collectives kind",
     "calibrate pingpong.csv --hops 3": "pingpong.csv hops 3",
+    "calibrate plain.csv --hops 99999999999999": "plain.csv hops 0 10,000",
+    "map lu.S.4 -t mesh:4 --hosts slots.txt": "slots.txt line 1 slots=abc node0:4",
+    "robust lu.S.4 -t mesh:4 -c identity,gone.csv": "file:gone.csv file",
     "run vary.toml": "vary.toml [[vary]]",
     "robust lu.S.4 -t mesh:4 --ranges ranges.toml": "link.bandwith link.bandwidth?",
     # what would change nothing, or means nothing

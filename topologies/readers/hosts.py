@@ -30,6 +30,7 @@ LARGEST = 2**26  # bytes of all lists
 LIMIT = 2**18  # names in Slurm's list, more than any machine has nodes
 _LISTED = re.compile(r"(?:[\w.-]|\[[\d,-]+\])+")
 _SLOTS = re.compile(r"[^\s:]+(?::|\s(?:.*\s)?(?:slots|np)\s*=\s*)([1-9]\d{0,6})(?:\s.*)?")
+_COUNTS = re.compile(r"^[^\s:]+:|\b(slots|np|sl\w*ts|slo\w*)\s*=")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
@@ -67,8 +68,13 @@ def slots_in(text: str, location: str) -> dict[str, int]:
     lines = _lines(text)
     hosts = [] if _is_table(lines) else hosts_of_ranks(text, location)
     slots: dict[str, int] = {}
-    for host, (_, line) in zip(hosts, lines, strict=False):
+    for host, (number, line) in zip(hosts, lines, strict=False):
         counted = _SLOTS.fullmatch(line)
+        if not counted and _COUNTS.search(line):
+            raise TopologyError(
+                f"{location}: line {number} is {line[:40]!r}: expected slots like {host} slots=4 "
+                f"or {host}:4"
+            )
         slots[host] = slots.get(host, 0) + int(counted[1] if counted else 1)
     return slots if max(slots.values(), default=1) > 1 else {}
 

@@ -282,8 +282,10 @@ def replay_under(
 
 def _canonical(candidate: Candidate) -> Candidate:
     """Return a candidate as it is always written: files as "file:PATH"."""
-    if isinstance(candidate, Path) or (isinstance(candidate, str) and Path(candidate).is_file()):
-        candidate = f"{FILE}{candidate}"
+    text = str(candidate) if isinstance(candidate, str | Path) else ""
+    is_file = isinstance(candidate, Path) or text.endswith(".csv") or Path(text).is_file()
+    if is_file and not text.startswith(FILE):
+        candidate = f"{FILE}{text}"
     return canonical_mapper(candidate) if isinstance(candidate, str) else candidate
 
 
