@@ -58,7 +58,8 @@ def haec(dims: Sequence[int], *, slots: int = 1, ties: str = "direct") -> Topolo
     """HAEC Box: z boards, each a 2-D torus of optical links; see `mesh` and `torus`.
 
     Every node has a wireless link to every node of the boards next to its own. Across boards the
-    first hop lands on the target's (x, y), the others go straight up or down.
+    first hop lands on the target's (x, y), the others go straight up or down. That is longer than
+    the shortest path for some pairs, 7.9 % of 4x4x4.
     Source: HAEC thesis, section 2.4; MapLib, mapper/topology.py and mapper/routing.py.
     """
     if len(dims) != 3:

@@ -131,7 +131,7 @@ def fat_tree(
 def dragonfly(
     hosts: int, routers: int, ports: int, groups: int | None = None, *, slots: int = 1
 ) -> Topology:
-    """Dragonfly of fully connected groups, palm tree arrangement, minimal routing.
+    """Dragonfly of fully connected groups, palm tree arrangement, one global link a route.
 
     `hosts` are nodes a router (p), `routers` routers a group (a), `ports` global links a router
     (h). There are a h + 1 `groups` when left out, which is one link between any two. With fewer
@@ -141,6 +141,7 @@ def dragonfly(
     G - 1 - (q mod (groups - 1)), where it is port q' with q + q' = groups - 2 modulo (groups - 1),
     in the same round. Routes are local-global-local: one global link, where several lead to the
     group one with the fewest local hops, of these the next from round (target router mod rounds).
+    Two global links would be shorter for some pairs, 2.8 % of 2x4x2.
     """
     from hopmap.topologies.switch_kernels import DragonflyRouter
 
