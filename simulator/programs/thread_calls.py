@@ -4,7 +4,8 @@ A stretch is time in which calls follow each other so closely that none begins a
 are over. If several threads have calls in it, each but the first has a task: it starts where the
 stretch does, waits as long as its thread did before its first call there, makes its calls in their
 order, and is joined behind the last call of the first thread. Calls that do not overlap follow each
-other as they were recorded, since one thread may have waited for another.
+other as they were recorded, since one thread may have waited for another; those that begin where
+others end may not have, and would wait for each other in a ring if both did.
 
 Under MPI_THREAD_FUNNELED and _SERIALIZED no calls overlap (MPI 4.1, section 11.6.2): there, in
 loops, and where one thread completes what another one began, calls are made one after the other.
@@ -92,11 +93,6 @@ def plan_threads(trace: Trace, calls: Calls, rows: Rows, *, loops: bool) -> Thre
     gap = np.full(len(calls.gap), np.nan)
     gap[which[order]] = np.maximum(start[order] - before, 0.0)
     gap[which[first[several]]] = calls.gap[which[first[several]]]
-    bare = np.zeros(len(calls.gap) + 1, dtype=np.int64)  # calls without operations in a stretch
-    final = np.append(first[1:], len(which)) - 1
-    np.add.at(bare, which[first[several]], 1)
-    np.add.at(bare, which[final[several]], -1)
-    gap[(np.cumsum(bare)[:-1] > 0) & ~acts] = 0.0
     heads = order[fresh & others[order]]
     number = np.full(len(order), -1)
     number[others[order]] = (np.cumsum(fresh & others[order]) - 1)[others[order]]
@@ -124,7 +120,7 @@ def _stretches(rank: Ints, start: Floats, end: Floats) -> Ints:
     until, now, number = -np.inf, -1, -1
     columns = (rank.tolist(), start.tolist(), end.tolist())
     for k, (of, begin, over) in enumerate(zip(*columns, strict=True)):
-        if of != now or begin >= until:
+        if of != now or begin > until:
             number, until, now = number + 1, -np.inf, of
         until = max(until, over)
         stretch[k] = number

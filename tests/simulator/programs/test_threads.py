@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from otf2.enums import CollectiveOp, Paradigm, RegionRole
 
 from hopmap.simulator import Op, lower
@@ -13,7 +15,8 @@ from hopmap.simulator.export.simulated_trace import expect_one_thread
 from hopmap.simulator.programs.from_trace import SERIALISED
 from hopmap.traces import TraceError, read_trace
 from hopmap.traces.trace import THREAD_LEVELS
-from support.archives import call, finish_of, region, replayed
+from support.archives import archive_of, call, finish_of, region, replayed
+from support.slow import examples
 
 
 def second(a, rank=0):
@@ -251,17 +254,17 @@ def test_each_thread_computes_between_its_own_calls(filled):
 
 
 def test_calls_that_do_not_overlap_follow_each_other(filled):
-    """A thread sends what another has received just before: it may have waited for that."""
+    """A thread sends 1 ms after another has received: it may have waited for that."""
 
     def fill(a):
         one, other = threads_of(a, 0)
         recv(a, one, 0, 1, 1, until=500)
-        send(a, other, 500, 1, 2)
+        send(a, other, 501, 1, 2)
         (peer,) = threads_of(a, 1, 1)
         send(a, peer, 700, 0, 1)
         recv(a, peer, 700, 0, 2, until=900)
 
-    assert finish(filled(fill, 2)) == ([0.7, 0.7], [])
+    assert finish(filled(fill, 2)) == ([0.701, 0.701], [])
 
 
 def test_three_threads_have_three_sequences(filled):
@@ -337,3 +340,29 @@ def test_what_another_thread_does_is_called_so(filled):
     assert program.describe(start) == "what another thread does"
     with pytest.raises(TraceError, match="several threads of a rank call MPI"):
         expect_one_thread(trace)
+
+
+STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(0, 9)), max_size=6)
+
+
+@examples(40, 15)
+@given(st.lists(STEPS, min_size=2, max_size=3))
+def test_where_nothing_takes_time_a_replay_ends_as_the_recording_did(tmp_path_factory, talks):
+    """Thread k of rank 0 talks to thread k of rank 1: who sends, and what both compute before."""
+    folder = tmp_path_factory.mktemp("drawn") / "made"
+    ends = [0, 0]
+    with archive_of(folder, 2) as a:
+        events = [threads_of(a, rank, len(talks)) for rank in (0, 1)]
+        for each in (events[0][0], events[1][0]):
+            call(each, 0, region(a, "MPI_Wtime"))
+        for tag, steps in enumerate(talks):
+            now = [0, 0]
+            for sender, *gaps in steps:
+                begin = [now[rank] + gaps[rank] for rank in (0, 1)]
+                now = [max(begin) if rank != sender else begin[rank] for rank in (0, 1)]
+                now[1 - sender] = max(begin[1 - sender], begin[sender])
+                send(a, events[sender][tag], begin[sender], 1 - sender, tag)
+                to = events[1 - sender][tag]
+                recv(a, to, begin[1 - sender], int(sender), tag, until=now[1 - sender])
+            ends = [max(pair) for pair in zip(ends, now, strict=True)]
+    assert finish(folder)[0] == [end / 1000 for end in ends]
