@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from otf2.enums import CollectiveOp, Paradigm, RegionRole
 
@@ -347,6 +347,7 @@ STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(0, 9)),
 
 @examples(40, 15)
 @given(st.lists(STEPS, min_size=2, max_size=3))
+@example([[(False, 1, 0)], [(True, 0, 1)]])  # both send as they receive
 def test_where_nothing_takes_time_a_replay_ends_as_the_recording_did(tmp_path_factory, talks):
     """Thread k of rank 0 talks to thread k of rank 1: who sends, and what both compute before."""
     folder = tmp_path_factory.mktemp("drawn") / "made"
