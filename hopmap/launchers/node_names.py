@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from hopmap.errors import HopmapWarning
 from hopmap.topologies import (
     PRESETS,
@@ -84,10 +86,11 @@ def restrict_to_hosts(
             host_files.expect_distinct(job_hosts, where)
         slots = host_files.read_slots(str(hosts)) if hosts is not None else {}
         network = host_files.restrict(topology, job_hosts, slots, where)
+        order = np.array(numbers_of(topology, job_hosts, where), dtype=np.int64)
     except TopologyError as error:
         raise MappingError(str(error)) from None
     spec = spec_with_slots(topology.spec, network.slots) if slots else None
-    return replace(network, spec=spec or topology.spec)
+    return replace(network, spec=spec or topology.spec, order=order)
 
 
 def _hosts(file: str | Path | None, nodelist: str | None, label: str) -> tuple[list[str], str]:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hopmap as hm
 from hopmap.launchers.node_names import compress, expand, node_names, restrict_to_hosts, same_nodes
 from hopmap.topologies import MappingError, mesh, topology_from_spec, torus
 from support import about
@@ -186,3 +187,16 @@ def test_a_file_is_the_same_however_its_folder_is_said(tmp_path, monkeypatch):
     assert not same_nodes("file:elsewhere/net.graphml", here)
     assert not same_nodes("file:topology.conf#other", here)
     assert not same_nodes("file:topology.conf", mesh((2,)))
+
+
+def test_ranks_go_to_the_hosts_in_the_order_of_the_list_whichever_way_it_is_named(tmp_path):
+    """As a launcher does; `job:` has it so, too."""
+    file = tmp_path / "hosts"
+    file.write_text("node3\nnode2\nnode0\n")
+    expected = topology_from_spec(f"job:{file}@mesh:4").order.tolist()
+    assert expected == [3, 2, 0]
+    for named in ({"hosts": file}, {"nodelist": "node[3,2,0]"}):
+        machine = hm.Machine("mesh:4", **named)
+        assert machine.network.order.tolist() == expected
+        placed = hm.map_ranks("stencil:3,component", machine, "identity")
+        assert placed.node_of.tolist() == expected
