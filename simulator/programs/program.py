@@ -319,11 +319,10 @@ class Program:
         if self.serves_memory(task):
             return "one-sided operations of others"
         rows = slice(self.offsets[task], self.offsets[task + 1] - 1)
-        used = {*zip(self.context[rows].tolist(), self.tag[rows].tolist(), strict=True)} - {
-            (-1, -1)
-        }
-        of_calls = len(used) == 1 and min(used)[0] >= self.communicators
-        return "non-blocking collective" if of_calls else "what another thread does"
+        channels = np.unique((self.context[rows], self.tag[rows]), axis=1).T
+        channels = channels[channels[:, 0] >= 0]
+        collective = len(channels) == 1 and channels[0, 0] >= self.communicators
+        return "non-blocking collective" if collective else "what another thread does"
 
     def describe(self, row: int) -> str:
         """Say in words what the operation in a row does."""

@@ -30,7 +30,7 @@ LARGEST = 2**26  # bytes of all lists
 LIMIT = 2**18  # names in Slurm's list, more than any machine has nodes
 _LISTED = re.compile(r"(?:[\w.-]|\[[\d,-]+\])+")
 _SLOTS = re.compile(r"[^\s:]+(?::|\s(?:.*\s)?(?:slots|np)\s*=\s*)([1-9]\d{0,6})(?:\s.*)?")
-_COUNTS = re.compile(r"^[^\s:]+:|\b(slots|np|sl\w*ts|slo\w*)\s*=")
+_COUNTS = re.compile(r"^[^\s:]+:|\b(np|sl\w+)\s*=")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 

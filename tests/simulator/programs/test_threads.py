@@ -195,6 +195,16 @@ def barrier(a, events, at, comm, until):
     events.leave(until, a.barrier)
 
 
+def fill_receive_and_send(a):
+    """One thread receives for 1 s, the other sends after 0.5 s; rank 1 does both after 1 s."""
+    one, other = threads_of(a, 0)
+    recv(a, one, 0, 1, 1, until=1000)
+    send(a, other, 500, 1, 2)
+    (peer,) = threads_of(a, 1, 1)
+    send(a, peer, 1000, 0, 1)
+    recv(a, peer, 1000, 0, 2)
+
+
 def finish(folder, level=-1):
     trace = replace(read_trace(folder), thread_level=level)
     program = lower(trace)
@@ -235,7 +245,7 @@ def test_collectives_of_two_threads_on_two_communicators_in_opposite_orders(fill
 
 
 def test_each_thread_computes_between_its_own_calls(filled):
-    """Sends of 0, 0.4 and 0.9 s by one thread beside a receive that ends at 1 s by the other."""
+    """One thread sends at 0, 0.4 and 0.9 s while the other receives until 1 s."""
 
     def fill(a):
         one, other = threads_of(a, 0)
@@ -283,16 +293,7 @@ def test_three_threads_have_three_sequences(filled):
 @pytest.mark.parametrize("level", ["FUNNELED", "SERIALIZED"])
 def test_where_mpi_serialises_calls_they_are_made_one_after_the_other(filled, level):
     """The send waits for the receive before it, and that is said."""
-
-    def fill(a):
-        one, other = threads_of(a, 0)
-        recv(a, one, 0, 1, 1, until=1000)
-        send(a, other, 500, 1, 2)
-        (peer,) = threads_of(a, 1, 1)
-        send(a, peer, 1000, 0, 1)
-        recv(a, peer, 1000, 0, 2)
-
-    folder = filled(fill, 2)
+    folder = filled(fill_receive_and_send, 2)
     found, said = finish(folder, THREAD_LEVELS.index(level))
     assert found == [1.0, 1.0]
     assert [str(each) for each in said] == [f"{SERIALISED}: 1"]
@@ -326,15 +327,7 @@ def test_threads_are_read_with_the_events_they_made(filled):
 
 
 def test_what_another_thread_does_is_called_so(filled):
-    def fill(a):
-        one, other = threads_of(a, 0)
-        recv(a, one, 0, 1, 1, until=1000)
-        send(a, other, 500, 1, 2)
-        (peer,) = threads_of(a, 1, 1)
-        send(a, peer, 1000, 0, 1)
-        recv(a, peer, 1000, 0, 2)
-
-    trace = read_trace(filled(fill, 2))
+    trace = read_trace(filled(fill_receive_and_send, 2))
     program = lower(trace)
     (start,) = np.flatnonzero(program.kind == Op.START)
     assert program.describe(start) == "what another thread does"
