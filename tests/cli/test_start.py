@@ -23,7 +23,8 @@ from hopmap.cli.start import main
 main()
 """
 AFTER = """
-import signal, sys
+import atexit, signal, sys
+atexit.register(signal.setitimer, signal.ITIMER_PROF, 0)  # Python would end by it, without handlers
 from hopmap.cli.start import main
 signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
 signal.setitimer(signal.ITIMER_PROF, float(sys.argv.pop(1)))
