@@ -40,6 +40,16 @@ def test_links_of_a_torus_differ_by_dimension():
     assert np.bincount(torus.link_kind).tolist() == [8 * 512, 512]
 
 
+def test_a_rack_of_blue_gene_p_has_six_links_a_node_and_four_ranks():
+    rack = topology_from_spec("preset:bgp")
+    assert rack.dims == (8, 8, 16)
+    assert set(rack.slots.tolist()) == {4}
+    assert set(np.bincount(rack.link_from).tolist()) == {6}
+    _, parameters = configure(rack, ())
+    assert parameters.injection_bandwidth == 6 * rack.kinds[0].bandwidth
+    assert parameters.eager_limit == 1200
+
+
 def test_sizes():
     expected = {"fugaku-tofud": 158976, "tpu-v5p": 8960, "summit-fattree": 3564, "nvl72": 72}
     expected |= {"fugaku": 158976, "slingshot11-frontier": 74 * 512, "k-tofu1": 88128}
