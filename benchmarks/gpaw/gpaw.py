@@ -111,7 +111,7 @@ def lateness(case: Case) -> np.ndarray:
 
 @cache
 def rotate_psi(case: Case, mapping: str, how: How) -> float:
-    """Seconds of the products and messages of all calls of matrix_multiply; blocks are alike."""
+    """Seconds of the products and messages of all calls of matrix_multiply; all blocks take as long."""
     seconds, tail = product_seconds(case, how)
     steps = [(1, seconds, seconds), (case.groups - 2, 0.0, seconds)]
     block = replay(ring(case, steps, tail), case, mapping, {"link.bandwidth": how.link})
