@@ -38,6 +38,7 @@ SYNCHRONOUS = 2
 READY = 3
 PUT = 4  # no mode of MPI's: into memory that the target has named, asks for nothing either
 HARDWARE = 5  # likewise, by a network interface, without its rank: no rank is busy with it
+RENDEZVOUS = 6  # as standard, but asks first whatever its size: to a receiver with many senders
 
 # When a send is complete: when it is posted, when its message has been received, when its data have
 # left the first server.
@@ -80,29 +81,38 @@ def asks_first(size: int, mode: int, eager_limit: int) -> bool:
     That of a ready send is there already, as is the memory of a put. So MPICH has it (ch3: ready
     sends of any size are eager).
     """
-    return size >= eager_limit and mode not in (READY, PUT, HARDWARE)
+    return mode == RENDEZVOUS or (size >= eager_limit and mode not in (READY, PUT, HARDWARE))
 
 
-def completion(size: int, mode: int, eager_limit: int) -> int:
+def completion(size: int, mode: int, eager_limit: int, eager_completion: float) -> int:
     """Say what completes a send: POSTED, ACKNOWLEDGED or LEFT.
 
     A large synchronous message is a rendezvous, whose grant says that the receive is there. A small
     one takes its data along and is acknowledged when it meets the receive: so do Open MPI (ob1) and
-    MPICH (ch3).
+    MPICH (ch3). Other small ones are complete at once if they are copied (`eager_completion` is 0).
     """
     if mode == BUFFERED:
         return POSTED
-    if size >= eager_limit:
+    if size >= eager_limit or mode == RENDEZVOUS:
         return LEFT
-    return ACKNOWLEDGED if mode == SYNCHRONOUS else POSTED
+    if mode == SYNCHRONOUS:
+        return ACKNOWLEDGED
+    return LEFT if eager_completion > 0 and mode in (STANDARD, READY) else POSTED
 
 
-def byte_overhead(size: int, eager_limit: int, per_byte: float) -> float:
+def completion_time(
+    left: float, size: int, mode: int, eager_limit: int, eager_completion: float
+) -> float:
+    """When a send is complete whose last byte has `left` the first server then."""
+    return left + eager_completion if size < eager_limit and mode != RENDEZVOUS else left
+
+
+def byte_overhead(size: int, mode: int, eager_limit: int, per_byte: float) -> float:
     """Seconds that a rank is busy with the bytes of a message, as it is sent or received.
 
     LogGOPS's O, of messages that go through buffers; what a rendezvous moves is not touched.
     """
-    return size * per_byte if size < eager_limit else 0.0
+    return size * per_byte if size < eager_limit and mode != RENDEZVOUS else 0.0
 
 
 def receive_overhead(mode: int, overhead_recv: float, put_latency: float) -> float:

@@ -74,6 +74,7 @@ class RunPlan:
         mode = self.program.mode[rows]
         large = self.program.size[rows] >= self.parameters.eager_limit
         requests = large & ~np.isin(mode, (model.READY, model.PUT, model.HARDWARE))
+        requests |= mode == model.RENDEZVOUS
         return requests, requests | (mode == model.SYNCHRONOUS)
 
     @property
@@ -96,6 +97,7 @@ def plan_run(
     program: Program, topology: Topology, node_of: Mapping, parameters: Parameters
 ) -> RunPlan:
     """Place a program on a network."""
+    program = ask_where_crowded(program, parameters)
     send = program.sends()
     times = program.iterations()
     sent = np.concatenate(([0], np.cumsum(times[send])))
@@ -143,6 +145,23 @@ def plan_run(
         number_bits=max(messages, program.tasks, buffers).bit_length(),
         packet_bits=(largest // parameters.packet_size + 1).bit_length(),
     )
+
+
+def ask_where_crowded(program: Program, parameters: Parameters) -> Program:
+    """Let messages of `eager_limit_beyond` and more ask first, to ranks with many senders."""
+    if not parameters.eager_peers:
+        return program
+    senders = np.bincount(
+        np.unique(program.pair_of_send()) % program.ranks, minlength=program.ranks
+    )
+    crowded = senders > parameters.eager_peers
+    takes = (program.kind == Op.RECV) | (program.kind == Op.IRECV)
+    at_crowded = takes & crowded[program.rank_of_row()]
+    send = program.sends()
+    at_crowded[send] = crowded[program.peer[send]]
+    large = program.size >= parameters.eager_limit_beyond
+    asks = at_crowded & large & (program.mode == model.STANDARD)
+    return replace(program, mode=np.where(asks, model.RENDEZVOUS, program.mode))
 
 
 def pauses(program: Program, parameters: Parameters) -> Floats:

@@ -19,6 +19,7 @@ from hopmap.simulator.row_pointers import nth, wide
 asks_first = subroutine(model.asks_first)
 byte_overhead = subroutine(model.byte_overhead)
 completion = subroutine(model.completion)
+completion_time = subroutine(model.completion_time)
 credit_arrival = subroutine(model.credit_arrival)
 hashed = subroutine(model.mix_hash)
 head_arrival = subroutine(model.head_arrival)
@@ -99,7 +100,7 @@ def task_machine(
                 pause = loop["overhead_send"]
                 if sending:
                     pause += byte_overhead(
-                        row["size"], loop["eager_limit"], loop["overhead_per_byte"]
+                        row["size"], row["mode"], loop["eager_limit"], loop["overhead_per_byte"]
                     )
                 if sending and row["mode"] == BUFFERED:
                     pause += row["size"] * loop["copy_per_byte"]
@@ -212,8 +213,9 @@ def _overhead_of(run: Any, row: Any) -> float:
     loop = run.loop
     if row["kind"] not in (RECV, IRECV) or row["mode"] == HARDWARE:
         return 0.0
-    copying = byte_overhead(row["size"], loop["eager_limit"], loop["overhead_per_byte"])
-    receiving = receive_overhead(row["mode"], loop["overhead_recv"], loop["overhead_put_latency"])
+    mode, limit = row["mode"], loop["eager_limit"]
+    copying = byte_overhead(row["size"], mode, limit, loop["overhead_per_byte"])
+    receiving = receive_overhead(mode, loop["overhead_recv"], loop["overhead_put_latency"])
     return float(receiving + copying)
 
 

@@ -27,6 +27,7 @@ PARAMETERS: Columns = [
     ("gap", np.float64),
     ("gap_per_byte", np.float64),
     ("copy_per_byte", np.float64),
+    ("eager_completion", np.float64),
     ("eager_limit", np.int64),
     ("packet_size", np.int64),
     ("control_bytes", np.int64),

@@ -38,7 +38,8 @@ def overheads(program: Program, parameters: Parameters) -> Overheads:
     receiver pays where it waits, at a RECV or at the WAIT of an IRECV.
     """
     kind, size, mode = program.kind, program.size, program.mode
-    of_bytes = np.where(size < parameters.eager_limit, size * parameters.overhead_per_byte, 0.0)
+    eager = (size < parameters.eager_limit) & (mode != model.RENDEZVOUS)
+    of_bytes = np.where(eager, size * parameters.overhead_per_byte, 0.0)
     busy = mode != model.HARDWARE
 
     sends = busy & ((kind == Op.SEND) | (kind == Op.ISEND))

@@ -81,8 +81,10 @@ class Replayed(NamedTuple):
     granted: Floats
     departed: Floats
     delivered: Floats
-    # shape (messages,): whether an acknowledgement completes the send
+    # acknowledged, late: shape (messages,): whether an acknowledgement completes the send, and
+    # seconds from when its data have left until it is complete
     acknowledged: Bools
+    late: Floats
     # send, receive: shape (messages,): entries that send and receive each message, -1 if none
     send: Ints
     receive: Ints
@@ -122,6 +124,10 @@ def walk_operations(run: Replayed, at: int, segments: Any) -> int:
             takes = run.kind[cause] in (RECV, IRECV)
             kind = TRANSIT if takes else DISPATCH
             begin = run.departed[message]
+            if not takes and run.late[message] > 0:
+                left = woken - run.late[message]
+                count = _segment(segments, count, SEND_OVERHEAD, left, woken, task, -1, DATA)
+                woken = left
             if not takes and run.acknowledged[message]:
                 # The later of message and receive is what the acknowledgement followed.
                 receive, delivered = run.receive[message], run.delivered[message]
@@ -364,6 +370,8 @@ def _replay(ready: RunPlan, result: Result) -> Replayed:
     joins = np.where(kind == Op.START, program.target[operations.row], -1)
     begun_by = np.full(program.tasks, -1, dtype=np.int64)
     begun_by[joins[kind == Op.START]] = entries[kind == Op.START]
+    mode, small = program.mode[operations.row[sends]], times.size < ready.parameters.eager_limit
+    eager = small & ((mode == SendMode.STANDARD) | (mode == SendMode.READY))
     of_operations = ("begin", "ready", "woken", "end", "task", "awaited", "message")
     of_messages = ("sent", "requested", "granted", "departed", "delivered")
     return Replayed(
@@ -371,12 +379,12 @@ def _replay(ready: RunPlan, result: Result) -> Replayed:
         **{name: getattr(operations, name) for name in of_operations},
         joins=joins,
         **{name: getattr(times, name) for name in of_messages},
-        acknowledged=(program.mode[operations.row[sends]] == SendMode.SYNCHRONOUS)
-        & (times.size < ready.parameters.eager_limit),
+        acknowledged=small & (mode == SendMode.SYNCHRONOUS),
         send=send,
         receive=receive,
         begun_by=begun_by,
         last=np.flatnonzero(np.diff(operations.task, append=program.tasks)),
+        late=np.where(eager, ready.parameters.eager_completion, 0.0),
     )
 
 

@@ -290,7 +290,9 @@ def _completions(program: Program, parameters: Parameters) -> Ints8:
     for mode in np.unique(program.mode).tolist():
         for big, size in ((False, 0), (True, parameters.eager_limit)):
             if big or parameters.eager_limit > 0:
-                done = model.completion(size, mode, parameters.eager_limit)
+                done = model.completion(
+                    size, mode, parameters.eager_limit, parameters.eager_completion
+                )
                 found[(program.mode == mode) & (large == big)] = _COMPLETION[done]
     return found
 

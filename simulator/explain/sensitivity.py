@@ -98,6 +98,7 @@ def _cases(
     # Whether doubling it may change anything; of what is not named, if it is not 0.
     matters = {
         "eager_limit": bool(((sizes >= limit) & (sizes < 2 * limit)).any()),
+        "eager_limit_beyond": parameters.eager_peers > 0,
         "packet_size": max(largest, controls * parameters.control_bytes) > parameters.packet_size,
         "control_bytes": controls,
         "nic.rails": parameters.nic == "round_robin" and not parameters.network_buffer,

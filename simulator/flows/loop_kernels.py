@@ -21,6 +21,7 @@ from hopmap.simulator.task_kernels import (
     MORE,
     asks_first,
     completion,
+    completion_time,
     in_call,
     noticed,
     order_key,
@@ -151,7 +152,7 @@ def _post_send(run: Run, _task: Any, row: Any, _at: int, now: float) -> None:
     number = wide(row["message"])  # as in the loop, or all is compiled for both widths
     if run.loop["record_messages"]:
         nth(run.message_times, number)["sent"] = now
-    row["done"] = completion(row["size"], row["mode"], run.loop["eager_limit"]) == model.POSTED
+    row["done"] = _completion_of(run, row) == model.POSTED
     if asks_first(row["size"], row["mode"], run.loop["eager_limit"]):
         _transmit(run, number, model.REQUEST, now)
     else:
@@ -198,8 +199,22 @@ def _answer(run: Run, number: int, now: float) -> None:
 @subroutine
 def _completion(run: Run, message: Any) -> int:
     """Say what completes the send of a message, see `model.completion`."""
-    row = nth(run.rows, message["send"])
-    return int(completion(row["size"], row["mode"], run.loop["eager_limit"]))
+    return _completion_of(run, nth(run.rows, message["send"]))
+
+
+@subroutine
+def _completion_of(run: Run, row: Any) -> int:
+    limit, later = run.loop["eager_limit"], run.loop["eager_completion"]
+    return int(completion(row["size"], row["mode"], limit, later))
+
+
+@subroutine
+def _complete_send(run: Run, number: int, left: float) -> None:
+    """Complete the send of a message whose last byte will have left the first server then."""
+    limit, later = run.loop["eager_limit"], run.loop["eager_completion"]
+    row = nth(run.rows, nth(run.messages, number)["send"])
+    at = completion_time(left, row["size"], row["mode"], limit, later)
+    _schedule(run, model.SENT, number, at)
 
 
 @subroutine
@@ -223,7 +238,7 @@ def _send_data(run: Run, number: int, now: float) -> None:
     if not run.loop["flow"] and _completion(run, message) == model.LEFT:
         stop = nth(run.flows.stops, nth(run.paths, message["path"])["begin"])
         bandwidth = nth(run.flows.servers, stop["server"])["bandwidth"]
-        _schedule(run, model.SENT, number, now + message["size"] / bandwidth)
+        _complete_send(run, number, now + message["size"] / bandwidth)
 
 
 @subroutine
@@ -237,7 +252,7 @@ def deliver(run: Run, number: int, now: float) -> None:
         if message["receive"] >= 0:
             complete(run, message["receive"], 0, now)
         if run.loop["flow"] and _completion(run, message) == model.LEFT:
-            _schedule(run, model.SENT, number, now)
+            _complete_send(run, number, now)
     if cargo == model.ACKNOWLEDGEMENT:
         complete(run, message["send"], 0, now)
     elif cargo == model.GRANT:

@@ -194,7 +194,9 @@ def _post_send(run: State, task: Any, row: Any, at: int, now: float) -> None:
     else:
         message["receive"] = -1
         append(queue, run.packets, slot)
-    message["completion"] = completion(row["size"], row["mode"], run.loop["eager_limit"])
+    message["completion"] = completion(
+        row["size"], row["mode"], run.loop["eager_limit"], run.loop["eager_completion"]
+    )
     row["done"] = message["completion"] == model.POSTED
     if asks_first(row["size"], row["mode"], run.loop["eager_limit"]):
         transmit(run, slot, model.REQUEST, now)

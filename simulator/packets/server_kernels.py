@@ -9,6 +9,7 @@ from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DELIVER, SENT
 from hopmap.simulator.row_pointers import by_columns, nth
 from hopmap.simulator.task_kernels import (
+    completion_time,
     head_arrival,
     noticed,
     packet_bytes,
@@ -209,6 +210,9 @@ finish = by_columns("under_way", _end_any_order, _end_in_order)
 def complete_send(run: State, slot: int, at: float) -> None:
     """Complete the send of a message whose last byte will have left the first server then."""
     message, sent = nth(run.messages, slot), take(run)
+    limit, later = run.loop["eager_limit"], run.loop["eager_completion"]
+    row = nth(run.rows, message["row"])
+    at = completion_time(at, row["size"], row["mode"], limit, later)
     nth(run.messages, sent)["row"] = message["row"]
     nth(run.messages, sent)["send_iteration"] = message["send_iteration"]
     push(run.heap, sent, at, key_of(run, SENT, message["number"], 0))

@@ -72,6 +72,17 @@ class Parameters:
     eager_limit: int = _number(
         64000, "bytes", "messages below leave at once, others wait for their receive"
     )
+    # as where a library has large buffers for so many peers (Fujitsu MPI: max_fastmode_procs)
+    eager_peers: int = _number(
+        0, "1", "senders for whose messages up to eager_limit a rank has room, 0: any number"
+    )
+    eager_limit_beyond: int = _number(
+        2048, "bytes", "eager_limit of messages to a rank with more senders than eager_peers"
+    )
+    # as where data leave from the user's buffer (Open MPI: a BTL that sends in place)
+    eager_completion: float = _number(
+        0.0, "s", "time after its last byte has left until an eager send is over, 0: over at once"
+    )
     copy_per_byte: float = _number(
         0.0,
         "s/byte",

@@ -77,9 +77,13 @@ def normalise(settings: Settings) -> dict[str, Value]:
 def without_effect(settings: Mapping[str, Value], engine: str = "") -> Iterator[str]:
     """Say which settings change nothing: of buffers where there are none, and of other engines."""
     unbounded = str(settings.get("network.buffer", 0)).strip() in ("0", "0.0")
+    anyone = str(settings.get("eager_peers", 0)).strip() in ("0", "0.0")
     reasons = {
         "without effect where network.buffer is 0, any number of packets": (
             key for key in settings if unbounded and key in OF_BUFFERS
+        ),
+        "without effect where eager_peers is 0, any number": (
+            key for key in settings if anyone and key == "eager_limit_beyond"
         ),
         f"without effect on the engine {engine}": (
             key for key in settings if engine not in ("", "flow") and key.startswith("flow.")

@@ -28,6 +28,7 @@ class SendMode(IntEnum):
     READY = model.READY
     PUT = model.PUT
     HARDWARE = model.HARDWARE
+    RENDEZVOUS = model.RENDEZVOUS
 
 
 LETTERS = {

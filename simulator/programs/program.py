@@ -384,6 +384,7 @@ def with_finishes(
 _WORD = {mode: f"{letter}send" for letter, mode in LETTERS.items()} | {
     SendMode.PUT: "put",
     SendMode.HARDWARE: "answer",
+    SendMode.RENDEZVOUS: "send",
 }
 _WORDS = {"recv": (Op.RECV, SendMode.STANDARD), "irecv": (Op.IRECV, SendMode.STANDARD)} | {
     f"{prefix}{letter}send": (kind, mode)

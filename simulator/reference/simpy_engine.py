@@ -69,6 +69,7 @@ class _Replay:
         self.compute, self.size = plan.compute.tolist(), program.size.tolist()
         self.mode, self.peer = program.mode.tolist(), program.peer.tolist()
         self.eager_limit = parameters.eager_limit
+        self.eager_completion = parameters.eager_completion
         self.channel = plan.channel.tolist()
         self.rank = program.rank_of_row().tolist()
         self.free = [0.0] * program.ranks  # when the end point of a rank is free
@@ -254,7 +255,8 @@ class _Replay:
 
     def byte_overhead(self, row: int) -> float:
         """Seconds that a rank is busy with the bytes of a message, see `model.byte_overhead`."""
-        return model.byte_overhead(self.size[row], self.eager_limit, self.overhead_per_byte)
+        kind = self.size[row], self.mode[row], self.eager_limit
+        return model.byte_overhead(*kind, self.overhead_per_byte)
 
     def complete(self, begun: Begun) -> None:
         """Note that what a row began is complete; a task that waits for it goes on."""
@@ -277,7 +279,7 @@ class _Replay:
         send = Begun(row, self.sends[channel])
         self.sends[channel] += 1
         kind = self.size[row], self.mode[row], self.eager_limit
-        completion = model.completion(*kind)
+        completion = model.completion(*kind, self.eager_completion)
         message = Message(task.message, send, completion)
         task.message += 1
         if self.record.messages:
@@ -380,6 +382,8 @@ class _Replay:
         if message.completion == model.LEFT:
             sent = Sent(message.send)
             sent.callbacks = self.on_sent  # type: ignore[assignment]
+            kind = self.size[row := message.send.row], self.mode[row], self.eager_limit
+            at = model.completion_time(at, *kind, self.eager_completion)
             self.clock.schedule_at(sent, at, self.plan.order_key(model.SENT, message.number))
 
     def send_complete(self, sent: Sent) -> None:

@@ -150,3 +150,47 @@ def test_by_calls_ranks_that_wait_or_have_finished_answer_at_once(engine):
     for waits in ([], [("wait", 0)]):
         here = [lists[0], lists[1] + waits]
         assert same(here, engine, progress="in_mpi_calls")
+
+
+@engines
+def test_an_eager_send_from_the_users_buffer_is_over_once_its_last_byte_has_left(engine):
+    second, later = {"injection_bandwidth": float(SMALL)}, 2.0**-3
+    for behind in ([("send", 1, SMALL)], [("isend", 1, SMALL), ("wait", 0)]):
+        lists = [behind, [("recv", 0, SMALL)]]
+        assert finish(lists, engine, **second) == [0.0, 1 + HOP]
+        # A flow has left when it has arrived.
+        left = 1 + HOP if engine == "flow" else 1.0
+        assert finish(lists, engine, **second, eager_completion=later) == [left + later, 1 + HOP]
+    # A rank that computes meanwhile does not wait, and one that sends again does.
+    lists = [[("isend", 1, SMALL), ("compute", 4.0), ("wait", 0)], [("recv", 0, SMALL)]]
+    assert finish(lists, engine, **second, eager_completion=later) == [4.0, 1 + HOP]
+    if engine != "flow":
+        lists = [[("send", 1, SMALL)] * 3, [("recv", 0, SMALL)] * 3]
+        both = finish(lists, engine, **second, eager_completion=later)
+        assert both == [3 * (1 + later), 3 + 2 * later + HOP]
+
+
+@engines
+def test_other_sends_are_over_as_before(engine):
+    for word, size in (("send", LARGE), ("bsend", SMALL), ("ssend", SMALL), ("rsend", LARGE)):
+        assert same([[(word, 1, size)], [("recv", 0, size)]], engine, eager_completion=1.0)
+
+
+@engines
+def test_a_message_to_a_rank_with_many_senders_asks_first(engine):
+    topology = mesh((3,)).with_links(bandwidth=1e300, latency=HOP)
+    late, small = 1.0, SMALL // 2
+
+    def finish_of(size, peers):
+        send, receives = [("send", 1, size)], [("recv", 0, size), ("recv", 2, size)]
+        program = program_of("gather", [send, [("compute", late), *receives], send])
+        given = Parameters(**FREE, eager_peers=peers, eager_limit_beyond=SMALL)
+        result = simulate(program, topology, [0, 1, 2], parameters=given, engine=engine)
+        return result.finish.tolist()
+
+    for size, peers in ((SMALL, 0), (SMALL, 2), (small, 1)):
+        assert finish_of(size, peers) == [0.0, late, 0.0]
+    # The second grant leaves when the first message is there; a flow has left when it is there.
+    left = 2 if engine == "flow" else 1
+    asked = [late + left * HOP, late + 4 * HOP, late + (2 + left) * HOP]
+    assert finish_of(SMALL, 1) == pytest.approx(asked, rel=1e-12)

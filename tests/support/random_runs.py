@@ -197,6 +197,9 @@ def random_runs(draw):
     parameters = Parameters(
         **ends,
         eager_limit=draw(st.sampled_from([0, 2000, 10**6])),
+        eager_completion=draw(st.sampled_from([0.0, 0.0, 1e-7, 1e-6])),
+        eager_peers=draw(st.sampled_from([0, 0, 1, 2])),
+        eager_limit_beyond=draw(st.sampled_from([1, 1000])),
         packet_size=draw(st.sampled_from([700, 8192, 10**6])),
         control_bytes=draw(st.sampled_from([0, 64, 1500])),
         overhead_send=draw(seconds),
