@@ -167,6 +167,8 @@ def _calibrate_to_collectives(
     _print_errors(fit.errors(), fit.by_algorithm())
     say()
     say(sentence)
+    if fit.undetermined:
+        say(f"undetermined by these calls, left as set: {', '.join(fit.undetermined)}")
     if omitted := sum(fit.omitted.values()):
         reasons = ", ".join(f"{why} {calls}" for why, calls in fit.omitted.items())
         total = len(fit.measured) + omitted

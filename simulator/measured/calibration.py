@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hopmap.arrays import Bools, Floats, Ints
+from hopmap.arrays import Floats, Ints
 from hopmap.progress import Progress, silent
 from hopmap.simulator.parameters.keys import ParameterError
 from hopmap.simulator.parameters.parameters import key_of
@@ -31,8 +31,9 @@ from .errors import LARGE, Error, Group, by_algorithm, error_of, expect_some, pl
 from .files import Measured, MeasuredError
 from .names import lookup
 from .prediction import Prediction, not_simulated, predict
-from .robust_fit import Fit, fit, loss_of
+from .robust_fit import Fit, derivatives, fit, loss_of
 
+UNDETERMINED = 100.0  # from the lower to the upper end of an interval
 UNEXPLAINED = 0.25  # residual (of logarithms) beyond which a row is not explained
 ALL, FROM_1_MIB = "all sizes", "1 MiB and above"
 ALGORITHMS, SIZES = "by other algorithms", "by other sizes"
@@ -43,7 +44,7 @@ USUAL = (
     "overhead.per_byte",
     "overhead.control",
     "overhead.put_latency",
-    "gap",
+    "eager_completion",
     "collective.copy_per_byte",
     "collective.reduce_per_byte",
     "collective.put_setup",
@@ -66,6 +67,8 @@ class CollectiveFit:
     fit: Fit  # its entries are the calls of `fitted`
     settings: Mapping[str, Value]  # all parameters: the inputs, overridden by what was fitted
     omitted: Mapping[str, int]  # calls that are not simulated, by reason
+    # parameters that these calls do not tell: left as they were set, and others fitted again
+    undetermined: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> Mapping[str, float]:
@@ -77,6 +80,7 @@ class CollectiveFit:
         return {
             "parameters": dict(self.parameters),
             "interval": {key: list(pair) for key, pair in self.fit.interval.items()},
+            "undetermined": list(self.undetermined),
             "calls": len(self.measured),
             "fitted_calls": len(self.fitted),
             "omitted": [{"why": why, "calls": calls} for why, calls in self.omitted.items()],
@@ -180,16 +184,15 @@ def fit_collectives(
     def times(values: Mapping[str, float]) -> Floats:
         return simulate(values).time
 
-    calls = table
-    first = times(start)
-    there = np.isfinite(first)
+    calls = table.part(_sample(table))
+    there = np.isfinite(times(start))
     _expect_enough(measured, int(there.sum()), "that can be simulated", keys)
-    sample = _sample(table, there)
-    calls = fitted = table.part(sample)
+    calls = fitted = calls.part(there)
+    at_start = derivatives(start, times)
     if usual:  # leave out what these calls do not tell
-        doubled = {key: times({**start, key: 2 * start[key]}) for key in keys}
-        sensitive = [key for key, each in doubled.items() if (each != first[sample]).any()]
-        start = {key: start[key] for key in sensitive}
+        told = (at_start != 0).any(axis=0)
+        start = {key: start[key] for key, tells in zip(keys, told.tolist(), strict=True) if tells}
+        at_start = at_start[:, told]
     algorithms = [f"{c} {a}" for c, a in zip(fitted.collective, fitted.algorithm, strict=True)]
     groups = (
         np.unique(algorithms, return_inverse=True)[1],
@@ -197,12 +200,21 @@ def fit_collectives(
     )
     fixed = dict(normalise(tuple(settings.items())))
     if "eager_limit" not in fixed:
-        nearly = fit(start, times, fitted.time, *groups, roughly=True).parameters
+        nearly = fit(start, times, fitted.time, *groups, slopes=at_start, roughly=True)
         fixed["eager_limit"] = min(
-            LIMITS, key=lambda limit: loss_of(times({**nearly, "eager_limit": limit}), fitted.time)
+            LIMITS,
+            key=lambda limit: loss_of(
+                times({**nearly.parameters, "eager_limit": limit}), fitted.time
+            ),
         )
-        settings, start = fixed, dict(nearly)
-    found = fit(start, times, fitted.time, *groups)
+        settings, start, at_start = fixed, dict(nearly.parameters), nearly.slopes
+    found = fit(start, times, fitted.time, *groups, slopes=at_start)
+    undetermined: list[str] = []
+    while len(found.parameters) > 1 and (widest := _widest(found)):
+        undetermined.append(widest)
+        kept = [key != widest for key in found.parameters]
+        start = {key: value for key, value in found.parameters.items() if key != widest}
+        found = fit(start, times, fitted.time, *groups, slopes=found.slopes[:, kept])
     calls = table
     predicted = simulate(found.parameters)
     return CollectiveFit(
@@ -212,6 +224,7 @@ def fit_collectives(
         fit=found,
         settings={**fixed, **found.parameters},
         omitted=Counter(filter(None, (*why, *predicted.why))),
+        undetermined=tuple(undetermined),
     )
 
 
@@ -223,11 +236,17 @@ def _expect_enough(measured: Measured, calls: int, which: str, keys: Sequence[st
         )
 
 
-def _sample(table: Measured, there: Bools) -> Ints:
-    """Choose calls to fit to among those that can be simulated: every so many of each algorithm."""
+def _widest(found: Fit) -> str:
+    """Return the parameter of the widest interval, if that is wider than `UNDETERMINED`."""
+    width = {key: high / low for key, (low, high) in found.interval.items()}
+    widest = max(width, key=width.__getitem__)
+    return widest if width[widest] > UNDETERMINED else ""
+
+
+def _sample(table: Measured) -> Ints:
+    """Choose calls to fit to: every so many of each algorithm."""
     names = np.array([f"{c} {a}" for c, a in zip(table.collective, table.algorithm, strict=True)])
-    rows = np.flatnonzero(there)
-    rows = rows[np.lexsort((table.size[rows], names[rows], table.file[rows]))]
+    rows = np.lexsort((table.size, names, table.file))
     return np.sort(rows[:: -(-len(rows) // MOST)])
 
 

@@ -13,6 +13,7 @@ from hopmap.progress import Progress, silent
 from hopmap.simulator.collectives.algorithms import schedule_call
 from hopmap.simulator.collectives.schedules import AlgorithmError, cut
 from hopmap.simulator.deadlock import DeadlockError
+from hopmap.simulator.in_threads import in_threads
 from hopmap.simulator.packets import compiled_engine
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.from_collectives import program_of_call
@@ -98,32 +99,42 @@ def predict(
     limit: int = MOST,
     progress: Progress = silent,
 ) -> Prediction:
-    """Simulate every call whose algorithm has a public definition.
+    """Simulate every call whose algorithm has a public definition, each distinct one once.
 
     Networks are of each file, with the hosts of a job, or all nodes in their order; parameters are
     of all files, or of each. Calls of more than `ranks` ranks are not simulated, 0 for any number,
     nor calls of more than `limit` packets, a message counting as `MESSAGE` more.
     """
     per_file = [parameters] * len(networks) if isinstance(parameters, Parameters) else parameters
-    time, why = np.full(len(measured), np.nan), []
+    calls: dict[tuple[Known, int, int, int, int], list[int]] = {}
+    time, why = np.full(len(measured), np.nan), [""] * len(measured)
     for k in range(len(measured)):
-        named = f"{measured.collective[k]} {measured.algorithm[k]}, {measured.size[k]} bytes"
-        progress(k, len(measured), named)
-        file = int(measured.file[k])
-        size = int(measured.size[k])
+        file, size = int(measured.file[k]), int(measured.size[k])
         entry = lookup(measured.collective[k], measured.algorithm[k], dims_of(networks[file]), size)
-        reason = not_simulated(measured, k, entry, networks[file], ranks)
-        if not reason and entry is not None:
-            network, nodes, tasks = networks[file], int(measured.nodes[k]), int(measured.tasks[k])
-            node_of = nodes_of_ranks(network, nodes, tasks, measured.files[file])
-            try:
-                time[k] = call_time(entry, size, network, node_of, per_file[file], limit)
-                reason = TOO_LARGE if np.isnan(time[k]) else ""
-            except AlgorithmError:
-                reason = NOT_SO_MANY
-            except DeadlockError:
-                reason = STUCK
-        why.append(reason)
+        why[k] = not_simulated(measured, k, entry, networks[file], ranks)
+        if not why[k] and entry is not None:
+            call = entry, size, file, int(measured.nodes[k]), int(measured.tasks[k])
+            calls.setdefault(call, []).append(k)
+
+    def simulate(call: tuple[Known, int, int, int, int], check: Progress) -> tuple[float, str]:
+        entry, size, file, nodes, tasks = call
+        node_of = nodes_of_ranks(networks[file], nodes, tasks, measured.files[file])
+        try:
+            found = call_time(entry, size, networks[file], node_of, per_file[file], limit, check)
+        except AlgorithmError:
+            return np.nan, NOT_SO_MANY
+        except DeadlockError:
+            return np.nan, STUCK
+        return found, TOO_LARGE if np.isnan(found) else ""
+
+    for done, (alike, found) in enumerate(
+        zip(calls.values(), in_threads(simulate, calls), strict=True)
+    ):
+        k = alike[0]
+        named = f"{measured.collective[k]} {measured.algorithm[k]}, {measured.size[k]} bytes"
+        progress(done, len(calls), named)
+        for k in alike:
+            time[k], why[k] = found
     return Prediction(time, tuple(why))
 
 
@@ -181,6 +192,7 @@ def call_time(
     node_of: Ints,
     parameters: Parameters,
     limit: int = MOST,
+    check: Progress = silent,
 ) -> float:
     """Seconds of one call, from its start on all ranks to the end of the last; NaN if too large.
 
@@ -192,7 +204,7 @@ def call_time(
     enough = SEGMENTS * int(segment[1]) if segment else size
     if size > enough:
         half, all_of_them = (
-            call_time(entry, part, network, node_of, parameters, limit)
+            call_time(entry, part, network, node_of, parameters, limit, check)
             for part in (enough // 2, enough)
         )
         return all_of_them + (all_of_them - half) * (size - enough) / (enough - enough // 2)
@@ -212,16 +224,16 @@ def call_time(
         return float("nan")
     plan = plan_run(program, network, node_of, replace(parameters, packet_size=packet))
     ahead = parameters.collective_put_setup * (entry.prepares and not entry.puts)
-    return ahead + float(compiled_engine.run(plan).finish.max(initial=0.0))
+    return ahead + float(compiled_engine.run(plan, progress=check).finish.max(initial=0.0))
 
 
 def _program(entry: Known, members: int, size: int) -> Program:
     key = entry, members, size
-    if key in _kept:
-        return _kept[key]
+    if (kept := _kept.get(key)) is not None:
+        return kept
     program = call_program(entry.operation, entry.algorithm, members, size, puts=entry.puts)
     if len(program.kind) <= KEPT_ROWS:
         if len(_kept) >= KEPT:
-            del _kept[next(iter(_kept))]
+            _kept.pop(next(iter(_kept)), None)
         _kept[key] = program
     return program

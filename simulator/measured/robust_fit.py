@@ -3,8 +3,8 @@
 The sum over all calls of rho(log(predicted / measured)) is made small: rho is Huber's first,
 quadratic up to `SCALE` and linear beyond, then Cauchy's, under which what the model cannot explain
 pulls the less the further it is. Gauss and Newton's steps with Levenberg and Marquardt's damping on
-the logarithms of the parameters; derivatives by differences, one run of all calls for each
-parameter.
+the logarithms of the parameters. Derivatives are by differences, one run of all calls for each
+parameter, at the start and wherever steps have become small; between these by Broyden's secants.
 
 Intervals are of a jackknife over the algorithms: each is left out once, and the fit redone with the
 derivatives at the end. So is what is predicted for an algorithm, or a size, from all the others
@@ -12,8 +12,10 @@ derivatives at the end. So is what is predicted for an algorithm, or a size, fro
 
 Sources: Huber, Robust Statistics (1981), 7; Holland and Welsch, Robust regression using iteratively
 reweighted least-squares (1977), for Cauchy's weights; the jackknife over groups as in Efron, The
-Jackknife, the Bootstrap and Other Resampling Plans (1982), 3. Cost: some five times (parameters +
-2) runs of all calls.
+Jackknife, the Bootstrap and Other Resampling Plans (1982), 3; Broyden, A class of methods for
+solving nonlinear simultaneous equations (1965), in the LM method: Madsen, Nielsen and Tingleff,
+Methods for non-linear least squares problems (2004), 3.5. Cost: some three times (parameters + 5)
+runs of all calls.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ class Fit:
     # all other sizes; NaN where there is no other, or none depends on a parameter of the call
     without_algorithm: Floats
     without_size: Floats
+    slopes: Floats  # derivatives of logarithms of times, by those of parameters
     evaluations: int  # how often all calls were simulated
 
 
@@ -53,12 +56,14 @@ def fit(
     algorithm: Ints,
     size: Ints,
     *,
+    slopes: Floats | None = None,
     roughly: bool = False,
 ) -> Fit:
     """Fit parameters, from values above 0 on, to measured times in seconds.
 
     `times` returns the times of all calls by values of the parameters; `algorithm` and `size` are
-    the group of each call, to leave out together. Huber's rule is enough for a rough fit.
+    the group of each call, to leave out together. Huber's rule and the derivatives at the start,
+    `slopes` if they are known, are enough for a rough fit.
     """
     keys = tuple(start)
     at, target = np.log(np.array(list(start.values()))), np.log(measured)
@@ -71,29 +76,50 @@ def fit(
         return np.asarray(np.log(times(values)) - target)
 
     error = residual(at)
-    slopes = _slopes(residual, at, error)
+    exact = slopes is None
+    slopes = _slopes(residual, at, error) if slopes is None else slopes
     for loss, weight in ((_huber, _huber_weight), (_cauchy, _weight))[: 1 if roughly else 2]:
         damping = 1e-2
         for _ in range(ROUNDS):
             step = _newton(slopes, error, weight(error), damping)
             trial = residual(at + step)
             gained = loss(error) - loss(trial)
+            small = np.abs(step).max() < STEP / 5 or 0 < gained < SETTLED * loss(error)
             if gained > 0:
+                missed = trial - error - slopes @ step
                 at, error, damping = at + step, trial, damping / 10
-            else:
-                damping = max(damping, 1e-3) * 10
-            if np.abs(step).max() < STEP / 5 or 0 < gained < SETTLED * loss(error):
-                break
+            if small and (exact or roughly):
+                break  # derivatives a small step away are as good
             if gained > 0:
-                slopes = _slopes(residual, at, error)
+                slopes, exact = slopes + np.outer(missed, step) / (step @ step), False
+            elif exact:
+                damping = max(damping, 1e-3) * 10
+            if not roughly and not exact and (small or gained <= 0):
+                slopes, exact = _slopes(residual, at, error), True
+    if not (exact or roughly):
+        slopes = _slopes(residual, at, error)
     return Fit(
         parameters=dict(zip(keys, np.exp(at).tolist(), strict=True)),
         interval=_intervals(keys, at, slopes, error, algorithm),
         predicted=np.exp(error + target),
         without_algorithm=np.exp(_cross_residual(slopes, error, algorithm) + target),
         without_size=np.exp(_cross_residual(slopes, error, size) + target),
+        slopes=slopes,
         evaluations=count,
     )
+
+
+def derivatives(
+    start: Mapping[str, float], times: Callable[[Mapping[str, float]], Floats]
+) -> Floats:
+    """Return derivatives of the logarithms of times, by those of parameters, see `fit`."""
+    keys = tuple(start)
+
+    def logarithm(x: Floats) -> Floats:
+        return np.asarray(np.log(times(dict(zip(keys, np.exp(x).tolist(), strict=True)))))
+
+    at = np.log(np.array(list(start.values())))
+    return _slopes(logarithm, at, logarithm(at))
 
 
 def _slopes(residual: Callable[[Floats], Floats], at: Floats, error: Floats) -> Floats:

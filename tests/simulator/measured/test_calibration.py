@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,3 +62,28 @@ def test_of_the_usual_parameters_those_are_fitted_that_some_call_depends_on(monk
     found = fit_collectives(calls, [torus((4,))], {"eager_limit": 8192})
     assert set(found.parameters) == {"link.bandwidth", "overhead.send"}
     assert "collective.put_setup" not in found.settings
+
+
+def test_what_calls_do_not_tell_is_left_as_it_was_set(monkeypatch):
+    wild = np.exp(0.02 * np.random.default_rng(3).standard_normal(12))
+
+    def predict(calls, networks, parameters, **_):
+        seconds = calls.size / networks[0].kinds[0].bandwidth + parameters[0].overhead_send
+        return Prediction(seconds, ("",) * len(calls))
+
+    monkeypatch.setattr(calibration, "predict", predict)
+    sizes = [2**20 + 2**14 * k for k in range(12)]
+    calls = measured_of(
+        rows("default-ring", sizes[:6]) + rows("default-recursive_doubling", sizes[6:])
+    )
+    calls = replace(calls, time=calls.time * wild)
+    settings = {"eager_limit": 8192, "overhead.send": 1e-6}
+    found = fit_collectives(calls, [torus((4,))], settings, ["link.bandwidth", "overhead.send"])
+    assert found.undetermined == ("overhead.send",)
+    assert found.settings["overhead.send"] == 1e-6
+    assert found.parameters["link.bandwidth"] == pytest.approx(1e9, rel=0.02)
+    # Small messages tell it.
+    small = measured_of(rows("default-ring", [2**k for k in range(4, 22)]))
+    small = replace(small, time=small.time + 1e-6)
+    found = fit_collectives(small, [torus((4,))], settings, ["link.bandwidth", "overhead.send"])
+    assert found.undetermined == ()

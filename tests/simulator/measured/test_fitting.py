@@ -65,3 +65,17 @@ def test_a_parameter_of_one_algorithm_is_not_predicted_from_the_others():
     true = TRUE | {"setup": 5e-6}
     found = fit(START | {"setup": 1e-6}, with_setup, with_setup(true), ALGORITHM, SIZES)
     assert np.isnan(found.without_algorithm).tolist() == (ROUNDS == 6).tolist()
+
+
+def test_derivatives_are_by_differences_only_where_steps_have_become_small():
+    start = {f"k{k}": 1e-6 for k in range(8)}
+    sizes = 2.0 ** np.arange(40)
+
+    def many(values):
+        share = np.array(list(values.values()))
+        return sum(share[k] * (1 + (np.arange(40) % (k + 2)) * sizes**0.25) for k in range(8))
+
+    true = {key: 1e-6 * (1 + k) for k, key in enumerate(start)}
+    found = fit(start, many, many(true), np.arange(40) % 5, np.arange(40))
+    assert found.predicted == pytest.approx(many(true), rel=1e-2)
+    assert found.evaluations <= 3 * (len(start) + 5)

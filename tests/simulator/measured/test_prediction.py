@@ -165,6 +165,22 @@ def test_programs_are_kept_unless_they_are_large(monkeypatch, rows, made):
     assert len(calls) == made
 
 
+def test_calls_that_differ_in_name_alone_are_simulated_once(monkeypatch):
+    made = []
+
+    def time_of_call(entry, size, *_):
+        made.append((entry.algorithm, size))
+        return 1.0
+
+    monkeypatch.setattr(prediction, "call_time", time_of_call)
+    names = ("default-binomial", "binomial_ompi", "default-pipeline")
+    calls = [row("bcast", name, size) for name in names for size in (64, 128)]
+    found = predict(measured_of(calls), [torus((4,))], NO_ENDS)
+    assert found.time.tolist() == [1.0] * 6
+    binomial, pipeline = "binomial(segment=0)", "pipeline(segment=0)"
+    assert sorted(made) == [(name, size) for name in (binomial, pipeline) for size in (64, 128)]
+
+
 def test_unknown_names_gpu_buffers_and_what_is_too_large_are_told_and_not_simulated():
     network = torus((4,))
     rows = [row("bcast", "default-trix3"), row("bcast", "default-binomial", gpu_aware="yes")]
