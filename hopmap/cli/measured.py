@@ -24,7 +24,7 @@ from .options import (
 from .overwriting import expect_free
 
 if TYPE_CHECKING:
-    from hopmap.simulator.measured.errors import Error, Group
+    from hopmap.simulator.measured.errors import Error, Group, OfOperation
     from hopmap.validation.validation import Validation
 
 Allocations = Annotated[
@@ -315,6 +315,7 @@ def _print_validation(validation: Validation) -> None:
         CLASSES,
         agreement_of,
         by_algorithm,
+        by_operation,
         choice_of,
         count_unknown,
         describe_order,
@@ -328,7 +329,8 @@ def _print_validation(validation: Validation) -> None:
         of = (measured.size >= least) & (measured.size < most)
         errors[sizes] = error_of(prediction.time[of], measured.time[of])
     title = ", ".join(measured.files)
-    _print_errors(errors, by_algorithm(measured, prediction), title)
+    operations = by_operation(measured, prediction)
+    _print_errors(errors, by_algorithm(measured, prediction), title, operations)
     if left := count_unknown(measured, prediction):
         say()
         print_table(
@@ -349,13 +351,25 @@ def _print_validation(validation: Validation) -> None:
         say(f"that order in two files: {describe_order(agreement_of(measured, prediction))}")
 
 
-def _print_errors(errors: Mapping[str, Error], groups: Sequence[Group], title: str = "") -> None:
-    """Print errors by name, and the errors of every algorithm."""
+def _print_errors(
+    errors: Mapping[str, Error],
+    groups: Sequence[Group],
+    title: str = "",
+    operations: Sequence[OfOperation] = (),
+) -> None:
+    """Print errors by name, of every operation and of every algorithm."""
     from hopmap.validation.validation import COLUMNS, error_cells
 
     rows = [(name, *error_cells(error)) for name, error in errors.items()]
     print_table(("error", *COLUMNS[1:]), rows, title=title)
     say()
+    if operations:
+        print_table(
+            ("collective", "ranks", "blocks", *COLUMNS[1:]),
+            [(o.collective, o.ranks, o.blocks, *error_cells(o.error)) for o in operations],
+            left=1,
+        )
+        say()
     print_table(
         ("collective, algorithm", "sizes", *COLUMNS[1:]),
         [(f"{g.collective} {g.algorithm}", g.sizes, *error_cells(g.error)) for g in groups],

@@ -24,6 +24,7 @@ from hopmap.simulator.measured.errors import (
     Error,
     agreement_of,
     by_algorithm,
+    by_operation,
     choice_of,
     count_unknown,
     describe_order,
@@ -138,6 +139,10 @@ class Validation:
             errors=[
                 ("all sizes", *error_cells(everything)),
                 ("1 MiB and above", *error_cells(beyond)),
+            ],
+            operations=[
+                (f"{o.collective}, {o.ranks:,} ranks, blocks {o.blocks}", *error_cells(o.error))
+                for o in by_operation(measured, prediction)
             ],
             groups=[
                 (f"{g.collective} {g.algorithm}, {g.sizes}", *error_cells(g.error))

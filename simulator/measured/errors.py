@@ -11,7 +11,7 @@ import numpy as np
 from hopmap.arrays import Floats, Ints
 
 from .files import Measured, MeasuredError
-from .prediction import Prediction
+from .prediction import WHOLE, Prediction
 
 LARGE = 1 << 20  # bytes from which on a size is large
 CLASSES: Mapping[str, tuple[int, float]] = {
@@ -20,6 +20,12 @@ CLASSES: Mapping[str, tuple[int, float]] = {
     "256 KiB to 1 MiB": (256 << 10, LARGE),
     ">= 1 MiB": (LARGE, np.inf),
 }
+BLOCKS: Mapping[str, tuple[int, float]] = {
+    "< 2 KiB": (0, 2 << 10),
+    "2 to 32 KiB": (2 << 10, 32 << 10),
+    ">= 32 KiB": (32 << 10, np.inf),
+}
+"""Bytes from one rank to another: the buffer (of `WHOLE`), or the buffer divided by the ranks."""
 CLOSE = 0.05  # a choice that costs no more than this is as good as the best
 
 
@@ -87,6 +93,15 @@ class Group(NamedTuple):
     error: Error
 
 
+class OfOperation(NamedTuple):
+    """Errors of one collective on so many ranks, of blocks of one class."""
+
+    collective: str
+    ranks: int
+    blocks: str
+    error: Error
+
+
 def error_of(predicted: Floats, measured: Floats) -> Error:
     """Sum up the errors of predictions; those that are NaN are left out."""
     there = np.isfinite(predicted)
@@ -122,6 +137,22 @@ def by_algorithm(measured: Measured, prediction: Prediction) -> list[Group]:
                 error = error_of(prediction.time[rows], measured.time[rows])
                 groups.append(Group(*name, sizes, error))
     return groups
+
+
+def by_operation(measured: Measured, prediction: Prediction) -> list[OfOperation]:
+    """Errors by collective, ranks and class of blocks, of what was simulated."""
+    ranks = np.broadcast_to(prediction.ranks, len(measured))
+    whole = np.isin(measured.collective, WHOLE)
+    block = np.where(whole, measured.size, measured.size // np.maximum(ranks, 1))
+    names, of = np.unique(measured.collective, return_inverse=True)
+    found = []
+    for name, number in np.unique(np.stack((of, ranks), axis=1), axis=0).tolist():
+        for blocks, (least, most) in BLOCKS.items():
+            rows = (of == name) & (ranks == number) & (block >= least) & (block < most)
+            error = error_of(prediction.time[rows], measured.time[rows])
+            if error.rows:
+                found.append(OfOperation(str(names[name]), number, blocks, error))
+    return found
 
 
 def choice_of(measured: Measured, prediction: Prediction) -> Choice:
@@ -203,6 +234,10 @@ def facts(measured: Measured, prediction: Prediction) -> dict[str, Any]:
                 for k, tau in zip(order.at, order.taus, strict=True)
             ],
         },
+        "by_operation": [
+            {"collective": g.collective, "ranks": g.ranks, "blocks": g.blocks} | plain(g.error)
+            for g in by_operation(measured, prediction)
+        ],
         "by": [
             {"collective": g.collective, "algorithm": g.algorithm, "sizes": g.sizes}
             | plain(g.error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -88,6 +88,7 @@ class Prediction:
 
     time: Floats  # seconds of each entry; NaN of those that are not simulated
     why: tuple[str, ...]  # why an entry is not simulated; empty of the others
+    ranks: Ints = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # of each entry's call
 
 
 def predict(
@@ -135,7 +136,14 @@ def predict(
         progress(done, len(calls), named)
         for k in alike:
             time[k], why[k] = found
-    return Prediction(time, tuple(why))
+    at = zip(measured.file.tolist(), measured.nodes.tolist(), measured.tasks.tolist(), strict=True)
+    of_calls = [ranks_of(networks[file], nodes, tasks) for file, nodes, tasks in at]
+    return Prediction(time, tuple(why), np.array(of_calls, dtype=np.int64))
+
+
+def ranks_of(network: Topology, nodes: int, tasks: int) -> int:
+    """Ranks of a call on so many nodes, 0 for all of the network's, and so many on each."""
+    return int(nodes or len(network.order) or np.count_nonzero(network.slots)) * tasks
 
 
 def nodes_of_ranks(network: Topology, nodes: int, tasks: int, location: str) -> Ints:
@@ -177,8 +185,7 @@ def not_simulated(
         return PORTS
     if entry is None:
         return explain_unknown(measured.collective[k], measured.algorithm[k])
-    nodes = measured.nodes[k] or len(network.order) or np.count_nonzero(network.slots)
-    ranks = int(nodes * measured.tasks[k])
+    ranks = ranks_of(network, int(measured.nodes[k]), int(measured.tasks[k]))
     if 0 < most < ranks:
         return TOO_MANY
     few = entry.operation not in WHOLE and measured.size[k] < ELEMENT * ranks

@@ -9,6 +9,7 @@ import pytest
 from hopmap.simulator.measured.errors import (
     agreement_of,
     by_algorithm,
+    by_operation,
     choice_of,
     count_unknown,
     describe_order,
@@ -87,6 +88,23 @@ def test_errors_are_by_algorithm_and_class_of_sizes_with_the_bounds_in_the_upper
         ("< 4 KiB", 1), ("4 to 256 KiB", 2), ("256 KiB to 1 MiB", 2), (">= 1 MiB", 1),
     ]  # fmt: skip
     assert groups[0].error.median == pytest.approx(0.1)
+
+
+def test_errors_are_by_operation_ranks_and_what_one_rank_has_for_another():
+    kib = 1 << 10
+    calls = table(
+        ("alltoall", "x", 16 * kib, 100), ("alltoall", "y", 16 * kib, 100),  # 2 KiB of 8 ranks
+        ("alltoall", "x", 16 * kib, 100), ("bcast", "x", 16 * kib, 100),
+        ("bcast", "x", 32 * kib, 100), ("bcast", "z", 32 * kib, 100),
+    )  # fmt: skip
+    ranks = np.array([8, 8, 16, 8, 8, 8])
+    groups = by_operation(calls, replace(predicted(110, 130, 90, 100, 105, None), ranks=ranks))
+    assert [(*g[:3], g.error.rows, round(g.error.median, 9)) for g in groups] == [
+        ("alltoall", 8, "2 to 32 KiB", 2, 0.2),
+        ("alltoall", 16, "< 2 KiB", 1, 0.1),
+        ("bcast", 8, "2 to 32 KiB", 1, 0.0),
+        ("bcast", 8, ">= 32 KiB", 1, 0.05),
+    ]
 
 
 def test_a_choice_is_right_or_close_or_neither_and_cells_of_one_algorithm_are_none():
