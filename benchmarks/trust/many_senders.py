@@ -46,15 +46,15 @@ def main(measured: str, parameters: str) -> None:
     """Print a row for each block."""
     table = read_measured([measured])
     settings = tomllib.loads(Path(parameters).read_text())["parameters"]
-    print("block, bytes  measured, us a round  at once  asked first")
+    print("block, bytes  measured, us a round  at once  ask first")
     for k, (name, size) in enumerate(zip(table.algorithm, table.size.tolist(), strict=True)):
         block = size // 4096
         if (table.collective[k], name) != ("alltoall", "default-pairwise") or block > 16384:
             continue
-        at_once, asked = (
+        at_once, ask = (
             1e6 * seconds_of_round(block, {**settings, "eager_peers": peers}) for peers in (0, 64)
         )
-        print(f"{block:12}  {1e6 * table.time[k] / 4095:20.2f}  {at_once:7.2f}  {asked:11.2f}")
+        print(f"{block:12}  {1e6 * table.time[k] / 4095:20.2f}  {at_once:7.2f}  {ask:11.2f}")
 
 
 if __name__ == "__main__":

@@ -190,9 +190,9 @@ def fit_collectives(
     calls = fitted = calls.part(there)
     at_start = derivatives(start, times)
     if usual:  # leave out what these calls do not tell
-        told = (at_start != 0).any(axis=0)
-        start = {key: start[key] for key, tells in zip(keys, told.tolist(), strict=True) if tells}
-        at_start = at_start[:, told]
+        known = (at_start != 0).any(axis=0)
+        start = {key: start[key] for key, tells in zip(keys, known.tolist(), strict=True) if tells}
+        at_start = at_start[:, known]
     algorithms = [f"{c} {a}" for c, a in zip(fitted.collective, fitted.algorithm, strict=True)]
     groups = (
         np.unique(algorithms, return_inverse=True)[1],

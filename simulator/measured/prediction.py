@@ -128,13 +128,13 @@ def predict(
             return np.nan, STUCK
         return found, TOO_LARGE if np.isnan(found) else ""
 
-    for done, (alike, found) in enumerate(
+    for done, (rows, found) in enumerate(
         zip(calls.values(), in_threads(simulate, calls), strict=True)
     ):
-        k = alike[0]
+        k = rows[0]
         named = f"{measured.collective[k]} {measured.algorithm[k]}, {measured.size[k]} bytes"
         progress(done, len(calls), named)
-        for k in alike:
+        for k in rows:
             time[k], why[k] = found
     at = zip(measured.file.tolist(), measured.nodes.tolist(), measured.tasks.tolist(), strict=True)
     of_calls = [ranks_of(networks[file], nodes, tasks) for file, nodes, tasks in at]

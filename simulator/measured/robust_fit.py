@@ -45,7 +45,7 @@ class Fit:
     # all other sizes; NaN where there is no other, or none depends on a parameter of the call
     without_algorithm: Floats
     without_size: Floats
-    slopes: Floats  # derivatives of logarithms of times, by those of parameters
+    slopes: Floats  # derivatives of the logarithms of times and parameters
     evaluations: int  # how often all calls were simulated
 
 
@@ -112,7 +112,7 @@ def fit(
 def derivatives(
     start: Mapping[str, float], times: Callable[[Mapping[str, float]], Floats]
 ) -> Floats:
-    """Return derivatives of the logarithms of times, by those of parameters, see `fit`."""
+    """Return what `fit` takes as slopes: derivatives at its start."""
     keys = tuple(start)
 
     def logarithm(x: Floats) -> Floats:

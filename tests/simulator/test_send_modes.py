@@ -192,5 +192,5 @@ def test_a_message_to_a_rank_with_many_senders_asks_first(engine):
         assert finish_of(size, peers) == [0.0, late, 0.0]
     # The second grant leaves when the first message is there; a flow has left when it is there.
     left = 2 if engine == "flow" else 1
-    asked = [late + left * HOP, late + 4 * HOP, late + (2 + left) * HOP]
-    assert finish_of(SMALL, 1) == pytest.approx(asked, rel=1e-12)
+    expected = [late + left * HOP, late + 4 * HOP, late + (2 + left) * HOP]
+    assert finish_of(SMALL, 1) == pytest.approx(expected, rel=1e-12)
