@@ -97,8 +97,8 @@ def expect_one_of(error: type[Exception], key: str, value: object, known: Collec
         raise error(choice(key, value, known))
 
 
-def expect_between(error: type[Exception], said: str, value: int, least: int, most: int) -> None:
-    """Raise an error that says the limits of a whole number outside of them.
+def expect_between(error: type[Exception], said: str, value: float, least: int, most: int) -> None:
+    """Raise an error that says the limits of a number outside of them.
 
     Examples
     --------

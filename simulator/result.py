@@ -38,6 +38,9 @@ class Servers(NamedTuple):
     waited: Floats
 
 
+EXACT = 1e-8  # an error bound of steps that repeat exactly: rounding
+
+
 @dataclass(frozen=True)
 class Extrapolated:
     """How a run was extrapolated from its first steps, the iterations of its main loop."""
@@ -51,9 +54,10 @@ class Extrapolated:
     error: float
 
     def __str__(self) -> str:
+        sure = "" if self.error <= EXACT else "estimated "
         return (
             f"steps {self.steps + 1:,} to {self.of:,} extrapolated, "
-            f"error at most {100 * self.error:.2g} %"
+            f"{sure}error at most {100 * self.error:.2g} %"
         )
 
 

@@ -7,9 +7,10 @@ ejection links, and the memories; `server_name` says what a number stands for.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopmap.arrays import Bools, Floats, Ints
 from hopmap.simulator.parameters.parameters import Parameters
@@ -230,6 +231,38 @@ def flat(ready: RunPlan) -> RunPlan:
         iterations=np.ones(len(order), dtype=np.int64),
         **{column: getattr(ready, column)[order] for column in columns},
     )
+
+
+def with_marks(ready: RunPlan, before: Ints) -> tuple[RunPlan, Ints]:
+    """Put a REPEAT of one iteration before each of these rows, which rise; all else is the same.
+
+    Returns also what row each row has become.
+    """
+    program, marks = ready.program, len(before)
+    rows = np.arange(program.operations + 1)
+    moved = rows + np.searchsorted(before, rows, side="right")
+    target = program.target.copy()
+    waits = program.kind == Op.WAIT
+    target[waits] = moved[target[waits]]
+
+    def insert(column: NDArray[Any], value: int) -> NDArray[Any]:
+        return np.insert(column, before, np.full(marks, value, dtype=column.dtype))
+
+    columns: Any = {name: insert(getattr(program, name), -1) for name in ("peer", "tag", "context")}
+    columns |= {name: insert(getattr(program, name), 0) for name in ("compute", "mode")}
+    marked = replace(
+        program,
+        offsets=program.offsets + np.searchsorted(before, program.offsets),
+        kind=insert(program.kind, Op.REPEAT),
+        size=insert(program.size, 1),
+        target=np.insert(target, before, before + np.arange(marks)),
+        work=program.work._replace(row=moved[program.work.row]),
+        event=insert(program.event, -1) if len(program.event) else program.event,
+        **columns,
+    )
+    filled = {"compute": 0, "channel": -1, "path": -1, "back": -1, "iterations": 1}
+    columns = {name: insert(getattr(ready, name), value) for name, value in filled.items()}
+    return replace(ready, program=marked, **columns), moved
 
 
 def paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:

@@ -26,9 +26,9 @@ from .in_threads import in_threads
 from .link_use import fit_bins
 from .noise import levels, with_noise, without_noise
 from .operations import NOTHING, Record, operations_of
-from .result import MessageTimes, Outcome, Result, Servers
+from .result import EXACT, MessageTimes, Outcome, Result, Servers
 from .run_plan import RunPlan, plan_run
-from .steady_state import FEWEST, LoopWatch, Steady, main_loop, packet_hops
+from .steady_state import LoopWatch, Steady, packet_hops, steps_of_run
 from .uncertainty import LEAST, Ensemble
 
 MOST_REPLAYS = 10**6
@@ -81,9 +81,12 @@ def simulate(
     begin, begin_running = time.perf_counter(), wall()
     watch, whole = _watch(ready, steady, engine, record)
     extrapolated = None
-    outcome = run(ready, record, progress, *([watch] if watch else []))
+    if watch is None:
+        outcome = run(ready, record, progress)
+    else:
+        outcome = run(watch.steps.plan, record, progress, watch)
     if watch and watch.left:
-        (outcome, extrapolated), whole = watch.extrapolate(ready, outcome), ""
+        (outcome, extrapolated), whole = watch.extrapolate(outcome), ""
     seconds = wall() - begin_running
     compiled = time.perf_counter() - begin - seconds
     nodes = check_mapping(node_of, topology, ready.program.ranks)
@@ -178,7 +181,7 @@ def _watch(
     plan: RunPlan, steady: Steady | None, engine: str, record: Record
 ) -> tuple[LoopWatch | None, str]:
     """Return what watches a run, if anything, and why it is replayed whole otherwise."""
-    if steady is None or packet_hops(plan) < steady.hops:
+    if steady is None or (steady.hops and packet_hops(plan) < steady.hops):
         return None, ""
     if record != NOTHING:
         return None, "what it keeps is of all steps"
@@ -191,12 +194,16 @@ def _watch(
     if plan.routes is not None:
         routing = plan.parameters.network_routing
         return None, f"with network.routing {routing} no two steps are the same"
-    loop = main_loop(plan)
-    if loop is None:
-        return None, "it has no loop that all ranks go through together"
-    if loop.iterations // 2 <= FEWEST:
-        return None, f"{loop.iterations} steps are too few"
-    return LoopWatch(loop, steady.tolerance), f"its steps do not settle to {steady.tolerance:.2%}"
+    steps = steps_of_run(plan)
+    if isinstance(steps, str):
+        return None, steps
+    tolerance = steady.written if steps.written else steady.tolerance
+    unsettled = f"its steps do not settle to {tolerance:.2%}"
+    if tolerance <= EXACT:
+        unsettled = "its steps do not repeat exactly, and no tolerance is set"
+        if steps.vary:
+            return None, unsettled
+    return LoopWatch(steps, tolerance), unsettled
 
 
 def _require_memory(program: Program, engine: str, record: Record, links: int) -> None:

@@ -21,10 +21,11 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints
 from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.programs.steps import find_steps
 
 from .model import packet_count
-from .result import Extrapolated, Outcome
-from .run_plan import RunPlan
+from .result import EXACT, Extrapolated, Outcome
+from .run_plan import RunPlan, with_marks
 
 SENDS, RECEIVES = (Op.SEND, Op.ISEND), (Op.RECV, Op.IRECV)
 
@@ -34,6 +35,33 @@ class MainLoop(NamedTuple):
 
     rows: Ints  # shape (ranks,): its REPEAT in each rank
     iterations: int
+
+
+class Steps(NamedTuple):
+    """The steps of a run, as its watch follows them."""
+
+    plan: RunPlan  # what is replayed
+    iterations: int
+    # ends: shape (ranks, n): the REPEAT at the end of a loop's body; of steps that are written out,
+    # those behind each of the first n
+    ends: Ints
+    # first, last, behind: shape (ranks,): first and last row of a step, and row behind all steps
+    first: Ints
+    last: Ints
+    behind: Ints
+    # shape (ranks, steps): seconds that each rank computes in each step; (ranks, 0) of a loop
+    compute: Floats
+
+    @property
+    def written(self) -> bool:
+        """Whether the steps are written out, each with computing times of its own."""
+        return self.compute.shape[1] > 0
+
+    @property
+    def vary(self) -> bool:
+        """Whether a rank computes longer in some steps than in others, by more than rounding."""
+        spread = np.ptp(self.compute, axis=1) if self.written else np.zeros(1)
+        return bool((spread > EXACT * self.compute.sum(axis=1).max()).any())
 
 
 class Step(NamedTuple):
@@ -67,7 +95,7 @@ def main_loop(plan: RunPlan) -> MainLoop | None:
     place = np.searchsorted(stops, rows) - np.searchsorted(stops, program.offsets[program.main()])
     if (program.size[rows] != iterations).any() or (place != place[0]).any():
         return None
-    times = _iterations_in(plan, rows)
+    times = _iterations_in(plan, program.target[rows], rows, iterations)
     sent, taken = (
         np.bincount(plan.channel[mine], times[mine], minlength=int(plan.channel.max()) + 2)
         for mine in (np.isin(program.kind, kinds) for kinds in (SENDS, RECEIVES))
@@ -87,18 +115,50 @@ def _outermost(program: Program) -> Ints:
     return outermost
 
 
-def _iterations_in(plan: RunPlan, rows: Ints) -> Ints:
-    """How often each operation runs on one iteration of the loops that end in these rows."""
+def _iterations_in(plan: RunPlan, first: Ints, last: Ints, iterations: int) -> Ints:
+    """How often each operation runs in a step of these rows, of which the run has so many."""
     inside = np.zeros(plan.program.operations + 1, dtype=np.int64)
-    inside[plan.program.target[rows]] = 1
-    inside[rows + 1] -= 1
-    times: Ints = np.cumsum(inside)[:-1] * plan.iterations // plan.program.size[rows[0]]
+    inside[first] = 1
+    inside[last + 1] -= 1
+    times: Ints = np.cumsum(inside)[:-1] * plan.iterations // iterations
     return times
 
 
-def step_of(plan: RunPlan, loop: MainLoop) -> Step:
-    """Return what moves on one iteration."""
-    times = _iterations_in(plan, loop.rows)
+def steps_of_run(plan: RunPlan) -> Steps | str:
+    """Return the steps of a run, of its main loop or written out, or say why it has none."""
+    program = plan.program
+    if not (program.kind == Op.REPEAT).any():
+        cuts = find_steps(program)
+        if isinstance(cuts, str):
+            return cuts
+        iterations = cuts.shape[1] - 1
+        return _written_out(plan, cuts) if iterations // 2 > FEWEST else _few(iterations)
+    loop = main_loop(plan)
+    if loop is None:
+        return "it has no loop that all ranks go through together"
+    rows, none = loop.rows, np.zeros((len(loop.rows), 0))
+    steps = Steps(plan, loop.iterations, rows[:, None], program.target[rows], rows, rows + 1, none)
+    return steps if loop.iterations // 2 > FEWEST else _few(loop.iterations)
+
+
+def _few(iterations: int) -> str:
+    return f"{iterations:,} steps are too few"
+
+
+def _written_out(plan: RunPlan, cuts: Ints) -> Steps:
+    """Return the steps between rows, as `find_steps` has them, with marks behind the first ones."""
+    ranks, iterations = len(cuts), cuts.shape[1] - 1
+    compute = np.add.reduceat(plan.compute, cuts.ravel()).reshape(ranks, -1)[:, :-1]
+    marks = cuts[:, 1 : min(iterations // 2, MOST) + LONGEST + 1]
+    marked, moved = with_marks(plan, marks.ravel())
+    ends = moved[marks] - 1
+    return Steps(marked, iterations, ends, ends[:, 0] + 1, ends[:, 1], moved[cuts[:, -1]], compute)
+
+
+def step_of(steps: Steps) -> Step:
+    """Return what moves in one step."""
+    plan = steps.plan
+    times = _iterations_in(plan, steps.first, steps.last, 1 if steps.written else steps.iterations)
     sends = plan.program.sends()
     return _traffic_of(plan, sends[times[sends] > 0], times)
 
@@ -197,20 +257,37 @@ class Steady:
     tolerance: float = 2e-3  # largest error bound, relative to the makespan
     # runs of fewer packet-hops are replayed whole: they take a second or two
     hops: int = 20_000_000
+    # likewise of steps that are written out, as recorded ones are: their computing times vary
+    written: float = EXACT
+
+    @classmethod
+    def within(cls, tolerance: float) -> Steady:
+        """Extrapolate any run once the bound is at most this."""
+        return cls(tolerance, 0, tolerance)
 
 
 class LoopWatch:
-    """What an engine asks about the main loop of its run.
+    """What an engine asks about the steps of its run.
 
-    It watches the REPEATs in `rows`, one a rank, and writes the first iterations of each rank down
-    in `ends`, ITERATION_END of shape (ranks, steps), NaN so far. After `leave` iterations all ranks
-    leave the loop; 0: not known yet.
+    It watches the REPEATs in `rows`, and writes the first steps of each rank down in `ends`,
+    ITERATION_END of shape (ranks, steps), NaN so far: the k-th time that one is executed, k steps
+    behind its entry of `places`, rows of `ends` one behind the other; -1: not at all. After `leave`
+    steps all ranks leave the loop; 0: not known yet.
     """
 
-    def __init__(self, loop: MainLoop, tolerance: float) -> None:
-        self.rows, self.loop, self.tolerance = loop.rows, loop, tolerance
-        shape = (len(loop.rows), min(loop.iterations // 2, MOST))
-        self.ends = np.full((*shape, 3), np.nan).view(ITERATION_END)[..., 0]
+    def __init__(self, steps: Steps, tolerance: float) -> None:
+        self.steps, self.tolerance = steps, tolerance
+        ranks, watched = len(steps.ends), min(steps.iterations // 2, MOST)
+        self.ends = np.full((ranks, watched, 3), np.nan).view(ITERATION_END)[..., 0]
+        self.rows = steps.ends.ravel()
+        places = np.arange(steps.ends.shape[1])
+        places = np.where(places < watched, np.arange(ranks)[:, None] * watched + places, -1)
+        self.places = places.ravel()
+        # Seconds that the slowest rank of each step computes, summed up over steps.
+        slowest = np.zeros(steps.iterations)
+        if steps.written:
+            slowest = steps.compute.max(axis=0)
+        self.slowest = np.append(0.0, np.cumsum(slowest))
         self.leave = 0
         self.pace: Pace | None = None
         self._steps = 0
@@ -218,11 +295,19 @@ class LoopWatch:
 
     @property
     def left(self) -> int:
-        """Iterations that are not replayed."""
-        return self.loop.iterations - self.leave if self.leave else 0
+        """Steps that are not replayed."""
+        return self.steps.iterations - self.leave if self.leave else 0
+
+    def exits(self) -> tuple[Ints, Ints, Ints]:
+        """Rows at which to leave, and what size and target each has from then on."""
+        steps = self.steps
+        rows, size, target = self.rows, self.leave, steps.first
+        if steps.written:  # a second iteration, behind all steps
+            rows, size, target = steps.ends[:, self.leave - 1], 2, steps.behind
+        return rows, np.full_like(rows, size), target
 
     def look(self, moved: Ints, busy: Floats, waited: Floats) -> int:
-        """Say after how many iterations to leave the loop; 0: go on, nothing is known yet.
+        """Say after how many steps to leave the loop; 0: go on, nothing is known yet.
 
         Bytes moved over all servers so far, and seconds as in `Servers`, have shape (servers,).
         """
@@ -232,29 +317,46 @@ class LoopWatch:
         if steps == self._steps or first == self.ends.shape[1]:
             return 0
         self._steps = steps
-        times, iterations = self.ends["time"][:, :steps], self.loop.iterations
-        pace = pace_of(times, iterations - steps)
+        times, iterations = self.ends["time"][:, :steps], self.steps.iterations
+        left, slowest = iterations - steps, self.slowest
+        pace = pace_of(times - slowest[1 : steps + 1], left)
         if pace is None:
             return 0
-        makespan = float(times[:, -1].mean()) + (iterations - steps) / pace.period * pace.seconds
+        pace = pace._replace(error=pace.error + self._change(pace))
+        to_come = left / pace.period * pace.seconds + float(slowest[-1] - slowest[steps])
+        makespan = float(times[:, -1].mean()) + to_come
         leave = first + 1 + (iterations - first - 1) % pace.period
         if pace.error <= self.tolerance * makespan and leave < iterations:
             self.pace, self.leave = pace, leave
         return self.leave
 
-    def extrapolate(self, plan: RunPlan, outcome: Outcome) -> tuple[Outcome, Extrapolated]:
-        """Add the iterations that are left to what came of a run that left the loop early."""
+    def _change(self, pace: Pace) -> float:
+        """Seconds by which all else changes if it does as the computing of the slowest rank."""
+        steps, slowest = self._steps, self.slowest
+        seen = window(steps, pace.period)
+        mean = float(slowest[steps] - slowest[steps - seen]) / seen
+        left = self.steps.iterations - steps
+        more = abs(float(slowest[-1] - slowest[steps]) - left * mean)
+        if not more:
+            return 0.0
+        return abs(pace.seconds) / pace.period * more / mean if mean else np.inf
+
+    def extrapolate(self, outcome: Outcome) -> tuple[Outcome, Extrapolated]:
+        """Add the steps that are left to what came of a run that left the loop early."""
         assert self.pace is not None
         left, pace = self.left, self.pace
         gained = left / pace.period * pace.seconds
+        gained += float(self.slowest[-1] - self.slowest[self.leave])
         compute, communicate = (
             left * (self.ends[name][:, self._steps - 1] - self.ends[name][:, self._steps - 2])
             for name in ("compute", "communicate")
         )
+        if self.steps.written:
+            compute = self.steps.compute[:, self.leave :].sum(axis=1)
         seen = min(window(self._steps, pace.period), len(self._served) - 1)
         (before, old), (now, new) = self._served[-1 - seen], self._served[-1]
         moved, busy, waited = new - old
-        servers, step = outcome.servers, step_of(plan, self.loop)
+        servers, step = outcome.servers, step_of(self.steps)
         # By bytes, since ranks are anywhere within a step by then; what has none goes by time.
         iterations = np.full(len(moved), now - before)
         np.divide(moved, step.bytes, out=iterations, where=(moved > 0) & (step.bytes > 0))
@@ -263,9 +365,9 @@ class LoopWatch:
         finish = outcome.finish + gained
         summary = Extrapolated(
             steps=self.leave,
-            of=self.loop.iterations,
+            of=self.steps.iterations,
             period=pace.period,
-            seconds=pace.seconds / pace.period,
+            seconds=gained / left,
             error=pace.error / float(finish.max()) + ROUNDING,
         )
         whole = outcome._replace(

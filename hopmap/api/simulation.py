@@ -83,7 +83,7 @@ def simulate(
     mapping: MappingLike | None = None,
     *,
     engine: str = DEFAULT_ENGINE,
-    extrapolate: bool = True,
+    extrapolate: bool | float = True,
     repeat: int = 0,
     outputs: Outputs | None = None,
     progress: Progress | None = None,
@@ -95,9 +95,10 @@ def simulate(
     workload, machine, mapping : see `hopmap.evaluate`
     engine : str
         See ``hopmap list engines``.
-    extrapolate : bool
+    extrapolate : bool or float
         Whether a long run may end once its main loop has settled; `Result.extrapolated` says which
-        steps are extrapolated, and how far they may be off.
+        steps are extrapolated, and how far they may be off. Recorded steps have to repeat exactly.
+        A number lets any run end whose error bound is at most that share of the makespan.
     repeat : int
         Additional replays with noise, for the median and interval of `Result.ensemble`. Seeds
         count from "noise.seed". Default levels are 1 % on computation, 10 % on overheads and
@@ -121,6 +122,10 @@ def simulate(
     if outputs.otf2 is not None:
         workload = replace(workload, loops=False)
     check_engine(engine)
+    steady = Steady() if extrapolate else None
+    if not isinstance(extrapolate, bool):
+        expect_between(ParameterError, f"extrapolate {extrapolate}", extrapolate, 0, 1)
+        steady = Steady.within(extrapolate)
     place = load_mapping(machine, mapping)  # before anything takes long
     machine, parameters = place.machine, place.machine.parameters
     program = workload.program(parameters.algorithms)
@@ -134,7 +139,7 @@ def simulate(
         parameters=parameters,
         engine=engine,
         record=outputs.record,
-        steady=Steady() if extrapolate else None,
+        steady=steady,
         repeat=repeat,
         progress=progress,
     )

@@ -61,6 +61,16 @@ class SimulationOptions(ReplayOptions):
             "extrapolate the other steps with an error bound; or replay all steps.",
         ),
     ] = True
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            metavar="SHARE",
+            help="Extrapolate a run of any length once its error bound is at most this share of "
+            "the makespan, like 0.05. Recorded steps need it unless they repeat exactly.",
+        ),
+    ] = None
     repeat: Annotated[
         int,
         typer.Option(
@@ -149,6 +159,8 @@ def simulate(
     from hopmap.api.simulation import check_engine
     from hopmap.api.simulation import simulate as simulated
 
+    if replay.tolerance is not None and not replay.extrapolation:
+        raise typer.BadParameter("--tolerance and --no-extrapolation are mutually exclusive")
     files, engine = outputs.files(), replay.engine
     check_engine(engine)
     if (one := one_run(context, trace, mapping, several=jobs.several, has=OF_JOBS)) is None:
@@ -162,7 +174,7 @@ def simulate(
             place,
             mapping,
             engine=engine,
-            extrapolate=replay.extrapolation,
+            extrapolate=replay.extrapolation if replay.tolerance is None else replay.tolerance,
             repeat=replay.repeat,
             outputs=files,
             progress=progress,

@@ -264,8 +264,8 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     errors = runs["replay_error"].dropna()
     if len(errors):
         replay += (
-            f"; {count(len(errors))} runs extrapolated from their first steps, error at most "
-            f"{100 * errors.max():.2g} %"
+            f"; {count(len(errors))} runs extrapolated from their first steps, estimated error at "
+            f"most {100 * errors.max():.2g} %"
         )
     if study.repeat:
         of = "models of the network" if study.by_models else "replays with noise"

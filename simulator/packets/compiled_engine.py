@@ -108,7 +108,7 @@ def _finish(
 def _watch(state: State, watch: LoopWatch) -> State:
     """Let the first iterations of a loop be written down."""
     ranks, iterations = watch.ends.shape
-    state.rows["channel"][watch.rows] = np.arange(ranks) * iterations
+    state.rows["channel"][watch.rows] = watch.places
     state.loop["watched_iterations"], state.loop["look_at"] = iterations, ranks
     return state._replace(iteration_ends=watch.ends.reshape(-1))
 
@@ -120,10 +120,11 @@ def _due(state: State) -> bool:
 
 def _look(state: State, watch: LoopWatch) -> None:
     """Go on as before, or have all ranks leave the loop."""
-    loop, ranks = state.loop, len(watch.rows)
+    loop, ranks = state.loop, len(watch.ends)
     loop["look_at"] = (loop["iterations_ended"] // ranks + 1) * ranks
-    if iterations := watch.look(*(state.servers[name] for name in ("bytes", "busy", "waited"))):
-        state.rows["size"][watch.rows] = iterations
+    if watch.look(*(state.servers[name] for name in ("bytes", "busy", "waited"))):
+        rows, size, target = watch.exits()
+        state.rows["size"][rows], state.rows["target"][rows] = size, target
         state.rows["channel"][watch.rows] = -1
         loop["look_at"] = 0
 

@@ -83,10 +83,11 @@ class _Replay:
         self.receives: Counter[int] = Counter()
         self.arrived = 0
         self.watch = watch
-        self.watched = (
-            {} if watch is None else {row: r for r, row in enumerate(watch.rows.tolist())}
-        )
-        self.iterations_ended, self.look_at = 0, len(self.watched)
+        self.watched: dict[int, int] = {}
+        self.iterations_ended = self.look_at = 0
+        if watch is not None:
+            self.watched = dict(zip(watch.rows.tolist(), watch.places.tolist(), strict=True))
+            self.look_at = len(watch.ends)
         self.record = record
         # What is recorded; tasks write their operations one after the other.
         self.message_times = MessageTimestamps(
@@ -147,19 +148,21 @@ class _Replay:
     def look(self) -> None:
         """Go on as before, or have all ranks leave the watched loop."""
         assert self.watch is not None
-        ranks, counters = len(self.watched), self.network.counters()
+        ranks, counters = len(self.watch.ends), self.network.counters()
         self.look_at = (self.iterations_ended // ranks + 1) * ranks
-        if iterations := self.watch.look(counters.bytes, counters.busy, counters.waited):
-            for row in self.watched:
-                self.size[row] = iterations
+        if self.watch.look(counters.bytes, counters.busy, counters.waited):
+            exits = zip(*(column.tolist() for column in self.watch.exits()), strict=True)
+            for row, size, target in exits:
+                self.size[row], self.target[row] = size, target
             self.watched = {}
 
     def end_iteration(self, task: Task, row: int) -> None:
         """Write the end of an iteration of a watched loop down."""
         assert self.watch is not None
-        iteration, ends = self.iterations[row], self.watch.ends[self.watched[row]]
-        if iteration <= len(ends):
-            ends[iteration - 1] = (self.clock.now, task.compute, task.communicate)
+        place, iteration = self.watched[row], self.iterations[row]
+        if place >= 0 and iteration <= self.watch.ends.shape[1]:
+            ends = self.watch.ends.reshape(-1)
+            ends[place + iteration - 1] = (self.clock.now, task.compute, task.communicate)
             self.iterations_ended += 1
 
     def steps(  # noqa: C901, PLR0912 - all operations in one place, as the model lists them

@@ -164,7 +164,7 @@ def test_long_runs_are_extrapolated_unless_the_scenario_says_exact(tmp_path, mon
     assert 0 < told["replay_error"] < 1e-3
     assert abs(told["makespan"] / whole["makespan"] - 1) <= told["replay_error"]
     assert told["events"] == whole["events"]
-    error = f"error at most {100 * told['replay_error']:.2g} %"
+    error = f"estimated error at most {100 * told['replay_error']:.2g} %"
     page = write_report(tmp_path / "told").read_text()
     assert f"1 runs extrapolated from their first steps, {error}" in page
     assert "extrapolated" not in write_report(tmp_path / "whole").read_text()
