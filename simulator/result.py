@@ -38,7 +38,7 @@ class Servers(NamedTuple):
     waited: Floats
 
 
-EXACT = 1e-8  # an error bound of steps that repeat exactly: rounding
+EXACT = 1e-8  # largest error bound of steps that repeat but for rounding
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,10 @@ class Extrapolated:
     error: float
 
     def __str__(self) -> str:
-        sure = "" if self.error <= EXACT else "estimated "
-        return (
-            f"steps {self.steps + 1:,} to {self.of:,} extrapolated, "
-            f"{sure}error at most {100 * self.error:.2g} %"
-        )
+        how = f"estimated error at most {100 * self.error:.2g} %"
+        if self.error <= EXACT:
+            how = "which repeat but for rounding"
+        return f"steps {self.steps + 1:,} to {self.of:,} extrapolated, {how}"
 
 
 class Outcome(NamedTuple):

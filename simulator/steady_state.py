@@ -55,13 +55,13 @@ class Steps(NamedTuple):
     @property
     def written(self) -> bool:
         """Whether the steps are written out, each with computing times of its own."""
-        return self.compute.shape[1] > 0
+        return bool(self.compute.size)
 
     @property
     def vary(self) -> bool:
         """Whether a rank computes longer in some steps than in others, by more than rounding."""
-        spread = np.ptp(self.compute, axis=1) if self.written else np.zeros(1)
-        return bool((spread > EXACT * self.compute.sum(axis=1).max()).any())
+        spread = float(np.ptp(self.compute, axis=1).max()) if self.written else 0.0
+        return bool(spread > EXACT * self.compute.sum(axis=1).max())
 
 
 class Step(NamedTuple):
