@@ -1,30 +1,40 @@
 """Whole runs and their first steps: ``python benchmarks/replay/steady_state.py``.
 
-Arguments like ``lu.D.4096@torus:16x16x16`` replace the table's cases; ``--extrapolated-only``
-leaves out the whole runs, the longest of which take eight minutes on a slow core. Ranks
-are placed at random, the same each time. Seconds are processor time of `simulate`, with what is
-compiled at hand; "built" is what trace and program take before, for both.
+Arguments like ``lu.D.4096@torus:16x16x16`` or ``run1.otf2@torus:4x4`` replace the table's cases.
+``--extrapolated-only`` leaves out the whole runs, the longest of which take eight minutes on a slow
+core. With ``--tolerance 0.05`` runs end at that error bound; recordings need it. Ranks are placed
+at random, the same each time. Seconds are processor time of `simulate`, with what is compiled at
+hand; "built" is what trace and program take before, for both. "Again" is a second short replay of
+the program, whose steps are known by then. ``--bounds`` takes recordings and
+compares errors with their bounds: four tolerances, three networks, three placements, and all, a
+tenth and none of the computing.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
+import warnings
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from hopmap.simulator import Result, Steady, lower, program_of, simulate
+from hopmap.simulator import Parameters, Result, Steady, lower, program_of, simulate
+from hopmap.simulator.result import EXACT
 from hopmap.topologies import topology_from_spec, torus
-from hopmap.traces import nas_folded
+from hopmap.traces import open_source
 
 NAMES = ("lu", "bt", "sp", "cg", "mg")
 CASES = [f"{name}.C.64@{net}:4x4x4" for name in NAMES for net in ("torus", "haec")]
 CASES += ["lu.D.512@torus:8x8x8", "cg.C.256@torus:4x8x8"]
 CASES += [f"{name}.D.256@torus:4x8x8" for name in ("bt", "sp", "mg")]
-ALONE = "--extrapolated-only"
-HEAD = ("run", "network", "steps", "of", "period", "bound", "error", "built", "whole s", "short s")
+NETWORKS = ("torus:4x4", "haec:4x4x4", "fattree:4x4:1x4")
+BOUNDS = ("run", "computing", "extrapolated", "over", "of them exact", "median error", "largest")
+HEAD = ("run", "network", "steps", "of", "period", "bound", "error", "built")
+HEAD += ("whole s", "short s", "again s", "speed-up")
 
 
 def timed(function: Callable[..., Any], *arguments: Any, **more: Any) -> tuple[float, Any]:
@@ -34,25 +44,50 @@ def timed(function: Callable[..., Any], *arguments: Any, **more: Any) -> tuple[f
     return time.process_time() - begin, result
 
 
-def row(case: str, *, whole: bool) -> list[str]:
+def row(case: str, steady: Steady, *, whole: bool) -> list[str]:
     """Measure a case."""
     name, spec = case.split("@")
-    built, program = timed(lambda: lower(nas_folded(name)))
+    built, program = timed(lambda: lower(open_source(name).calls()))
     topology = topology_from_spec(spec)
     node_of = np.random.default_rng(0).permutation(topology.nodes)[: program.ranks]
-    seconds, short = timed(simulate, program, topology, node_of, steady=Steady(hops=0))
+    seconds, short = timed(simulate, program, topology, node_of, steady=steady)
+    again, _ = timed(simulate, program, topology, node_of, steady=steady)
     how = short.extrapolated
     steps = (
         [str(how.steps), str(how.of), str(how.period), f"{how.error:.1e}"] if how else [short.whole]
     )
-    steps += ["-"] * (4 - len(steps))
+    steps = [name.rpartition("/")[2], spec, *steps, *["-"] * (4 - len(steps))]
     if not whole:
-        return [name, spec, *steps, "", f"{built:.1f}", "", f"{seconds:.2f}", ""]
+        return [*steps, "", f"{built:.1f}", "", f"{seconds:.2f}", f"{again:.2f}", ""]
     longer, exact = timed(simulate, program, topology, node_of)
     check_counts(exact, short)
     error = f"{short.makespan / exact.makespan - 1:.1e}"
-    times = [f"{built:.1f}", f"{longer:.1f}", f"{seconds:.2f}", f"{longer / seconds:.1f}"]
-    return [name, spec, *steps, error, *times]
+    times = [f"{each:.2f}" for each in (longer, seconds, again)]
+    return [*steps, error, f"{built:.1f}", *times, f"{longer / again:.1f}"]
+
+
+def bounds(case: str) -> None:
+    """Print a row of errors and bounds for each share of the computing."""
+    program = lower(open_source(case).calls())
+    for scale in (1.0, 0.1, 0.0):
+        parameters, found = Parameters(compute_scale=scale), []
+        for spec, seed in product(NETWORKS, range(3)):
+            topology = topology_from_spec(spec)
+            node_of = np.random.default_rng(seed).permutation(topology.nodes)[: program.ranks]
+            replay = partial(simulate, program, topology, node_of, parameters=parameters)
+            exact = replay()
+            for tolerance in (0.02, 0.05, 0.1, 0.2):
+                short = replay(steady=Steady.within(tolerance))
+                if short.extrapolated:
+                    check_counts(exact, short)
+                    error = abs(short.makespan / exact.makespan - 1)
+                    found.append((error, short.extrapolated.error))
+        errors, limits = np.array(found).reshape(-1, 2).T
+        over = errors > limits
+        exactly = over & (limits <= EXACT)
+        cells = [case.rpartition("/")[2], scale, len(errors), over.sum(), exactly.sum()]
+        cells += [f"{of(errors):.1e}" for of in (np.median, np.max) if len(errors)]
+        print("|", " | ".join(map(str, cells)), "|", flush=True)
 
 
 def check_counts(exact: Result, short: Result) -> None:
@@ -63,10 +98,21 @@ def check_counts(exact: Result, short: Result) -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cases", nargs="*", default=CASES)
+    parser.add_argument("--extrapolated-only", action="store_true")
+    parser.add_argument("--tolerance", type=float)
+    parser.add_argument("--bounds", action="store_true")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")  # of processes that shared cores
+    until = Steady(hops=0) if asked.tolerance is None else Steady.within(asked.tolerance)
     warm_up = program_of("warm-up", [[("send", 1, 1)], [("recv", 0, 1)]])
     simulate(warm_up, torus((4,)), [0, 1])
-    cases = [case for case in sys.argv[1:] if case != ALONE] or CASES
-    print("|", " | ".join([*HEAD, "speed-up"]), "|")
-    print("|---" * (len(HEAD) + 1) + "|")
-    for case in cases:
-        print("|", " | ".join(row(case, whole=ALONE not in sys.argv)), "|", flush=True)
+    head = BOUNDS if asked.bounds else HEAD
+    print("|", " | ".join(head), "|")
+    print("|---" * len(head) + "|")
+    for each in asked.cases:
+        if asked.bounds:
+            bounds(each)
+            continue
+        print("|", " | ".join(row(each, until, whole=not asked.extrapolated_only)), "|", flush=True)

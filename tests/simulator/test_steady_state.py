@@ -7,72 +7,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hopmap.simulator import Parameters, Record, lower, program_of, simulate
+from hopmap.simulator import Parameters, Record, lower, program_of
 from hopmap.simulator.steady_state import Steady, pace_of
 from hopmap.topologies import torus
 from hopmap.traces import nas_folded
 from support.random_loops import RANKS, bodies, exact, random_loop_runs, with_exact_pauses
 from support.results import bits
 from support.slow import examples
-
-ALWAYS = Steady(tolerance=2e-3, hops=0)
-LINE = torus((4,))
-EXACT = ("link_messages", "link_bytes")
-
-
-def shifts(size, pause=1e-6, ranks=4):
-    """Operations of every rank for one step: compute, send to the next, receive from the last."""
-    return [
-        [
-            ("compute", pause),
-            ("irecv", (r - 1) % ranks, size),
-            ("isend", (r + 1) % ranks, size),
-            ("wait", 1),
-            ("wait", 2),
-        ]
-        for r in range(ranks)
-    ]
-
-
-def looped(times, steps, before=(), behind=()):
-    """Every rank's `before`, its step so many times, and what is `behind`."""
-    none = [[]] * len(steps)
-    parts = zip(before or none, steps, behind or none, strict=True)
-    return program_of("loop", [[*b, ("repeat", times, s), *e] for b, s, e in parts])
-
-
-def written_out(times, steps, before=(), behind=(), pauses=None):
-    """The same without loops; `pauses`, (ranks, times), are what ranks compute in addition."""
-    none = [[]] * len(steps)
-    tasks = []
-    for r, (operations, end) in enumerate(zip(before or none, behind or none, strict=True)):
-        written = [*operations]
-        for k in range(times):
-            written += [] if pauses is None else [("compute", pauses[r][k])]
-            at = len(written)
-            written += [("wait", at + o[1]) if o[0] == "wait" else o for o in steps[r]]
-        tasks.append([*written, *end])
-    return program_of("written out", tasks)
-
-
-def both(program, topology=LINE, node_of=None, steady=ALWAYS, **more):
-    """The run replayed whole, and as its first steps say."""
-    node_of = np.arange(program.ranks) if node_of is None else node_of
-    return (
-        simulate(program, topology, node_of, **more),
-        simulate(program, topology, node_of, steady=steady, **more),
-    )
-
-
-def counts_agree(whole, told):
-    for name in ("messages", "bytes", "events", "controls"):
-        assert getattr(told, name) == getattr(whole, name)
-    for name in EXACT:
-        assert np.array_equal(getattr(told, name), getattr(whole, name))
-    for name in ("injection", "ejection", "memory"):
-        one, other = getattr(told, name), getattr(whole, name)
-        assert np.array_equal(one.messages, other.messages)
-        assert np.array_equal(one.bytes, other.bytes)
+from support.steps import ALWAYS, LINE, both, counts_agree, looped, shifts
 
 
 @pytest.mark.parametrize("size", [100, 100_000])
@@ -85,25 +27,6 @@ def test_equal_steps_are_replayed_ten_times_of_any(engine, size):
     assert told.makespan == pytest.approx(whole.makespan, rel=1e-12)
     for name in ("finish", "compute", "communicate", "wait", "link_busy", "link_waited"):
         assert getattr(told, name) == pytest.approx(getattr(whole, name), rel=1e-9, abs=1e-15)
-    counts_agree(whole, told)
-
-
-@pytest.mark.parametrize("engine", ["simpy", "compiled"])
-@pytest.mark.parametrize("times", [300, 301])
-def test_written_out_steps_that_repeat_exactly_are_extrapolated_to_the_last_bit(engine, times):
-    """Every fourth step is the same, see below; all times are whole ticks, so nothing rounds."""
-    topology, parameters = exact(LINE, Parameters())
-    before = [[("isend", (r + 2) % 4, 5_000_000), ("irecv", (r + 2) % 4, 0)] for r in range(4)]
-    behind = [[("compute", 0.5 * (r == 2))] for r in range(4)]
-    program = with_exact_pauses(written_out(times, shifts(3000), before, behind))
-    more = {"topology": topology, "parameters": parameters, "engine": engine}
-    whole, told = both(program, **more)
-    assert (told.extrapolated.of, told.extrapolated.period) == (times, 4)
-    assert told.extrapolated.steps < 150
-    assert told.extrapolated.error <= 1.01e-9
-    for name in ("finish", "compute", "communicate", "wait"):
-        assert getattr(told, name).tobytes() == getattr(whole, name).tobytes()
-    assert told.link_busy == pytest.approx(whole.link_busy, rel=1e-9)
     counts_agree(whole, told)
 
 
@@ -173,7 +96,7 @@ def test_a_sender_that_runs_ahead_is_replayed_whole():
 @pytest.mark.parametrize(
     ("program", "why"),
     [
-        (program_of("once", shifts(10)[:1] + [[]] * 3), "rank 1 repeats nothing"),
+        (program_of("once", shifts(10)), "rank 0 repeats nothing"),
         (looped(16, shifts(10)), "16 steps are too few"),
         (program_of("two", [[("repeat", 50, s)] if r else s * 2 for r, s in enumerate(
             [[("compute", 1e-6)]] * 4)]), "no loop that all ranks"),
@@ -191,34 +114,6 @@ def test_a_sender_that_runs_ahead_is_replayed_whole():
 )  # fmt: skip
 def test_programs_without_such_a_loop_are_replayed_whole_and_say_so(program, why):
     told = both(program)[1]
-    assert told.extrapolated is None
-    assert why in told.whole
-
-
-NOISE = np.random.default_rng(3).exponential(1e-6, (4, 100))
-SENDS, RECEIVES = [("send", 1, 9)] * 40, [("recv", 0, 9)] * 40
-
-
-@pytest.mark.parametrize(
-    ("program", "why"),
-    [
-        (written_out(16, shifts(10)), "16 steps are too few"),
-        (written_out(100, shifts(10), pauses=NOISE), "do not repeat exactly, and no tolerance"),
-        (program_of("sizes", [
-            [("send", 1, 1 + k**3) for k in range(40)], [("recv", 0, 1 + k**3) for k in range(40)]
-        ]), "rank 0 repeats nothing: expected steps with the same partners, tags and sizes"),
-        (program_of("open", [
-            [("irecv", 1, 8), *SENDS, ("wait", 0)], [("isend", 0, 8), *RECEIVES, ("wait", 0)],
-        ]), "and no request under way between them"),
-        (program_of("counts", [SENDS, [*RECEIVES[4:], *[("irecv", 0, 9)] * 4]]),
-         "rank 1 repeats 36 steps, rank 0 40"),
-        (program_of("one side", [
-            SENDS, [*[("recv", 2, 9)] * 40, *[("recv", 0, k) for k in range(40)]], SENDS,
-        ]), "its steps receive other messages than they send"),
-    ],
-)  # fmt: skip
-def test_written_out_steps_that_cannot_be_extrapolated_say_why(program, why):
-    told = simulate(program, LINE, np.arange(program.ranks), steady=ALWAYS)
     assert told.extrapolated is None
     assert why in told.whole
 
@@ -290,40 +185,6 @@ def test_drawn_loops_are_within_their_error_and_engines_agree(run, before, steps
     assert error <= told.extrapolated.error * told.makespan
     assert told.extrapolated.error <= more["steady"].tolerance * 1.01 + 1e-9
     times_add_up(told)
-
-
-@examples(100)
-@given(random_loop_runs(), bodies(depth=0), bodies(depth=0), st.integers(18, 60), st.data())
-def test_drawn_steps_with_noise_are_within_their_error_and_engines_agree(
-    run, before, steps, times, data
-):
-    """Ranks compute for random times in every step, and sometimes for much longer in one."""
-    _, topology, node_of, parameters = run
-    for r, operations in enumerate(steps):
-        at = len(operations)
-        operations += [("irecv", (r - 1) % RANKS, 8, 9), ("isend", (r + 1) % RANKS, 8, 9)]
-        operations += [("wait", at), ("wait", at + 1)]
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    scale = data.draw(st.sampled_from([0, 1e-8, 1e-6, 2e-5]))
-    pauses = rng.gamma(4, scale / 4, (RANKS, times))
-    if scale and data.draw(st.booleans()):
-        pauses[rng.integers(RANKS), rng.integers(times)] += 1e-3
-    topology, parameters = exact(topology, parameters)
-    program = with_exact_pauses(written_out(times, steps, before, pauses=pauses))
-    more = {"node_of": node_of, "parameters": parameters, "topology": topology}
-    more["steady"] = Steady.within(data.draw(st.sampled_from([1e-8, 0.01, 0.05, 0.2])))
-    try:
-        whole, told = both(program, **more)
-    except RuntimeError:
-        assume(False)
-    assert bits(told) == bits(both(program, engine="simpy", **more)[1])
-    counts_agree(whole, told)
-    if told.extrapolated is None:
-        assert told.finish.tobytes() == whole.finish.tobytes()
-        return
-    assert abs(told.makespan - whole.makespan) <= told.extrapolated.error * told.makespan
-    assert told.compute == pytest.approx(whole.compute, rel=1e-12)
-    assert told.communicate == pytest.approx(whole.communicate, rel=1e-9, abs=1e-15)
 
 
 @pytest.mark.parametrize("name", ["lu.S.16", "bt.S.16", "sp.S.16", "cg.S.16", "mg.W.16"])

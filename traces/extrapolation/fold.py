@@ -248,7 +248,8 @@ class FoldedSource(Source):
         if len(folded.times):
             what = (
                 f"{folded.trace.events:,} of them listed, the others as iterations of loops, each "
-                "of which computes as long as the average one"
+                "of which computes as long as the average one; without its noise a replay ends "
+                "earlier than the recording's (--tolerance extrapolates that)"
             )
         text = f"{self.name}: {calls.events:,} events: {what}"
         warnings.warn(text, HopmapWarning, stacklevel=2)
