@@ -233,36 +233,37 @@ def flat(ready: RunPlan) -> RunPlan:
     )
 
 
-def with_marks(ready: RunPlan, before: Ints) -> tuple[RunPlan, Ints]:
-    """Put a REPEAT of one iteration before each of these rows, which rise; all else is the same.
+def with_marks(ready: RunPlan, before: Ints, kept: Bools) -> tuple[RunPlan, Ints]:
+    """Put a REPEAT of one iteration before each of these rows, which rise; leave out all not kept.
 
-    Returns also what row each row has become.
+    Returns also what row each row has become, that behind the last one included.
     """
-    program, marks = ready.program, len(before)
-    rows = np.arange(program.operations + 1)
-    moved = rows + np.searchsorted(before, rows, side="right")
-    target = program.target.copy()
-    waits = program.kind == Op.WAIT
+    program = ready.program
+    rows, place = np.flatnonzero(kept), np.append(0, np.cumsum(kept))
+    moved: Ints = place + np.cumsum(np.bincount(before, minlength=len(place)))
+    target = program.target[rows]
+    waits = program.kind[rows] == Op.WAIT
     target[waits] = moved[target[waits]]
 
-    def insert(column: NDArray[Any], value: int) -> NDArray[Any]:
-        return np.insert(column, before, np.full(marks, value, dtype=column.dtype))
+    def pick(column: NDArray[Any], value: Any) -> Any:
+        return np.insert(column[rows], place[before], np.full(len(before), value, column.dtype))
 
-    columns: Any = {name: insert(getattr(program, name), -1) for name in ("peer", "tag", "context")}
-    columns |= {name: insert(getattr(program, name), 0) for name in ("compute", "mode")}
-    marked = replace(
+    columns = {name: pick(getattr(program, name), -1) for name in ("peer", "tag", "context")}
+    short = replace(
         program,
-        offsets=program.offsets + np.searchsorted(before, program.offsets),
-        kind=insert(program.kind, Op.REPEAT),
-        size=insert(program.size, 1),
-        target=np.insert(target, before, before + np.arange(marks)),
-        work=program.work._replace(row=moved[program.work.row]),
-        event=insert(program.event, -1) if len(program.event) else program.event,
+        offsets=moved[program.offsets],
+        kind=pick(program.kind, Op.REPEAT),
+        size=pick(program.size, 1),
+        target=np.insert(target, place[before], moved[before] - 1),
+        compute=pick(program.compute, 0),
+        mode=pick(program.mode, 0),
+        work=no_work(),
+        event=np.zeros(0, dtype=np.int64),
         **columns,
     )
     filled = {"compute": 0, "channel": -1, "path": -1, "back": -1, "iterations": 1}
-    columns = {name: insert(getattr(ready, name), value) for name, value in filled.items()}
-    return replace(ready, program=marked, **columns), moved
+    columns = {name: pick(getattr(ready, name), value) for name, value in filled.items()}
+    return replace(ready, program=short, **columns), moved
 
 
 def paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:

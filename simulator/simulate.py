@@ -28,7 +28,7 @@ from .noise import levels, with_noise, without_noise
 from .operations import NOTHING, Record, operations_of
 from .result import EXACT, MessageTimes, Outcome, Result, Servers
 from .run_plan import RunPlan, plan_run
-from .steady_state import LoopWatch, Steady, packet_hops, steps_of_run
+from .steady_state import MOST, SOME, LoopWatch, Steady, packet_hops, steps_of_run
 from .uncertainty import LEAST, Ensemble
 
 MOST_REPLAYS = 10**6
@@ -79,13 +79,18 @@ def simulate(
     ready = prepare(program, topology, node_of, parameters, engine, record)
     run = ENGINES[engine].run
     begin, begin_running = time.perf_counter(), wall()
-    watch, whole = _watch(ready, steady, engine, record)
     extrapolated = None
+    for most in (SOME, MOST):
+        watch, whole = _watch(ready, steady, engine, record, most)
+        if watch is None:
+            break
+        outcome = run(watch.steps.plan, record, progress, watch)
+        if watch.left or not watch.steps.short:
+            break
+        watch = None
     if watch is None:
         outcome = run(ready, record, progress)
-    else:
-        outcome = run(watch.steps.plan, record, progress, watch)
-    if watch and watch.left:
+    elif watch.left:
         (outcome, extrapolated), whole = watch.extrapolate(outcome), ""
     seconds = wall() - begin_running
     compiled = time.perf_counter() - begin - seconds
@@ -178,7 +183,7 @@ def prepare(
 
 
 def _watch(
-    plan: RunPlan, steady: Steady | None, engine: str, record: Record
+    plan: RunPlan, steady: Steady | None, engine: str, record: Record, most: int
 ) -> tuple[LoopWatch | None, str]:
     """Return what watches a run, if anything, and why it is replayed whole otherwise."""
     if steady is None or (steady.hops and packet_hops(plan) < steady.hops):
@@ -194,7 +199,7 @@ def _watch(
     if plan.routes is not None:
         routing = plan.parameters.network_routing
         return None, f"with network.routing {routing} no two steps are the same"
-    steps = steps_of_run(plan)
+    steps = steps_of_run(plan, most)
     if isinstance(steps, str):
         return None, steps
     tolerance = steady.written if steps.written else steady.tolerance

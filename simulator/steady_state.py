@@ -51,6 +51,8 @@ class Steps(NamedTuple):
     behind: Ints
     # shape (ranks, steps): seconds that each rank computes in each step; (ranks, 0) of a loop
     compute: Floats
+    watched: int  # steps at most, by which all has to be settled
+    short: bool = False  # whether the plan is without the steps behind those that are watched
 
     @property
     def written(self) -> bool:
@@ -124,35 +126,48 @@ def _iterations_in(plan: RunPlan, first: Ints, last: Ints, iterations: int) -> I
     return times
 
 
-def steps_of_run(plan: RunPlan) -> Steps | str:
-    """Return the steps of a run, of its main loop or written out, or say why it has none."""
+def steps_of_run(plan: RunPlan, most: int) -> Steps | str:
+    """Return the steps of a run, of its main loop or written out, or say why it has none.
+
+    Of steps written out, if there are far more than `most`, only so many are watched, and the plan
+    goes without those behind.
+    """
     program = plan.program
     if not (program.kind == Op.REPEAT).any():
         cuts = find_steps(program)
         if isinstance(cuts, str):
             return cuts
         iterations = cuts.shape[1] - 1
-        return _written_out(plan, cuts) if iterations // 2 > FEWEST else _few(iterations)
+        return _written_out(plan, cuts, most) if iterations // 2 > FEWEST else _few(iterations)
     loop = main_loop(plan)
     if loop is None:
         return "it has no loop that all ranks go through together"
+    if loop.iterations // 2 <= FEWEST:
+        return _few(loop.iterations)
     rows, none = loop.rows, np.zeros((len(loop.rows), 0))
-    steps = Steps(plan, loop.iterations, rows[:, None], program.target[rows], rows, rows + 1, none)
-    return steps if loop.iterations // 2 > FEWEST else _few(loop.iterations)
+    places = rows[:, None], program.target[rows], rows, rows + 1
+    return Steps(plan, loop.iterations, *places, none, min(loop.iterations // 2, MOST))
 
 
 def _few(iterations: int) -> str:
     return f"{iterations:,} steps are too few"
 
 
-def _written_out(plan: RunPlan, cuts: Ints) -> Steps:
+def _written_out(plan: RunPlan, cuts: Ints, most: int) -> Steps:
     """Return the steps between rows, as `find_steps` has them, with marks behind the first ones."""
     ranks, iterations = len(cuts), cuts.shape[1] - 1
     compute = np.add.reduceat(plan.compute, cuts.ravel()).reshape(ranks, -1)[:, :-1]
-    marks = cuts[:, 1 : min(iterations // 2, MOST) + LONGEST + 1]
-    marked, moved = with_marks(plan, marks.ravel())
+    short = iterations > 4 * (most + LONGEST)
+    watched = most if short else min(iterations // 2, MOST)
+    marks = cuts[:, 1 : watched + LONGEST + 1]
+    kept = np.ones(plan.program.operations, dtype=np.bool_)
+    if short:
+        for begin, end in zip(marks[:, -1].tolist(), cuts[:, -1].tolist(), strict=True):
+            kept[begin:end] = False
+    marked, moved = with_marks(plan, marks.ravel(), kept)
     ends = moved[marks] - 1
-    return Steps(marked, iterations, ends, ends[:, 0] + 1, ends[:, 1], moved[cuts[:, -1]], compute)
+    places = ends, ends[:, 0] + 1, ends[:, 1], moved[cuts[:, -1]]
+    return Steps(marked, iterations, *places, compute, watched, short)
 
 
 def step_of(steps: Steps) -> Step:
@@ -193,7 +208,9 @@ FEWEST, FEWEST_MEANS = 8, 4  # increments to judge by, of any period; and means 
 LONGEST = 8  # steps of a period
 ROUNDING = 1e-9  # of a run: additions, and what is different about the last iteration
 
-MOST = 256  # steps that are watched at most; a loop that has not settled by then is replayed whole
+# Steps that are watched at most: where recorded ones have not settled by the first, another replay
+# begins; a run that has not settled by the second is replayed whole.
+SOME, MOST = 32, 256
 ITERATION_END = np.dtype(
     [
         ("time", np.float64),
@@ -277,7 +294,7 @@ class LoopWatch:
 
     def __init__(self, steps: Steps, tolerance: float) -> None:
         self.steps, self.tolerance = steps, tolerance
-        ranks, watched = len(steps.ends), min(steps.iterations // 2, MOST)
+        ranks, watched = len(steps.ends), steps.watched
         self.ends = np.full((ranks, watched, 3), np.nan).view(ITERATION_END)[..., 0]
         self.rows = steps.ends.ravel()
         places = np.arange(steps.ends.shape[1])

@@ -1,5 +1,7 @@
 """Runs of recorded steps, which have no loops, extrapolated beside the same runs replayed whole."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -64,6 +66,26 @@ def test_written_out_steps_that_cannot_be_extrapolated_say_why(program, why):
     assert why in told.whole
 
 
+@pytest.mark.parametrize("times", [100, 300, 1100])  # of which 50, 32, and 32 and 256 are watched
+def test_steps_that_do_not_settle_are_replayed_whole(times):
+    pauses = np.random.default_rng(5).exponential(1e-6, (4, times))
+    program = written_out(times, shifts(100), pauses=pauses)
+    whole, told = both(program, steady=Steady.within(1e-4))
+    assert told.whole == "its steps do not settle to 0.01%"
+    assert bits(replace(told, whole="")) == bits(whole)
+
+
+@pytest.mark.parametrize("times", [100, 300, 1100])
+def test_few_steps_are_enough_of_any(times):
+    pauses = np.random.default_rng(5).normal(1e-6, 1e-8, (4, times))
+    program = written_out(times, shifts(100), pauses=pauses)
+    whole, told = both(program, steady=Steady.within(0.05))
+    counts_agree(whole, told)
+    assert told.extrapolated.steps < 30
+    assert abs(told.makespan - whole.makespan) <= told.extrapolated.error * told.makespan
+    assert told.link_busy == pytest.approx(whole.link_busy, rel=1e-9)
+
+
 def test_the_error_grows_where_steps_to_come_compute_longer():
     """All else might double as the computing of the second half does; here it does not."""
     pauses = np.full((4, 100), 1e-6)
@@ -92,7 +114,7 @@ def test_steps_vary_if_a_rank_computes_longer_in_one():
         pauses = np.full((4, 30), 1e-6)
         pauses[2, 20] += more
         program = written_out(30, shifts(100), pauses=pauses)
-        steps = steps_of_run(plan_run(program, LINE, np.arange(4), Parameters()))
+        steps = steps_of_run(plan_run(program, LINE, np.arange(4), Parameters()), 256)
         assert steps.written
         assert steps.vary == (more > 0)
 
