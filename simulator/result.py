@@ -38,7 +38,7 @@ class Servers(NamedTuple):
     waited: Floats
 
 
-EXACT = 1e-8  # largest error bound of steps that repeat but for rounding
+EXACT = 1e-8  # largest error bound of steps that repeat up to rounding
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Extrapolated:
     def __str__(self) -> str:
         how = f"estimated error at most {100 * self.error:.2g} %"
         if self.error <= EXACT:
-            how = "which repeat but for rounding"
+            how = "which repeat up to rounding"
         return f"steps {self.steps + 1:,} to {self.of:,} extrapolated, {how}"
 
 

@@ -103,16 +103,18 @@ if __name__ == "__main__":
     parser.add_argument("--extrapolated-only", action="store_true")
     parser.add_argument("--tolerance", type=float)
     parser.add_argument("--bounds", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     warnings.simplefilter("ignore")  # of processes that shared cores
-    until = Steady(hops=0) if asked.tolerance is None else Steady.within(asked.tolerance)
+    until = Steady(hops=0) if options.tolerance is None else Steady.within(options.tolerance)
     warm_up = program_of("warm-up", [[("send", 1, 1)], [("recv", 0, 1)]])
     simulate(warm_up, torus((4,)), [0, 1])
-    head = BOUNDS if asked.bounds else HEAD
+    head = BOUNDS if options.bounds else HEAD
     print("|", " | ".join(head), "|")
     print("|---" * len(head) + "|")
-    for each in asked.cases:
-        if asked.bounds:
+    for each in options.cases:
+        if options.bounds:
             bounds(each)
             continue
-        print("|", " | ".join(row(each, until, whole=not asked.extrapolated_only)), "|", flush=True)
+        print(
+            "|", " | ".join(row(each, until, whole=not options.extrapolated_only)), "|", flush=True
+        )

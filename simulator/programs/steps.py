@@ -14,8 +14,8 @@ from hopmap.arrays import Bools, Ints
 
 from .program import Op, Program, number_keys
 
-# Counts of operations, places of one in a step, and parts of a period, that are tried.
-TRIED, PLACES, PARTS = 32, 4, (2, 3, 5, 7)
+# Counts of operations, places of one in a step, and parts of a period, to look at.
+COUNTS, PLACES, PARTS = 32, 4, (2, 3, 5, 7)
 
 
 def find_steps(program: Program) -> Ints | str:
@@ -86,16 +86,16 @@ def _cuts(word: Ints, clean: Bools) -> Ints:
     count = np.diff(first, append=len(word))
     span = order[first + count - 1] - order[first]
     best, begin, period = 0, 0, 1
-    for times in np.unique(count[count > 1])[:TRIED]:
+    for times in np.unique(count[count > 1])[:COUNTS]:
         # Of operations that are as rare, the one whose places are furthest apart.
         at = first[np.argmax(np.where(count == times, span, -1))]
         places = order[at : at + times]
         for turns in range(1, min(PLACES, times - 1) + 1):
             apart, often = np.unique(places[turns:] - places[:-turns], return_counts=True)
-            tried = int(apart[np.argmax(often)])
-            low, high = _longest(word[tried:] == word[:-tried])
-            if high - low >= tried and high - low + tried > best:
-                best, begin, period = high - low + tried, low, tried
+            distance = int(apart[np.argmax(often)])
+            low, high = _longest(word[distance:] == word[:-distance])
+            if high - low >= distance and high - low + distance > best:
+                best, begin, period = high - low + distance, low, distance
         if 2 * best > len(word):
             break
     for parts in PARTS:  # the operation may come once in several steps

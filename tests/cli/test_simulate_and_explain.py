@@ -179,7 +179,7 @@ def test_long_runs_are_extrapolated_and_say_so_unless_exact_is_asked_for(monkeyp
     error = told["extrapolated"]["error"]
     assert abs(told["makespan"] - whole["makespan"]) <= error * told["makespan"] < 1e-4
     assert (told["messages"], told["bytes"]) == (whole["messages"], whole["bytes"])
-    row = r"steps 11 to 49 extrapolated\W+which repeat but for rounding"
+    row = r"steps 11 to 49 extrapolated\W+which repeat up to rounding"
     assert re.search(row, hopmap(*words))
     assert "steps" not in hopmap(*words, "--no-extrapolation")
     assert "steps 11 to 49 extrapolated" in repr(hm.simulate(*words[1:2], "mesh:2x2", words[2]))

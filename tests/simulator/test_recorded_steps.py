@@ -13,10 +13,21 @@ from hopmap.simulator.run_plan import plan_run
 from hopmap.simulator.steady_state import Steady, steps_of_run
 from hopmap.topologies import torus
 from hopmap.traces import read_trace
-from support.random_loops import RANKS, bodies, exact, random_loop_runs, with_exact_pauses
+from support.random_loops import (
+    ALWAYS,
+    LINE,
+    RANKS,
+    bodies,
+    both,
+    counts_agree,
+    exact,
+    random_loop_runs,
+    shifts,
+    with_exact_pauses,
+    written_out,
+)
 from support.results import bits
 from support.slow import examples
-from support.steps import ALWAYS, LINE, both, counts_agree, shifts, written_out
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])

@@ -11,10 +11,21 @@ from hopmap.simulator import Parameters, Record, lower, program_of
 from hopmap.simulator.steady_state import Steady, pace_of
 from hopmap.topologies import torus
 from hopmap.traces import nas_folded
-from support.random_loops import RANKS, bodies, exact, random_loop_runs, with_exact_pauses
+from support.random_loops import (
+    ALWAYS,
+    LINE,
+    RANKS,
+    bodies,
+    both,
+    counts_agree,
+    exact,
+    looped,
+    random_loop_runs,
+    shifts,
+    with_exact_pauses,
+)
 from support.results import bits
 from support.slow import examples
-from support.steps import ALWAYS, LINE, both, counts_agree, looped, shifts
 
 
 @pytest.mark.parametrize("size", [100, 100_000])
