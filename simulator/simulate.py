@@ -16,7 +16,8 @@ from hopmap.simulator.parameters.keys import DETERMINISTIC, ParameterError
 from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.computation import omissions
 from hopmap.simulator.programs.from_trace import lower
-from hopmap.simulator.programs.program import Program
+from hopmap.simulator.programs.program import Op, Program
+from hopmap.simulator.programs.steps import vary
 from hopmap.simulator.programs.unrolling import unroll
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Folded, Trace, require_memory
@@ -199,15 +200,16 @@ def _watch(
     if plan.routes is not None:
         routing = plan.parameters.network_routing
         return None, f"with network.routing {routing} no two steps are the same"
-    steps = steps_of_run(plan, most)
-    if isinstance(steps, str):
-        return None, steps
-    tolerance = steady.written if steps.written else steady.tolerance
+    loops = (plan.program.kind == Op.REPEAT).any()
+    tolerance = steady.tolerance if loops else steady.written
     unsettled = f"its steps do not settle to {tolerance:.2%}"
     if tolerance <= EXACT:
         unsettled = "its steps do not repeat exactly, and no tolerance is set"
-        if steps.vary:
+        if not loops and vary(plan.program, plan.compute):
             return None, unsettled
+    steps = steps_of_run(plan, most)
+    if isinstance(steps, str):
+        return None, steps
     return LoopWatch(steps, tolerance), unsettled
 
 

@@ -59,12 +59,6 @@ class Steps(NamedTuple):
         """Whether the steps are written out, each with computing times of its own."""
         return bool(self.compute.size)
 
-    @property
-    def vary(self) -> bool:
-        """Whether a rank computes longer in some steps than in others, by more than rounding."""
-        spread = float(np.ptp(self.compute, axis=1).max()) if self.written else 0.0
-        return bool(spread > EXACT * self.compute.sum(axis=1).max())
-
 
 class Step(NamedTuple):
     """What all ranks together move on one iteration of a loop."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hopmap.arrays import Bools, Ints
+from hopmap.arrays import Bools, Floats, Ints
+from hopmap.simulator.result import EXACT
 
 from .program import Op, Program, number_keys
 
@@ -33,17 +34,15 @@ def find_steps(program: Program) -> Ints | str:
 
 
 def _find(program: Program) -> Ints | str:
-    word, clean = _words(program), _clean(program)
-    main, cuts = program.main(), []
-    for rank, task in enumerate(main.tolist()):
-        begin, end = (int(row) for row in program.offsets[task : task + 2])
-        own = _cuts(word[begin:end], clean[begin:end])
+    clean, cuts = _clean(program), []
+    for rank in range(program.ranks):
+        own = _steps_of(program, rank, clean)
         if not len(own):
             return (
                 f"rank {rank} repeats nothing: expected steps with the same partners, tags and "
                 "sizes, and no request under way between them"
             )
-        cuts.append(begin + own)
+        cuts.append(own)
     counts = [len(own) - 1 for own in cuts]
     if min(counts) < max(counts):
         few, most = counts.index(min(counts)), counts.index(max(counts))
@@ -54,16 +53,38 @@ def _find(program: Program) -> Ints | str:
     return found
 
 
-def _words(program: Program) -> Ints:
-    """Return a number for each operation, the same for the same ones."""
-    rows = np.arange(program.operations)
-    back = np.where(program.kind == Op.WAIT, rows - program.target, 0)
+def vary(program: Program, compute: Floats) -> bool:
+    """Whether the first rank computes longer in some of its steps, by more than rounding.
+
+    `compute` are seconds before each operation. The answer takes a small part of `find_steps`.
+    """
+    cuts = _steps_of(program, 0, _clean(program))
+    if not len(cuts):
+        return False
+    seconds = np.add.reduceat(compute, cuts)[:-1]
+    return bool(np.ptp(seconds) > EXACT * seconds.sum())
+
+
+def _steps_of(program: Program, rank: int, clean: Bools) -> Ints:
+    """Return the rows at which the steps of a rank begin, and the one behind the last."""
+    task = program.main()[rank]
+    begin, end = program.offsets[task : task + 2].tolist()
+    own = slice(begin, end)
+    cuts: Ints = begin + _cuts(_words(program, own), clean[own])
+    return cuts
+
+
+def _words(program: Program, own: slice) -> Ints:
+    """Return a number for each operation of a rank, the same for the same ones."""
+    kind, context = program.kind[own], program.context[own]
+    rows = np.arange(own.start, own.stop)
+    back = np.where(kind == Op.WAIT, rows - program.target[own], 0)
     # What begins or ends a task is like nothing else.
-    apart = (program.kind == Op.START) | (program.kind == Op.FINISH)
-    tag = np.where(program.context >= program.communicators, -1, program.tag)
-    word = np.where(apart, rows, -1)
-    columns = (program.kind, program.peer, tag, program.context, program.size, program.mode, back)
-    for column in columns:
+    apart = (kind == Op.START) | (kind == Op.FINISH)
+    word = np.where(apart, rows - own.start, -1)
+    tag = np.where(context >= program.communicators, -1, program.tag[own])
+    others = (getattr(program, name)[own] for name in ("peer", "size", "mode"))
+    for column in (kind, context, tag, back, *others):
         _, number = number_keys(column.astype(np.int64))
         _, word = number_keys((word + 1) * (int(number.max(initial=0)) + 1) + number)
     return word
@@ -71,11 +92,10 @@ def _words(program: Program) -> Ints:
 
 def _clean(program: Program) -> Bools:
     """Whether no request is under way before a row that is waited for there or later."""
-    waits = np.flatnonzero(program.kind == Op.WAIT)
-    change = np.zeros(program.operations + 1, dtype=np.int64)
-    np.add.at(change, program.target[waits] + 1, 1)
-    np.add.at(change, waits + 1, -1)
-    clean: Bools = np.cumsum(change)[:-1] == 0
+    waits, rows = np.flatnonzero(program.kind == Op.WAIT), program.operations
+    change = np.bincount(program.target[waits] + 1, minlength=rows + 1)
+    change -= np.bincount(waits + 1, minlength=rows + 1)
+    clean: Bools = np.cumsum(change)[:rows] == 0
     return clean
 
 

@@ -10,7 +10,7 @@ import pytest
 import hopmap as hm
 from hopmap.simulator import Steady
 from hopmap.traces import nas_trace, summarize
-from support.commands import LU, as_json, hopmap, noted
+from support.commands import LU, as_json, failed, hopmap, noted
 from support.slow import slow
 
 
@@ -185,6 +185,24 @@ def test_long_runs_are_extrapolated_and_say_so_unless_exact_is_asked_for(monkeyp
     assert "steps 11 to 49 extrapolated" in repr(hm.simulate(*words[1:2], "mesh:2x2", words[2]))
     flow = hopmap(*words, "--engine", "flow")
     assert re.search(r"all steps replayed\W+engine flow writes loops out", flow)
+
+
+def test_recordings_are_extrapolated_within_a_tolerance(mapping):
+    words = ("simulate", LU, mapping, "-t", "mesh:2x2")
+    whole, told = as_json(*words), as_json(*words, "--tolerance", "0.2")
+    assert whole["extrapolated"] is None
+    assert told["extrapolated"]["steps"] < told["extrapolated"]["of"] / 2
+    assert abs(told["makespan"] - whole["makespan"]) <= 0.2 * told["makespan"]
+    assert (told["messages"], told["bytes"]) == (whole["messages"], whole["bytes"])
+    assert re.search(
+        r"steps \d+ to 49 extrapolated\W+estimated error at most [0-9.]+ %",
+        hopmap(*words, "--tolerance", "0.2"),
+    )
+    assert "steps do not settle to 0.10%" in hopmap(*words, "--tolerance", "0.001")
+    both = failed(*words, "--tolerance", "0.1", "--no-extrapolation")
+    assert "--tolerance and --no-extrapolation are mutually exclusive" in both
+    with pytest.raises(ValueError, match="extrapolate 2: expected 0 to 1"):
+        hm.simulate(LU, "mesh:2x2", mapping, extrapolate=2)
 
 
 def test_short_runs_are_replayed_whole(mapping):
