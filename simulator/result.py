@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hopmap.arrays import Floats, Ints, Ints32
 from hopmap.notebook import ShownMixin
 from hopmap.simulator.parameters.energy import Energy
+from hopmap.simulator.programs.steps import EXACT
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import TraceError
 from hopmap.traces.summary import Omission
@@ -36,9 +37,6 @@ class Servers(NamedTuple):
     # longest_wait, waited: seconds that a packet stood in the queue at most, and all together
     longest_wait: Floats
     waited: Floats
-
-
-EXACT = 1e-8  # largest error bound of steps that repeat up to rounding
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from hopmap.simulator.parameters.parameters import Parameters
 from hopmap.simulator.programs.computation import omissions
 from hopmap.simulator.programs.from_trace import lower
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.programs.steps import vary
+from hopmap.simulator.programs.steps import EXACT, vary
 from hopmap.simulator.programs.unrolling import unroll
 from hopmap.topologies import Topology, check_mapping
 from hopmap.traces import Folded, Trace, require_memory
@@ -27,7 +27,7 @@ from .in_threads import in_threads
 from .link_use import fit_bins
 from .noise import levels, with_noise, without_noise
 from .operations import NOTHING, Record, operations_of
-from .result import EXACT, MessageTimes, Outcome, Result, Servers
+from .result import MessageTimes, Outcome, Result, Servers
 from .run_plan import RunPlan, plan_run
 from .steady_state import MOST, SOME, LoopWatch, Steady, packet_hops, steps_of_run
 from .uncertainty import LEAST, Ensemble

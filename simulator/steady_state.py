@@ -21,10 +21,10 @@ import numpy as np
 
 from hopmap.arrays import Floats, Ints
 from hopmap.simulator.programs.program import Op, Program
-from hopmap.simulator.programs.steps import find_steps
+from hopmap.simulator.programs.steps import EXACT, find_steps
 
 from .model import packet_count
-from .result import EXACT, Extrapolated, Outcome
+from .result import Extrapolated, Outcome
 from .run_plan import RunPlan, with_marks
 
 SENDS, RECEIVES = (Op.SEND, Op.ISEND), (Op.RECV, Op.IRECV)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.simulator import Parameters, Result, Steady, lower, program_of, simulate
-from hopmap.simulator.result import EXACT
+from hopmap.simulator.programs.steps import EXACT
 from hopmap.topologies import topology_from_spec, torus
 from hopmap.traces import open_source
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from hopmap.arrays import Bools, Floats, Ints
-from hopmap.simulator.result import EXACT
 
 from .program import Op, Program, number_keys
 
+EXACT = 1e-8  # largest difference that rounding explains, relative to the run
 # Counts of operations, places of one in a step, and parts of a period, to look at.
 COUNTS, PLACES, PARTS = 32, 4, (2, 3, 5, 7)
 
