@@ -216,13 +216,20 @@ def _ideal_makespan(run: Run) -> float:
     return _IDEAL[what]
 
 
+def _steady(run: Run) -> Steady | None:
+    """When the replays of a run may be extrapolated."""
+    if run.exact:
+        return None
+    return Steady() if run.tolerance is None else Steady.within(run.tolerance)
+
+
 @lru_cache(maxsize=32)
 def _replay_under_models(run: Run, nodes: bytes) -> Floats:
     """Return the makespan of a mapping under each model; NaN where it cannot be replayed."""
     network = load_planned_network(run.topology, run.network)
     node_of = np.frombuffer(nodes, dtype=np.int64)
     settings, count = dict(run.settings), run.models or 0
-    steady = None if run.exact else Steady()
+    steady = _steady(run)
     program, engine = _program(run), run.engine or ""
     times, why = np.full(count, np.nan), ""
     for number, model in enumerate(draw_models(read_ranges(None), network, settings, count, 0)):
@@ -256,7 +263,7 @@ def _replay(run: Run, nodes: bytes) -> Result:
         parameters=parameters,
         engine=run.engine,
         record=Record(messages=run.messages),
-        steady=None if run.exact else Steady(),
+        steady=_steady(run),
         repeat=run.repeat or 0,
     )
     return replace(result, program=None)  # results of many traces are kept, not their programs

@@ -60,6 +60,7 @@ class Run:
     models: int | None = None  # Number of models of the network to replay under.
     called: str = ""  # What reports call the topology; no part of the hash.
     exact: bool = False  # Whether to replay all steps of a long run.
+    tolerance: float | None = None  # Error bound at which a replay of any length may end.
     spread: bool = False  # Whether ranks are spread as evenly as nodes have room.
     published: bool = False  # Whether IeNPC is counted as MapLib counts it, too.
     mapping: str = ""  # Hash of the file of a mapping; empty where the mapper starts from none.
@@ -90,7 +91,7 @@ class Run:
         }
         names = (
             *("messages", "rounds", "expanded", "repeat", "models", "exact", "spread", "published"),
-            "others_digest",
+            *("others_digest", "tolerance"),
         )
         more = {name: getattr(self, name) for name in names}
         return what | {key: value for key, value in more.items() if value}
@@ -249,6 +250,7 @@ def _replay_options(replay: Replay, source: Source) -> dict[str, Any]:
         "rounds": None if source.has_program else replay.rounds,
         "messages": replay.messages,
         "exact": not replay.extrapolate,
+        "tolerance": replay.tolerance,
         "repeat": replay.repeat,
         "models": replay.models,
     }

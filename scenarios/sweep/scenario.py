@@ -216,7 +216,11 @@ class Scenario(BaseModel):
         scenario._check_prices()
         if scenario.replay.repeat and scenario.replay.models:
             raise ScenarioError("replay.repeat and replay.models are mutually exclusive")
-        for key in ("repeat", "models", "messages") if scenario.co_running_jobs else ():
+        if scenario.replay.tolerance is not None and not scenario.replay.extrapolate:
+            raise ScenarioError("replay.tolerance requires replay.extrapolate = true")
+        for key in (
+            ("repeat", "models", "messages", "tolerance") if scenario.co_running_jobs else ()
+        ):
             if getattr(scenario.replay, key):
                 raise ScenarioError(f"replay.{key} and co_running_jobs are mutually exclusive")
         if scenario.published:

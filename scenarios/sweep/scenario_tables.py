@@ -152,6 +152,9 @@ class Replay(Table):
     """Whether to keep the times of each message, in the table "messages"."""
     extrapolate: StrictBool = True
     """Whether a long replay may end when its main loop has settled; the rest is extrapolated."""
+    tolerance: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Error bound, as a share of the makespan, at which a replay of any length may end; recorded
+    steps need it unless they repeat exactly."""
     repeat: Annotated[StrictInt, Field(ge=LEAST)] | None = None
     """Replays with noise, with the same seeds for all mappers; the report says which mappers
     differ. By default one replay without noise."""

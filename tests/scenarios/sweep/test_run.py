@@ -170,6 +170,23 @@ def test_long_runs_are_extrapolated_unless_the_scenario_says_exact(tmp_path, mon
     assert "extrapolated" not in write_report(tmp_path / "whole").read_text()
 
 
+def test_recordings_are_extrapolated_within_the_tolerance_of_a_scenario(tmp_path):
+    file, rows = tmp_path / "study.toml", []
+    head = f'name = "a study"\ntraces = ["{LU}"]\ntopologies = ["mesh:2x2"]\nmappers = ["sweep"]\n'
+    for name, more in (("whole", ""), ("told", "tolerance = 0.2\n")):
+        file.write_text(f"{head}[replay]\n{more}")
+        assert not sweep(file, tmp_path / name).failed
+        rows += store.load_results(tmp_path / name).to_dict("records")
+    whole, told = rows
+    assert told["run_id"] != whole["run_id"]
+    assert np.isnan(whole["replay_error"])
+    assert 0.01 < told["replay_error"] < 0.21
+    assert 0 < abs(told["makespan"] / whole["makespan"] - 1) <= told["replay_error"]
+    file.write_text(f"{head}[replay]\ntolerance = 0.1\nextrapolate = false\n")
+    with pytest.raises(ScenarioError, match="tolerance requires replay"):
+        load_scenario(file)
+
+
 def test_a_label_is_no_part_of_a_run(tmp_path):
     def ids(label):
         more = f"[[vary]]\nlabels = ['{label}']\nparameters.gap = [1e-6]\n"
