@@ -79,3 +79,12 @@ def test_derivatives_are_by_differences_only_where_steps_have_become_small():
     found = fit(start, many, many(true), np.arange(40) % 5, np.arange(40))
     assert found.predicted == pytest.approx(many(true), rel=1e-2)
     assert found.evaluations <= 3 * (len(start) + 5)
+
+
+def test_what_hardly_matters_has_a_wide_interval_even_where_all_algorithms_pull_the_same_way():
+    def nearly_constant(values):
+        return 10 * values["weak"] ** 1e-3 * ROUNDS
+
+    found = fit({"weak": 1.0}, nearly_constant, ROUNDS, ALGORITHM, SIZES)
+    low, high = found.interval["weak"]
+    assert high > 100 * low
