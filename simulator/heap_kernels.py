@@ -52,7 +52,7 @@ def _sifting(write: Callable[..., None]) -> tuple[Callable[..., int], Callable[.
     def rise(heap: Any, at: int, time: float, key: int) -> int:
         """Move entries down from the free place `at` until an entry may stand there."""
         while at > 0:
-            parent = (at - 1) >> 1
+            parent = (at - 1) >> 2
             above = nth(heap.entries, parent)
             if _precedes(above["time"], above["key"], time, key):
                 break
@@ -64,25 +64,42 @@ def _sifting(write: Callable[..., None]) -> tuple[Callable[..., int], Callable[.
     def sink(heap: Any, at: int, item: int, time: float, key: int) -> None:
         """Put an entry at the free place `at` or below it."""
         size = heap.count["size"]
-        child = 2 * at + 1
-        while child < size:
-            best = nth(heap.entries, child)
-            if child + 1 < size:
-                other = nth(heap.entries, child + 1)
-                child += _precedes(other["time"], other["key"], best["time"], best["key"])
-                best = nth(heap.entries, child)
-            if time < best["time"] or (time == best["time"] and key < best["key"]):
-                break
+        child = 4 * at + 1
+        while child + 3 < size:
+            left, right = child + _lower(heap, child), child + 2 + _lower(heap, child + 2)
+            one, other = nth(heap.entries, left), nth(heap.entries, right)
+            if _precedes(other["time"], other["key"], one["time"], one["key"]):
+                left = right
+            best = nth(heap.entries, left)
+            if _precedes(time, key, best["time"], best["key"]):
+                write(heap, at, item, time, key)
+                return
             write(heap, at, best["item"], best["time"], best["key"])
-            at, child = child, 2 * child + 1
+            at, child = left, 4 * left + 1
+        if child < size:
+            left = child
+            for right in range(child + 1, size):
+                one, other = nth(heap.entries, left), nth(heap.entries, right)
+                if _precedes(other["time"], other["key"], one["time"], one["key"]):
+                    left = right
+            best = nth(heap.entries, left)
+            if not _precedes(time, key, best["time"], best["key"]):
+                write(heap, at, best["item"], best["time"], best["key"])
+                at = left
         write(heap, at, item, time, key)
 
     return rise, sink
 
 
 @subroutine
+def _lower(heap: Any, at: int) -> int:
+    one, other = nth(heap.entries, at), nth(heap.entries, at + 1)
+    return int(_precedes(other["time"], other["key"], one["time"], one["key"]))
+
+
+@subroutine
 def _precedes(time: float, key: int, other_time: float, other_key: int) -> bool:
-    return (time < other_time) | ((time == other_time) & (key < other_key))
+    return (time < other_time) | ((time <= other_time) & (key < other_key))
 
 
 @subroutine

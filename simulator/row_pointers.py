@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import lower_builtin, overload, type_callable
 
 from hopmap.compilation import NO_WRAPPERS
@@ -30,6 +31,10 @@ def first_records(tables: Any) -> Any:
 def nth(first: Any, index: int) -> Any:
     """Row `index` of the table whose row 0 is `first`."""
     return first.base[index]
+
+
+def prefetch(first: Any, index: int) -> None:
+    """Bring row `index` of a table into the cache, as `nth` will need it."""
 
 
 def by_columns(
@@ -54,6 +59,21 @@ def by_columns(
 
     overload(either, jit_options=NO_WRAPPERS, strict=False)(choose)
     return either
+
+
+@type_callable(prefetch)
+def _type_prefetch(_context: Any) -> Any:
+    return lambda first, index: types.none
+
+
+@lower_builtin(prefetch, types.Record, types.Integer)  # type: ignore[no-untyped-call]
+def _lower_prefetch(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+    row = builder.bitcast(_lower_nth(context, builder, signature, arguments), ir.IntType(8).as_pointer())
+    word = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [row.type, word, word, word])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(function, [row, word(1), word(3), word(1)])
+    return context.get_dummy_value()
 
 
 @type_callable(nth)

@@ -18,7 +18,7 @@ from hopmap.compilation import subroutine
 from hopmap.simulator.model import ARRIVE, CREDIT, DATA, LEFT, PASSED
 from hopmap.simulator.routes import FIXED
 from hopmap.simulator.row_pointers import by_columns, nth, wide
-from hopmap.simulator.task_kernels import credit_arrival, packet_bytes, place_free, tail_arrival
+from hopmap.simulator.task_kernels import credit_arrival, packet_bytes, place_free
 
 from .arbitration_kernels import stand_again, stand_in, step_forward
 from .routing_kernels import (
@@ -70,8 +70,6 @@ def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
     packet = nth(run.packets, slot)
     number = wide(packet["buffer"])
     buffer = nth(run.limits.buffers, number)
-    packet["arrival"] = now
-    packet["key"] = key
     packet["behind"] = -1
     waits = True
     if buffer["first"] < 0:
@@ -324,19 +322,18 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
     packet = nth(run.packets, slot)
     buffer["first"] = packet["behind"]
     whole, cargo, key = packet["message"], packet["cargo"], packet["key"]
-    arrival, size, last = packet["arrival"], packet["size"], whole == slot
+    arrival, size, last = packet["due"], packet["size"], whole == slot
     end = serve_from(run, place, arrival, now, size, packet["tail"], cargo == DATA, last)
     if run.loop["watch"]:
         part = key & ((1 << run.loop["packet_bits"]) - 1)
         watch(run, nth(run.messages, whole)["number"], cargo, part, place, size, arrival, now, end)
-    latency = nth(run.servers, place)["latency"]
     if place < run.loop["ends"]:
         fixed = run.loop["routing"] == FIXED
         packet["at"] = packet["at"] + 1 if fixed else nth(run.ways.links, place)["end"]
         packet["buffer"] = room
-        forward(run, slot, packet, key, latency, now, end)
+        forward(run, slot, packet, key, place, now, end)
         return end
-    finish(run, slot, whole, tail_arrival(end, latency))
+    finish(run, slot, whole, place, end)
     return end
 
 

@@ -186,6 +186,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         tasks=task_state.task_table(plan),
         ranks=np.zeros(program.ranks, dtype=task_state.RANK),
         servers=servers,
+        last=np.zeros(len(servers), dtype=tables.LAST),
         channels=channels,
         packets=np.zeros(program.tasks, dtype=tables.packet_type(limited, routed)),
         messages=np.zeros(

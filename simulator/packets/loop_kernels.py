@@ -20,7 +20,6 @@ from hopmap.simulator.task_kernels import (
     pass_end_point,
     record_arrival,
     service_end,
-    tail_arrival,
     task_machine,
 )
 
@@ -36,6 +35,7 @@ from .server_kernels import (
     send_off,
     serve,
     server_at,
+    succeed,
     watch,
 )
 from .slot_kernels import append, drop, free, key_of, take
@@ -76,7 +76,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> float:
         if loop["watch"]:
             watch(run, message["number"], cargo, packet, place, part, now, start, end)
     if stop < 0:
-        deliver(run, slot, tail_arrival(end, nth(run.servers, place)["latency"]))
+        deliver(run, slot, place, end)
     else:
         release(run, slot, first_start, first_end, True)
     return end
@@ -91,7 +91,6 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
     whole, leads = wide(packet["message"]), packet["leads"]
     stop = next_stop(run, packet, key, now)
     place = server_at(stop)
-    server = nth(run.servers, place)
     last = whole == slot
     run.loop["served"] += 1
     data = packet["cargo"] == model.DATA
@@ -102,9 +101,9 @@ def arrive(run: State, slot: int, key: int, now: float) -> None:
         watch(run, number, packet["cargo"], part, place, size, now, start, end)
     if stop >= 0:
         packet["leads"] = False
-        forward(run, slot, packet, key, server["latency"], start, end)
+        forward(run, slot, packet, key, place, start, end)
     else:
-        finish(run, slot, whole, tail_arrival(end, server["latency"]))
+        finish(run, slot, whole, place, end)
     if leads:
         message = nth(run.messages, whole)
         first = nth(run.servers, nth(run.paths, message["path"])["server"])
@@ -145,6 +144,8 @@ def _advance(run: State, budget: int) -> int:
         kind = key >> kind_shift
         loop["now"] = now
         count["hole"] = 1
+        if model.ARRIVE <= kind <= model.SENT:
+            succeed(run, slot)
         if kind == model.ARRIVE:
             arrive(run, slot, key, now)
         elif kind == model.RESUME:

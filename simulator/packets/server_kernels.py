@@ -7,7 +7,7 @@ from typing import Any
 from hopmap.compilation import subroutine
 from hopmap.simulator.heap_kernels import push
 from hopmap.simulator.model import ARRIVE, DELIVER, SENT
-from hopmap.simulator.row_pointers import by_columns, nth
+from hopmap.simulator.row_pointers import by_columns, nth, prefetch, wide
 from hopmap.simulator.task_kernels import (
     completion_time,
     head_arrival,
@@ -151,28 +151,70 @@ def release(run: State, slot: int, start: float, end: float, chained: bool) -> i
     set_out(run, packet, path)
     packet["size"] = packet_bytes(message["size"], run.loop["packet_size"], number)
     key = key_of(run, ARRIVE, message["number"], number)
-    server = nth(run.servers, nth(run.paths, path)["server"])
-    forward(run, taken, packet, key, server["latency"], start, end)
+    forward(run, taken, packet, key, nth(run.paths, path)["server"], start, end)
     return int(taken)
 
 
 @subroutine
-def forward(
-    run: State, slot: int, packet: Any, key: int, latency: float, start: float, end: float
-) -> None:
-    """Schedule a packet's arrival behind a server that serves it from start to end."""
-    packet["tail"] = tail_arrival(end, latency)
-    head = head_arrival(start, end, latency, run.loop["cut_through"])
-    push(run.heap, slot, head, key)
+def schedule(run: State, place: int, slot: int, at: float, key: int) -> None:
+    """Schedule an event that a server brings about.
+
+    If it does not come before the server's last one, which waits or is in the heap, that one lets
+    it in. The heap therefore grows with the servers, not with what waits for them.
+    """
+    newest, event = nth(run.last, place), nth(run.packets, slot)
+    last = nth(run.packets, newest["slot"])
+    waits = last["server"] == place + 1
+    event["due"], event["key"] = at, key
+    event["server"], event["then"] = place + 1, 0
+    event["in_heap"] = event["tied"] = False
+    tied = last["due"] == at and not last["in_heap"]
+    if waits and (last["due"] < at or tied):
+        last["then"], last["tied"] = slot, tied
+        newest["slot"] = slot
+        return
+    if not waits:
+        newest["slot"] = slot
+    event["in_heap"] = True
+    push(run.heap, slot, at, key)
 
 
 @subroutine
-def deliver(run: State, slot: int, at: float) -> None:
-    """Schedule the delivery of a message: its last packet has been served."""
+def succeed(run: State, slot: int) -> None:
+    """Let in the event behind one that is handled, and those at the same instant, in any order."""
+    event = nth(run.packets, slot)
+    event["server"] = 0
+    tied = True
+    while tied and event["then"] > 0:
+        slot = wide(event["then"])
+        event["then"] = 0
+        event = nth(run.packets, slot)
+        event["in_heap"] = True
+        prefetch(run.paths, event["at"])
+        prefetch(run.packets, event["then"])
+        push(run.heap, slot, event["due"], event["key"])
+        tied = event["tied"]
+
+
+@subroutine
+def forward(
+    run: State, slot: int, packet: Any, key: int, place: int, start: float, end: float
+) -> None:
+    """Schedule a packet's arrival behind a server that serves it from start to end."""
+    latency = nth(run.servers, place)["latency"]
+    packet["tail"] = tail_arrival(end, latency)
+    head = head_arrival(start, end, latency, run.loop["cut_through"])
+    schedule(run, place, slot, head, key)
+
+
+@subroutine
+def deliver(run: State, slot: int, place: int, end: float) -> None:
+    """Schedule the delivery of a message, whose last packet a server serves until then."""
+    at = tail_arrival(end, nth(run.servers, place)["latency"])
     loop, message = run.loop, nth(run.messages, slot)
     cargo, mode = nth(run.packets, slot)["cargo"], nth(run.rows, message["row"])["mode"]
     at = noticed(at, cargo, mode, loop["overhead_control"], loop["overhead_put_latency"])
-    push(run.heap, slot, at, key_of(run, DELIVER, message["number"], 0))
+    schedule(run, place, slot, at, key_of(run, DELIVER, message["number"], 0))
 
 
 def _note(run: State, slot: int, packets: int) -> None:
@@ -185,21 +227,21 @@ def _note_and_count(run: State, slot: int, packets: int) -> None:
     message["packets"] = message["under_way"] = packets
 
 
-def _end_in_order(run: State, slot: int, first: int, at: float) -> None:
-    """Let a packet end that reaches its target then; the last to come has the message delivered."""
+def _end_in_order(run: State, slot: int, first: int, place: int, end: float) -> None:
+    """Let a packet end with its last server; the last to come has the message delivered."""
     if slot == first:
-        deliver(run, slot, at)
+        deliver(run, slot, place, end)
     else:
         free(run, slot)
 
 
-def _end_any_order(run: State, slot: int, first: int, at: float) -> None:
+def _end_any_order(run: State, slot: int, first: int, place: int, end: float) -> None:
     message = nth(run.messages, first)
     message["under_way"] -= 1
     if slot != first:
         free(run, slot)
     if message["under_way"] == 0:
-        deliver(run, first, at)
+        deliver(run, first, place, end)
 
 
 send_off = by_columns("under_way", _note_and_count, _note)
@@ -215,4 +257,5 @@ def complete_send(run: State, slot: int, at: float) -> None:
     at = completion_time(at, row["size"], row["mode"], limit, later)
     nth(run.messages, sent)["row"] = message["row"]
     nth(run.messages, sent)["send_iteration"] = message["send_iteration"]
-    push(run.heap, sent, at, key_of(run, SENT, message["number"], 0))
+    place = server_at(nth(run.paths, message["path"])["server"])
+    schedule(run, place, sent, at, key_of(run, SENT, message["number"], 0))

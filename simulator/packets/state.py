@@ -78,6 +78,7 @@ SERVER = np.dtype(
         ("longest_wait", np.float64),
     ]
 )
+LAST = np.dtype([("slot", np.int32)])
 CHANNEL = np.dtype(
     [
         ("first", np.int32),  # slots of its queue; -1: empty
@@ -88,11 +89,17 @@ CHANNEL = np.dtype(
 )
 # A slot is a row in both: what a packet needs at every hop, and what only a message needs.
 _PACKET: Columns = [
+    ("due", np.float64),  # when its latest event is that a server brought about, and its key
+    ("key", np.int64),
     ("tail", np.float64),  # when the packet's end arrives at its next server
     ("size", np.int64),
     ("at", np.int64),  # where in `paths` that server is
     ("message", np.int32),  # slot of the message that the packet is of
     ("next", np.int32),  # in the queue of its channel, or of free slots
+    ("server", np.int32),  # that brought the event about, plus 1; 0 if it has been handled
+    ("then", np.int32),  # slot of the event that this one lets in, or 0
+    ("in_heap", np.bool_),
+    ("tied", np.bool_),
     ("cargo", np.int8),
     ("leads", np.bool_),  # the message's next packet follows this one; of a credit, it is an event
 ]
@@ -100,15 +107,13 @@ _PACKET: Columns = [
 # first or -1, and whether that is decided.
 _ROUTED: Columns = [("target", np.int32), ("via", np.int32), ("decided", np.bool_)]
 # Among finite buffers, also: the one that it is in or comes to, or that a credit is for;
-# when it came there, and the packet behind it; when it entered the network, and its key. Where
+# the packet behind it; when it entered the network. Where
 # routes are chosen, the link that it asks for, or whether any of a minimal way will do; virtual
 # channels there; and the link of the topology's route.
 _HELD: Columns = [
     ("buffer", np.int32),
     ("behind", np.int32),
-    ("arrival", np.float64),
     ("born", np.float64),
-    ("key", np.int64),
     ("output", np.int32),
     ("first", np.int32),
     ("count", np.int32),
@@ -179,6 +184,7 @@ class State(NamedTuple):
     tasks: Any
     ranks: Any
     servers: Any
+    last: Any  # LAST, of the last event that each server brought about, see `schedule`
     channels: Any
     # packets, messages: one row per slot, see `packet_type` and `message_type`
     packets: Any
