@@ -1,6 +1,7 @@
-"""Event queues of the compiled engines: binary heaps ordered by (time, key), lowest first.
+"""Event queues of the compiled engines: heaps ordered by (time, key), lowest first.
 
-Keys in a queue are all different, so that every correct heap gives the same order. There are two:
+Keys in a queue are all different, so that every correct heap gives the same order. A parent has
+four children, which lie side by side: half as many levels as with two. There are two heaps:
 
 - a plain heap, for items that are due once and then gone. Handling an event most often schedules
   one other. Taking the lowest therefore leaves a hole at the top, which the next `push` fills: an
@@ -65,36 +66,29 @@ def _sifting(write: Callable[..., None]) -> tuple[Callable[..., int], Callable[.
         """Put an entry at the free place `at` or below it."""
         size = heap.count["size"]
         child = 4 * at + 1
-        while child + 3 < size:
-            left, right = child + _lower(heap, child), child + 2 + _lower(heap, child + 2)
-            one, other = nth(heap.entries, left), nth(heap.entries, right)
-            if _precedes(other["time"], other["key"], one["time"], one["key"]):
-                left = right
-            best = nth(heap.entries, left)
+        while child < size:
+            if child + 3 < size:
+                low = _lower(heap, child, child + 1)
+                low = _lower(heap, low, _lower(heap, child + 2, child + 3))
+            else:
+                low = child
+                for other in range(child + 1, size):
+                    low = _lower(heap, low, other)
+            best = nth(heap.entries, low)
             if _precedes(time, key, best["time"], best["key"]):
-                write(heap, at, item, time, key)
-                return
+                break
             write(heap, at, best["item"], best["time"], best["key"])
-            at, child = left, 4 * left + 1
-        if child < size:
-            left = child
-            for right in range(child + 1, size):
-                one, other = nth(heap.entries, left), nth(heap.entries, right)
-                if _precedes(other["time"], other["key"], one["time"], one["key"]):
-                    left = right
-            best = nth(heap.entries, left)
-            if not _precedes(time, key, best["time"], best["key"]):
-                write(heap, at, best["item"], best["time"], best["key"])
-                at = left
+            at, child = low, 4 * low + 1
         write(heap, at, item, time, key)
 
     return rise, sink
 
 
 @subroutine
-def _lower(heap: Any, at: int) -> int:
-    one, other = nth(heap.entries, at), nth(heap.entries, at + 1)
-    return int(_precedes(other["time"], other["key"], one["time"], one["key"]))
+def _lower(heap: Any, at: int, other: int) -> int:
+    """Place of the lower of two entries."""
+    one, two = nth(heap.entries, at), nth(heap.entries, other)
+    return other if _precedes(two["time"], two["key"], one["time"], one["key"]) else at
 
 
 @subroutine

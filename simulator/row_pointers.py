@@ -38,16 +38,19 @@ def prefetch(first: Any, index: int) -> None:
 
 
 def by_columns(
-    column: str, there: Callable[..., Any], elsewhere: Callable[..., Any], without: str = ""
+    column: str,
+    there: Callable[..., Any],
+    elsewhere: Callable[..., Any],
+    without: tuple[str, ...] = (),
 ) -> Callable[..., Any]:
     """Return a function of a run, `there` if its packets or messages have a column, or `elsewhere`.
 
     Which one is known by the types of both tables when code is compiled: a run has nothing in it of
-    what its parameters leave out. With another column it is `elsewhere`, too.
+    what its parameters leave out. With a column of `without` it is `elsewhere`, too.
     """
 
     def holds(columns: Collection[str]) -> bool:
-        return column in columns and without not in columns
+        return column in columns and not any(other in columns for other in without)
 
     def either(run: Any, *arguments: Any) -> Any:
         columns = {*run.packets.dtype.names, *run.messages.dtype.names}
@@ -63,12 +66,16 @@ def by_columns(
 
 @type_callable(prefetch)
 def _type_prefetch(_context: Any) -> Any:
-    return lambda first, index: types.none
+    return lambda _first, _index: types.none
 
 
 @lower_builtin(prefetch, types.Record, types.Integer)  # type: ignore[no-untyped-call]
-def _lower_prefetch(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
-    row = builder.bitcast(_lower_nth(context, builder, signature, arguments), ir.IntType(8).as_pointer())
+def _lower_prefetch(
+    context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any
+) -> ir.Value:
+    row = builder.bitcast(
+        _lower_nth(context, builder, signature, arguments), ir.IntType(8).as_pointer()
+    )
     word = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [row.type, word, word, word])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")

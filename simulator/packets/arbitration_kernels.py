@@ -175,5 +175,5 @@ def _serve(run: State, queue: Any, number: int, place: int, now: float) -> None:
     release(run, slot, now, end, False)
 
 
-enter = by_columns("handed", _enter, lambda _run, _slot, _now: False, without="buffer")
-next_turn = by_columns("handed", _next_turn, lambda _run, _number, _now: None, without="buffer")
+enter = by_columns("handed", _enter, lambda _run, _slot, _now: False, without=("buffer",))
+next_turn = by_columns("handed", _next_turn, lambda _run, _number, _now: None, without=("buffer",))

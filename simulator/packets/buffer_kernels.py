@@ -65,7 +65,7 @@ def _queue_up(run: State, slot: int, now: float) -> bool:
     return True
 
 
-def _enter_buffer(run: State, slot: int, key: int, now: float) -> bool:
+def _enter_buffer(run: State, slot: int, now: float) -> bool:
     """Put a packet into the buffer that it has reached."""
     packet = nth(run.packets, slot)
     number = wide(packet["buffer"])
@@ -339,5 +339,5 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
 
 queue_up = by_columns("buffer", _queue_up, lambda _run, _slot, _now: False)
 ask_next = by_columns("buffer", _ask_next, lambda _run: None)
-enter_buffer = by_columns("buffer", _enter_buffer, lambda _run, _slot, _key, _now: False)
+enter_buffer = by_columns("buffer", _enter_buffer, lambda _run, _slot, _now: False)
 make_room = by_columns("buffer", _make_room, lambda _run, _kind, _item, _now: False)

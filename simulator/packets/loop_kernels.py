@@ -31,6 +31,7 @@ from .server_kernels import (
     deliver,
     finish,
     forward,
+    look_ahead,
     release,
     send_off,
     serve,
@@ -85,7 +86,7 @@ def transmit(run: State, slot: int, cargo: int, now: float) -> float:
 @subroutine
 def arrive(run: State, slot: int, key: int, now: float) -> None:
     """Serve a packet at the next server of its path."""
-    if enter_buffer(run, slot, key, now):
+    if enter_buffer(run, slot, now):
         return
     packet = nth(run.packets, slot)
     whole, leads = wide(packet["message"]), packet["leads"]
@@ -142,6 +143,7 @@ def _advance(run: State, budget: int) -> int:
         top = nth(run.heap.entries, 0)
         now, slot, key = top["time"], top["item"], top["key"]
         kind = key >> kind_shift
+        look_ahead(run)
         loop["now"] = now
         count["hole"] = 1
         if model.ARRIVE <= kind <= model.SENT:

@@ -159,29 +159,30 @@ def release(run: State, slot: int, start: float, end: float, chained: bool) -> i
 def schedule(run: State, place: int, slot: int, at: float, key: int) -> None:
     """Schedule an event that a server brings about.
 
-    If it does not come before the server's last one, which waits or is in the heap, that one lets
-    it in. The heap therefore grows with the servers, not with what waits for them.
+    If it does not come before the server's last one, that one lets it in. The heap therefore holds
+    a few events of each server, however many packets wait there.
     """
     newest, event = nth(run.last, place), nth(run.packets, slot)
     last = nth(run.packets, newest["slot"])
-    waits = last["server"] == place + 1
+    due = last["server"] == place + 1
     event["due"], event["key"] = at, key
     event["server"], event["then"] = place + 1, 0
-    event["in_heap"] = event["tied"] = False
+    event["tied"] = event["in_heap"] = False
+    # What is in the heap could be handled before an event of the same instant and a lower key.
     tied = last["due"] == at and not last["in_heap"]
-    if waits and (last["due"] < at or tied):
+    waits = due and (last["due"] < at or tied)
+    if waits:
         last["then"], last["tied"] = slot, tied
+    else:
+        event["in_heap"] = True
+        push(run.heap, slot, at, key)
+    if waits or not due:
         newest["slot"] = slot
-        return
-    if not waits:
-        newest["slot"] = slot
-    event["in_heap"] = True
-    push(run.heap, slot, at, key)
 
 
 @subroutine
 def succeed(run: State, slot: int) -> None:
-    """Let in the event behind one that is handled, and those at the same instant, in any order."""
+    """Let in the event behind one that is handled, and those tied to it, in any order."""
     event = nth(run.packets, slot)
     event["server"] = 0
     tied = True
@@ -194,6 +195,24 @@ def succeed(run: State, slot: int) -> None:
         prefetch(run.packets, event["then"])
         push(run.heap, slot, event["due"], event["key"])
         tied = event["tied"]
+
+
+MANY = 1 << 12  # events, below which a cache holds all that they need
+
+
+def _look_ahead(run: State) -> None:
+    """Bring into the cache the packets of the next events, one of which is next, and their stops.
+
+    Entries may be stale, and of tasks, but every item is a slot.
+    """
+    if run.heap.count["size"] < MANY:
+        return
+    for child in range(1, 5):
+        packet = nth(run.packets, nth(run.heap.entries, child)["item"])
+        prefetch(run.paths, packet["at"])
+
+
+look_ahead = by_columns("tail", _look_ahead, lambda _run: None, without=("handed", "via"))
 
 
 @subroutine

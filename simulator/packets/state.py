@@ -89,27 +89,26 @@ CHANNEL = np.dtype(
 )
 # A slot is a row in both: what a packet needs at every hop, and what only a message needs.
 _PACKET: Columns = [
-    ("due", np.float64),  # when its latest event is that a server brought about, and its key
-    ("key", np.int64),
+    ("due", np.float64),  # when its latest event is, or was, that a server brought about
+    ("key", np.int64),  # of that event
     ("tail", np.float64),  # when the packet's end arrives at its next server
     ("size", np.int64),
     ("at", np.int64),  # where in `paths` that server is
     ("message", np.int32),  # slot of the message that the packet is of
     ("next", np.int32),  # in the queue of its channel, or of free slots
-    ("server", np.int32),  # that brought the event about, plus 1; 0 if it has been handled
-    ("then", np.int32),  # slot of the event that this one lets in, or 0
-    ("in_heap", np.bool_),
-    ("tied", np.bool_),
+    ("server", np.int32),  # that brought the event about, plus 1; 0 once it is handled
+    ("then", np.int32),  # slot of the event that it lets in when it is handled, or 0
+    ("in_heap", np.bool_),  # it has been let in itself
+    ("tied", np.bool_),  # the event that it lets in is of the same instant
     ("cargo", np.int8),
     ("leads", np.bool_),  # the message's next packet follows this one; of a credit, it is an event
 ]
 # Where routes are chosen on the way, `at` is the place; in addition the target, the node to go to
 # first or -1, and whether that is decided.
 _ROUTED: Columns = [("target", np.int32), ("via", np.int32), ("decided", np.bool_)]
-# Among finite buffers, also: the one that it is in or comes to, or that a credit is for;
-# the packet behind it; when it entered the network. Where
-# routes are chosen, the link that it asks for, or whether any of a minimal way will do; virtual
-# channels there; and the link of the topology's route.
+# Among finite buffers, also: the one that it is in or comes to, or that a credit is for; the packet
+# behind it; when it entered the network. Where routes are chosen, the link that it asks for, or
+# whether any of a minimal way will do; virtual channels there; the link of the topology's route.
 _HELD: Columns = [
     ("buffer", np.int32),
     ("behind", np.int32),
