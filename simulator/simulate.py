@@ -232,6 +232,7 @@ def _require_memory(program: Program, engine: str, record: Record, links: int) -
         "take fewer steps or ranks"
         + (" or bins" if record.bins else "")
         + (", or engine compiled, which keeps loops" if loops else ""),
+        part=None if what else (BYTES_PER_ROW, "operations"),
     )
 
 

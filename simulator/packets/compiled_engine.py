@@ -19,6 +19,7 @@ from hopmap.simulator.row_pointers import first_records
 from hopmap.simulator.run_plan import RunPlan
 from hopmap.simulator.steady_state import ITERATION_END, LoopWatch
 from hopmap.simulator.task_kernels import CROWDED, ENDED
+from hopmap.traces import require_memory
 
 from . import state as tables
 from .loop_kernels import advance
@@ -235,10 +236,19 @@ def _enlarge(state: State, more: int = 0) -> State:
     """Add free slots, twice as many by default, and room for their events."""
     old = len(state.packets)
     total = old + (more or old)
+    each = state.packets.dtype.itemsize + state.messages.dtype.itemsize
+    if not more:
+        require_memory(
+            each * total,
+            f"a replay of more than {old:,} messages and packets at a time",
+            "take fewer ranks, fewer messages at once, or a larger packet_size",
+            part=(each, "of these"),
+        )
     grown = []
-    for table in (state.packets, state.messages, state.heap.entries):
+    due = int(state.heap.count["size"][0])
+    for table, used in ((state.packets, old), (state.messages, old), (state.heap.entries, due)):
         grown.append(_allocate(len(table) + total - old, table.dtype))
-        grown[-1][: len(table)] = table
+        grown[-1][:used] = table[:used]
     packets, messages, entries = grown
     free = packets["next"][old:]
     free[:] = np.arange(old + 1, total + 1)

@@ -13,14 +13,18 @@ class OutOfMemoryError(HopmapError, MemoryError):
     """Something that would not fit in the memory that is free."""
 
 
-def require_memory(need: int, task: str, instead: str) -> None:
-    """Check that `need` bytes are free for what is about to begin, or say what to do `instead`."""
+def require_memory(need: int, task: str, instead: str, part: tuple[int, str] | None = None) -> None:
+    """Check that `need` bytes are free for what is about to begin, or say what to do `instead`.
+
+    With the bytes and the name of a `part`, the error also says how many of these fit.
+    """
     import psutil
 
     free = psutil.virtual_memory().available
     if need > free:
+        fit = f", enough for {free // part[0]:,} {part[1]}" if part else ""
         raise OutOfMemoryError(
-            f"{task} takes at least {_gib(need)} of memory, {_gib(free)} are free: {instead}"
+            f"{task} takes at least {_gib(need)} of memory, {_gib(free)} are free{fit}: {instead}"
         )
 
 

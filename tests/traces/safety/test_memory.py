@@ -40,6 +40,8 @@ def test_the_line_names_what_needs_how_much_and_what_to_do_instead(free):
     assert str(error.value) == (
         "a table takes at least 3.0 GiB of memory, 1.0 GiB are free: take less"
     )
+    with pytest.raises(OutOfMemoryError, match=r"1\.0 GiB are free, enough for 1,024 rows: take"):
+        require_memory(3 * 2**30, "a table", "take less", part=(2**20, "rows"))
 
 
 def test_a_trace_of_two_billion_messages_is_refused_at_once():
