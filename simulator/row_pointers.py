@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import lower_builtin, overload, type_callable
 
 from hopmap.compilation import NO_WRAPPERS
@@ -78,7 +77,8 @@ def _lower_prefetch(
     )
     word = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [row.type, word, word, word])
-    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    name = "llvm.prefetch.p0"
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
     builder.call(function, [row, word(1), word(3), word(1)])
     return context.get_dummy_value()
 

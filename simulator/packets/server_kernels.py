@@ -151,7 +151,7 @@ def release(run: State, slot: int, start: float, end: float, chained: bool) -> i
     set_out(run, packet, path)
     packet["size"] = packet_bytes(message["size"], run.loop["packet_size"], number)
     key = key_of(run, ARRIVE, message["number"], number)
-    forward(run, taken, packet, key, nth(run.paths, path)["server"], start, end)
+    forward(run, taken, packet, key, wide(nth(run.paths, path)["server"]), start, end)
     return int(taken)
 
 
