@@ -60,10 +60,26 @@ def test_large_messages_ask_first_but_for_ready_ones_and_puts():
 
 
 def test_the_mode_and_the_size_say_what_completes_a_send():
-    small = [model.completion(99, mode, 100) for mode in MODES]
+    small = [model.completion(99, mode, 100, 0.0) for mode in MODES]
     assert small == [model.POSTED, model.POSTED, model.ACKNOWLEDGED, model.POSTED, model.POSTED]
-    large = [model.completion(100, mode, 100) for mode in MODES]
-    assert large == [model.LEFT, model.POSTED, model.LEFT, model.LEFT, model.LEFT]
+    in_place = [model.completion(99, mode, 100, 0.5) for mode in MODES]
+    assert in_place == [model.LEFT, model.POSTED, model.ACKNOWLEDGED, model.LEFT, model.POSTED]
+    for later in (0.0, 0.5):
+        large = [model.completion(100, mode, 100, later) for mode in MODES]
+        assert large == [model.LEFT, model.POSTED, model.LEFT, model.LEFT, model.LEFT]
+        assert model.completion(1, model.RENDEZVOUS, 100, later) == model.LEFT
+
+
+def test_only_an_eager_send_is_over_later_than_its_data_have_left():
+    assert model.completion_time(1.0, 99, model.STANDARD, 100, 0.5) == 1.5
+    assert model.completion_time(1.0, 100, model.STANDARD, 100, 0.5) == 1.0
+    assert model.completion_time(1.0, 99, model.RENDEZVOUS, 100, 0.5) == 1.0
+
+
+def test_what_asks_first_whatever_its_size_goes_through_no_buffer():
+    assert model.asks_first(1, model.RENDEZVOUS, 100)
+    assert model.byte_overhead(10, model.RENDEZVOUS, 100, 0.5) == 0.0
+    assert model.byte_overhead(10, model.STANDARD, 100, 0.5) == 5.0
 
 
 @given(times, times, times)
@@ -122,7 +138,8 @@ def test_cut_through_hands_on_the_head_store_and_forward_the_tail():
         (model.place_free, (0.1, 0.7, 500, 3, 1e9, 2e9)),
         (model.order_key, (3, 1234, 56, 31, 20)),
         (model.asks_first, (30, model.READY, 20)),
-        (model.completion, (10, model.SYNCHRONOUS, 20)),
+        (model.completion, (10, model.SYNCHRONOUS, 20, 0.0)),
+        (model.completion_time, (0.1, 10, model.STANDARD, 20, 0.2)),
         (model.receive_overhead, (model.PUT, 0.3, 0.1)),
         (model.notice_time, (0.1, model.DATA, model.PUT, 0.2, 0.3)),
         (model.in_call, (0.1, 0.3)),
