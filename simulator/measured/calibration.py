@@ -30,6 +30,7 @@ from hopmap.topologies import Topology
 from .errors import LARGE, Error, Group, by_algorithm, error_of, expect_some, plain
 from .files import Measured, MeasuredError
 from .names import lookup
+from .prediction import MOST as LARGEST_OF_ALL
 from .prediction import Prediction, not_simulated, predict
 from .robust_fit import Fit, derivatives, fit, loss_of
 
@@ -53,6 +54,7 @@ USUAL = (
 LIMITS = (8192, 16384, 32768, 65536, 131072)  # eager limits that are tried, where none is set
 LEAST = 3  # calls for every parameter
 MOST = 240  # calls that are fitted to: of every algorithm as evenly over its sizes as can be
+LARGEST = 300_000  # packets of a call that is fitted to, see `predict`; all are predicted
 # Where to begin with what is 0 by default.
 FIRST: Mapping[str, float] = {"s": 1e-6, "s/byte": 1e-10, "bytes/s": 1e10}
 
@@ -170,7 +172,7 @@ def fit_collectives(
     _expect_enough(measured, len(table), "by algorithms that are known", keys)
     runs = 0
 
-    def simulate(values: Mapping[str, float]) -> Prediction:
+    def simulate(values: Mapping[str, float], limit: int) -> Prediction:
         nonlocal runs
         runs += 1
         point: Settings = tuple({**settings, **values}.items())
@@ -179,10 +181,10 @@ def fit_collectives(
         def shown(done: int, total: int | None, _text: str = "", /) -> object:
             return progress(done, total, f"run {runs} of all calls")
 
-        return predict(calls, *zip(*made, strict=True), progress=shown)
+        return predict(calls, *zip(*made, strict=True), limit=limit, progress=shown)
 
     def times(values: Mapping[str, float]) -> Floats:
-        return simulate(values).time
+        return simulate(values, LARGEST).time
 
     calls = table.part(_sample(table))
     there = np.isfinite(times(start))
@@ -216,7 +218,7 @@ def fit_collectives(
         start = {key: value for key, value in found.parameters.items() if key != widest}
         found = fit(start, times, fitted.time, *groups, slopes=found.slopes[:, kept])
     calls = table
-    predicted = simulate(found.parameters)
+    predicted = simulate(found.parameters, LARGEST_OF_ALL)
     return CollectiveFit(
         measured=table,
         predicted=predicted.time,

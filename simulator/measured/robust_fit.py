@@ -62,8 +62,8 @@ def fit(
     """Fit parameters, from values above 0 on, to measured times in seconds.
 
     `times` returns the times of all calls by values of the parameters; `algorithm` and `size` are
-    the group of each call, to leave out together. Huber's rule and the derivatives at the start,
-    `slopes` if they are known, are enough for a rough fit.
+    the group of each call, to leave out together. Huber's rule is enough for a rough fit.
+    `slopes` are derivatives at the start, or near it, if they are known.
     """
     keys = tuple(start)
     at, target = np.log(np.array(list(start.values()))), np.log(measured)
@@ -88,15 +88,15 @@ def fit(
             if gained > 0:
                 missed = trial - error - slopes @ step
                 at, error, damping = at + step, trial, damping / 10
-            if small and (exact or roughly):
+            if small and exact:
                 break  # derivatives a small step away are as good
             if gained > 0:
                 slopes, exact = slopes + np.outer(missed, step) / (step @ step), False
             elif exact:
                 damping = max(damping, 1e-3) * 10
-            if not roughly and not exact and (small or gained <= 0):
+            if not exact and (small or gained <= 0):
                 slopes, exact = _slopes(residual, at, error), True
-    if not (exact or roughly):
+    if not exact:
         slopes = _slopes(residual, at, error)
     return Fit(
         parameters=dict(zip(keys, np.exp(at).tolist(), strict=True)),
