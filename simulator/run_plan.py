@@ -178,38 +178,6 @@ def pauses(program: Program, parameters: Parameters) -> Floats:
     return seconds
 
 
-def what_matters(program: Program, parameters: Parameters) -> dict[str, bool]:
-    """Whether a larger value of each key may change a run; other keys always may, if above 0."""
-    sizes = np.unique(program.size[program.sends()])
-    largest = int(sizes.max(initial=0))
-    limit = parameters.eager_limit
-    controls = bool((sizes >= limit).any() or (program.mode == model.SYNCHRONOUS).any())
-    least = parameters.collective_fresh_memory_threshold
-    new = program.work.new_memory(least) * (parameters.collective_fresh_memory_per_byte > 0)
-    return {
-        "eager_limit": bool(((sizes >= limit) & (sizes < 2 * limit)).any()),
-        "eager_limit_beyond": parameters.eager_peers > 0,
-        "packet_size": max(largest, controls * parameters.control_bytes) > parameters.packet_size,
-        "control_bytes": controls,
-        "nic.rails": parameters.nic == "round_robin" and not parameters.network_buffer,
-        "network.virtual_channels": parameters.network_buffer > 0,
-        "network.flit": parameters.network_buffer > 0,
-        "network.credit_delay": parameters.network_buffer > 0,
-        "compute.scale": bool(program.compute.any()),
-        "collective.copy_per_byte": bool(program.work.copied.any()),
-        "collective.reduce_per_byte": bool(program.work.reduced.any()),
-        "collective.fresh_memory_per_byte": bool(new.any()),
-        "collective.fresh_memory_threshold": bool((new > program.work.new_memory(2 * least)).any()),
-        "overhead.send": bool(sizes.size),
-        "overhead.recv": bool(sizes.size),
-        "overhead.per_byte": bool(((sizes > 0) & (sizes < limit)).any()),
-        "overhead.control": controls,
-        "overhead.put_latency": bool((program.mode == model.PUT).any()),
-        "gap": bool(sizes.size),
-        "gap_per_byte": largest > 1,
-    }
-
-
 def absorb(program: Program, parameters: Parameters) -> Program:
     """Return a program in which everything that takes a rank's time is computation, not scaled."""
     return replace(program, compute=pauses(program, parameters), work=no_work())

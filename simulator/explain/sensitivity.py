@@ -16,8 +16,9 @@ from hopmap.progress import Progress
 from hopmap.simulator.engines import DEFAULT_ENGINE
 from hopmap.simulator.noise import without_noise
 from hopmap.simulator.parameters.parameters import KEYS, Parameters
+from hopmap.simulator.programs.mpi_calls import SendMode
 from hopmap.simulator.programs.program import Program
-from hopmap.simulator.run_plan import ENDS, plan_run, server_kinds, what_matters
+from hopmap.simulator.run_plan import ENDS, plan_run, server_kinds
 from hopmap.simulator.simulate import simulate
 from hopmap.simulator.steady_state import Steady
 from hopmap.topologies import Mapping, Topology
@@ -75,6 +76,7 @@ def _cases(
 ) -> Iterator[Doubled]:
     """Yield keys, values and units, and topology and parameters with each doubled."""
     ready = plan_run(program, topology, node_of, parameters)
+    program = ready.program  # with what asks first
     kind, names = server_kinds(topology)
     used = {names[k] for k in np.unique(kind[ready.servers])}
     for link in topology.kinds:
@@ -88,7 +90,36 @@ def _cases(
             slower = topology.with_links(link.name, latency=2 * latency)
             yield f"{prefix}.latency", latency, "s", slower, parameters
 
-    matters = what_matters(program, parameters)
+    sizes = np.unique(program.size[program.sends()])
+    largest = int(sizes.max(initial=0))
+    limit = parameters.eager_limit
+    asking = np.isin(program.mode, (SendMode.SYNCHRONOUS, SendMode.RENDEZVOUS))
+    controls = bool((sizes >= limit).any() or asking.any())
+    least = parameters.collective_fresh_memory_threshold
+    new = program.work.new_memory(least) * (parameters.collective_fresh_memory_per_byte > 0)
+    # Whether doubling it may change anything; of what is not named, if it is not 0.
+    matters = {
+        "eager_limit": bool(((sizes >= limit) & (sizes < 2 * limit)).any()),
+        "eager_limit_beyond": parameters.eager_peers > 0,
+        "packet_size": max(largest, controls * parameters.control_bytes) > parameters.packet_size,
+        "control_bytes": controls,
+        "nic.rails": parameters.nic == "round_robin" and not parameters.network_buffer,
+        "network.virtual_channels": parameters.network_buffer > 0,
+        "network.flit": parameters.network_buffer > 0,
+        "network.credit_delay": parameters.network_buffer > 0,
+        "compute.scale": bool(program.compute.any()),
+        "collective.copy_per_byte": bool(program.work.copied.any()),
+        "collective.reduce_per_byte": bool(program.work.reduced.any()),
+        "collective.fresh_memory_per_byte": bool(new.any()),
+        "collective.fresh_memory_threshold": bool((new > program.work.new_memory(2 * least)).any()),
+        "overhead.send": bool(sizes.size),
+        "overhead.recv": bool(sizes.size),
+        "overhead.per_byte": bool(((sizes > 0) & (sizes < limit)).any()),
+        "overhead.control": controls,
+        "overhead.put_latency": bool((program.mode == SendMode.PUT).any()),
+        "gap": bool(sizes.size),
+        "gap_per_byte": largest > 1,
+    }
     for key, entry in KEYS.items():
         end = key.partition(".")[0]
         apart = (key.startswith(FLOW) and engine != "flow") or end == "noise" or "seed" in key

@@ -104,6 +104,15 @@ def test_what_is_not_doubled_would_change_nothing(run):
             assert makespan(twice, parameters) == (found[key].makespan if key in found else once)
 
 
+def test_the_cost_of_requests_counts_where_many_senders_make_small_messages_ask():
+    send = [("send", 0, 8)]
+    program = program_of("gather", [[("recv", 1, 8), ("recv", 2, 8)], send, send])
+    for peers in (0, 1):
+        parameters = Parameters(overhead_control=1e-3, eager_peers=peers, eager_limit_beyond=8)
+        doubled = double_parameters(program, mesh((3,)), np.arange(3), parameters)
+        assert ("overhead.control" in {each.key for each in doubled}) == (peers == 1)
+
+
 def test_sensitivity_of_a_closed_form():
     # 1 s of computing, 1 s of sending: 2^30 bytes at as many a second, and nothing else.
     program = program_of("one", [[("compute", 1.0), ("send", 1, 2**30)], [("recv", 0, 2**30)]])
