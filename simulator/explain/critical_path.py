@@ -124,7 +124,7 @@ def walk_operations(run: Replayed, at: int, segments: Any) -> int:
             takes = run.kind[cause] in (RECV, IRECV)
             kind = TRANSIT if takes else DISPATCH
             begin = run.departed[message]
-            if not takes and run.late[message] > 0:
+            if not takes and run.late[message] > 0:  # behind the interface, by the library
                 left = woken - run.late[message]
                 count = _segment(segments, count, SEND_OVERHEAD, left, woken, task, -1, DATA)
                 woken = left

@@ -45,7 +45,7 @@ class Fit:
     # all other sizes; NaN where there is no other, or none depends on a parameter of the call
     without_algorithm: Floats
     without_size: Floats
-    slopes: Floats  # derivatives of the logarithms of times and parameters
+    slopes: Floats  # of the logarithms of times over those of parameters, (calls, parameters)
     evaluations: int  # how often all calls were simulated
 
 
@@ -112,14 +112,14 @@ def fit(
 def derivatives(
     start: Mapping[str, float], times: Callable[[Mapping[str, float]], Floats]
 ) -> Floats:
-    """Return what `fit` takes as slopes: derivatives at its start."""
+    """Return what `fit` takes as slopes, shape (calls, parameters): 0 where nothing changes."""
     keys = tuple(start)
 
     def logarithm(x: Floats) -> Floats:
         return np.asarray(np.log(times(dict(zip(keys, np.exp(x).tolist(), strict=True)))))
 
     at = np.log(np.array(list(start.values())))
-    return _slopes(logarithm, at, logarithm(at))
+    return _slopes(logarithm, at, logarithm(at))  # with the same rounding, or no slope would be 0
 
 
 def _slopes(residual: Callable[[Floats], Floats], at: Floats, error: Floats) -> Floats:

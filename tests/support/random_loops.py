@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from hopmap.simulator import Parameters, program_of, simulate
 from hopmap.simulator.steady_state import Steady
 from hopmap.topologies import topology_from_spec, torus
 from support.random_runs import random_runs
+from support.results import bits
 
 RANKS = 5
 # Times that add up without rounding: what coincides in one step of a loop then does so in all of
@@ -157,6 +159,21 @@ def both(program, topology=LINE, node_of=None, steady=ALWAYS, **more):
         simulate(program, topology, node_of, **more),
         simulate(program, topology, node_of, steady=steady, **more),
     )
+
+
+def both_on_all_engines(program, **more):
+    """Likewise of a drawn program, if it does not get stuck; the error is within its bound."""
+    try:
+        whole, told = both(program, **more)
+    except RuntimeError:
+        assume(False)
+    assert bits(told) == bits(both(program, engine="simpy", **more)[1])
+    counts_agree(whole, told)
+    if told.extrapolated is None:
+        assert told.finish.tobytes() == whole.finish.tobytes()
+    else:
+        assert abs(told.makespan - whole.makespan) <= told.extrapolated.error * told.makespan
+    return whole, told
 
 
 def counts_agree(whole, told):

@@ -177,6 +177,7 @@ def test_calls_that_differ_in_name_alone_are_simulated_once(monkeypatch):
     calls = [row("bcast", name, size) for name in names for size in (64, 128)]
     found = predict(measured_of(calls), [torus((4,))], NO_ENDS)
     assert found.time.tolist() == [1.0] * 6
+    assert found.ranks.tolist() == [4] * 6
     binomial, pipeline = "binomial(segment=0)", "pipeline(segment=0)"
     assert sorted(made) == [(name, size) for name in (binomial, pipeline) for size in (64, 128)]
 

@@ -80,7 +80,7 @@ def test_one_sided_operations_are_replayed_from_their_archive(recorded, tmp_path
 
 
 def test_what_atomic_operations_bring_back_is_recorded(recorded, tmp_path):
-    """MPI_Get_accumulate was taken for a local call; with MPI_NO_OP it is a get."""
+    """MPI_Get_accumulate moves data both ways; with MPI_NO_OP it is a get."""
     run = recorded(2, "atomics.c", OMPI_MCA_osc="pt2pt")  # the other of Open MPI 4.1.4 crashes
     told = run.told(0)
     assert told.count("Get_accumulate RMA_ATOMIC>1 t0 4000/4000") == 4
