@@ -153,6 +153,7 @@ def answer(error: Exception) -> tuple[int, str]:
         context = getattr(error, "ctx", None)
         help_line = f" (see: {context.command_path} --help)" if context else ""
         line = printable(error.format_message()).replace(": Value error, ", ": ")
+        line = line.replace(": Input should be ", ": expected ")
         return WRONG_INPUT, line + help_line
     if type(error).__name__ == "Abort":
         return INTERRUPTED, "interrupted"

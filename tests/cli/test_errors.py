@@ -70,6 +70,8 @@ TIT = "convert lu.S.4 --to simgrid --out new"
 # What is wrong, and what the line has to name: the file, key or value, and what it was taken for.
 BAD = {
     "simulate good map.csv -t mesh:4 --bins 9": "--bins --links",
+    f"{FLOW} --tolerance 5": "--tolerance expected less than equal 1",
+    f"{FLOW} --tolerance 0.1 --no-extrapolation": "--tolerance --no-extrapolation mutually",
     f"{MAP} --nodelist node[0-2]": "4 3 mesh:4",
     f"{MAP} --nodelist node[0-4]": "node4 mesh:4 node3",
     f"{MAP} --nodelist node[0-3] --hosts file": "hosts nodelist mutually",
