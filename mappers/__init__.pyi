@@ -43,6 +43,8 @@ from .objectives import OBJECTIVES as OBJECTIVES
 from .objectives import Function as Function
 from .objectives import Objective as Objective
 from .objectives import objective_value as objective_value
+from .orders.node_orders import as_allocated as as_allocated
+from .orders.node_orders import by_hostname as by_hostname
 from .orders.node_orders import gray as gray
 from .orders.node_orders import hilbert as hilbert
 from .orders.node_orders import identity as identity

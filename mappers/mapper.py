@@ -173,7 +173,9 @@ DEFINED_IN = {
     ),
     "greedy.minmd": "minmd",
     "loads.congestion": "congestion relieve",
-    "orders.node_orders": "gray hilbert peano scan identity random random_sampling rcm sweep",
+    "orders.node_orders": (
+        "as_allocated by_hostname gray hilbert peano scan identity random random_sampling rcm sweep"
+    ),
     "partitions.hierarchical": "bottomup topdown treematch",
     "partitions.integrated": "integrated",
     "partitions.pacmap": "pacmap",

@@ -1,4 +1,4 @@
-"""Ranks in an order of the nodes: `identity`, `sweep`, `random`, `random_sampling`, `rcm`; curves.
+"""Ranks in an order of the nodes: as numbered, listed or named, at random, `rcm`; curves.
 
 Every node takes as many ranks as it has slots, one after the other, before the order goes on.
 
@@ -12,6 +12,7 @@ O(nodes log nodes). Source of the curves: HAEC thesis, section 3.3.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -44,6 +45,36 @@ def identity(traffic: Traffic, topology: Topology) -> Mapping:
     """
     order = topology.order
     return place_along(order if order.size else np.arange(topology.nodes), traffic, topology)
+
+
+@mapper("as_allocated", source="srun(1), --distribution=block")
+def as_allocated(traffic: Traffic, topology: Topology) -> Mapping:
+    """Hosts in the order in which the job lists them, each filled before the next.
+
+    What Slurm, PBS and mpirun do with the hosts of an allocation: `identity` by this name, the
+    baseline of `by_hostname`. Source: Slurm, srun(1), ``--distribution=block``. O(ranks).
+    """
+    return identity(traffic, topology)
+
+
+@mapper("by_hostname", source="PyTorch, torch.distributed.elastic")
+def by_hostname(traffic: Traffic, topology: Topology) -> Mapping:
+    """Hosts in the alphabetical order of their full names, each filled before the next.
+
+    torchrun ranks hosts so with the backend c10d: node10 comes before node2. Nodes called HOST-gpuN
+    are the GPUs of a host, in order of N. A name without a domain is compared as with one. Nodes
+    without names are node0, node1, ... Source: PyTorch, torch/distributed/elastic/rendezvous/
+    dynamic_rendezvous.py, which sorts the participants by address. O(nodes log nodes).
+    """
+    names = topology.names or [f"node{n}" for n in range(topology.nodes)]
+
+    def full_name(node: int) -> tuple[str, int]:
+        gpu = re.search(r"-gpu(\d{1,4})$", names[node])
+        host = names[node][: gpu.start()] if gpu else names[node]
+        return host if "." in host else f"{host}.", int(gpu[1]) if gpu else 0
+
+    order = np.array(sorted(range(topology.nodes), key=full_name), dtype=np.int64)
+    return place_along(order, traffic, topology)
 
 
 @mapper("sweep", source="HAEC thesis, section 3.3", presets={"thesis": {}})

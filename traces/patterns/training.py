@@ -1,7 +1,8 @@
 """One step of training a transformer: "training:model=175b,tp=8,pp=8,dp=2,microbatches=16".
 
-Ranks are numbered as Megatron-LM does: tensor-parallel ones side by side, then data-parallel ones,
-then the stages of the pipeline: rank = t + tp (d + dp stage). `ep` neighbouring data-parallel ranks
+Ranks are numbered as Megatron-LM does: tensor-parallel ones side by side, then context-parallel
+ones, then data-parallel ones, then the stages of the pipeline: rank = t + tp (c + cp (d + dp
+stage)). Context and data-parallel ranks are replicas of the parameters; `ep` neighbouring replicas
 share the experts of a layer.
 
 Source: Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using
@@ -11,8 +12,8 @@ Megatron-LM (SC21). Of b sequences of s tokens in a microbatch, h hidden sizes, 
   MLP, forward and backward (section 3.2);
 * stages pass b s h elements on, each rank to its own number in the next, in the schedule of one
   forward and one backward (sections 2.2.1 and 3.2), without interleaving;
-* at the end gradients are added up among data-parallel ranks, gradients of experts among the
-  dp / ep ranks that have the same, and of the embedding between the first and the last stage;
+* at the end gradients are added up among the cp dp replicas, gradients of experts among the
+  cp dp / ep ranks that have the same, and of the embedding between the first and the last stage;
 * 12 l h^2 + 13 l h parameters in layers and h (V + s) in the embedding (equation 2);
   per microbatch 24 b s h^2 + 4 b s^2 h operations forward in a layer and 2 b s h V for the words,
   twice that backward, and forward again where activations are recomputed (equation 3).
@@ -20,6 +21,15 @@ Megatron-LM (SC21). Of b sequences of s tokens in a microbatch, h hidden sizes, 
 With experts the MLP of every layer is `experts` of them, of which each token takes `topk`: two
 all-to-alls forward and two backward, of the b s topk h elements of a group's tokens, shared by its
 tensor-parallel ranks (GShard, Lepikhin et al. 2020, section 2.2).
+
+With context parallelism a rank has s / cp tokens of a sequence, and s above is that number. Keys
+and values go round a ring of the cp ranks while attention to the last ones is computed: cp - 1
+exchanges of 2 b s k / tp elements forward, of k elements a key (`kv`, h unless heads share keys),
+and backward as many again with as many gradients of them, in cp exchanges. Sources: Liu et al.,
+Ring Attention (2023), section 3; NVIDIA, Transformer Engine, attention/context_parallel.py, class
+AttnFuncWithCPAndKVP2P. Every rank computes as much, as with its order of the tokens.
+
+Recomputation repeats computations alone, as in section 3.2.
 """
 
 from __future__ import annotations
@@ -40,7 +50,7 @@ from hopmap.traces.trace import Trace, TraceError
 from hopmap.traces.traffic import MOST_RANKS, Traffic
 from hopmap.units import UnitError, parse_quantity
 
-FORWARD, BACKWARD = 0, 1  # tags
+FORWARD, BACKWARD, RING = 0, 1, 2  # tags
 MOST_SIZE, MOST_SENT = 10**9, 2**60  # of each number; bytes, with room to add in int64
 
 MODELS = {
@@ -62,14 +72,16 @@ MODELS = {
 class Training(NamedTuple):
     """A model, and how it is spread over ranks."""
 
-    # Ranks that share a tensor; stages; replicas; of these, ranks that share experts
+    # Ranks that share a tensor, a sequence; stages; replicas; of these, ranks that share experts
     tp: int = 1
+    cp: int = 1
     pp: int = 1
     dp: int = 1
     ep: int = 1
-    # l, h, s and V
+    # l, h, elements of a key (h where 0), the whole sequence and V
     layers: int = 24
     hidden: int = 2304
+    kv: int = 0
     sequence: int = 2048
     vocabulary: int = 51200
     # Sequences in a microbatch, and microbatches of a replica
@@ -87,16 +99,42 @@ class Training(NamedTuple):
     @property
     def ranks(self) -> int:
         """Number of ranks."""
-        return self.tp * self.pp * self.dp
+        return self.tp * self.cp * self.pp * self.dp
+
+    @property
+    def replicas(self) -> int:
+        """Ranks that have the same parameters, apart from experts."""
+        return self.cp * self.dp
+
+    @property
+    def apart(self) -> int:
+        """Ranks of a stage, by which the same ranks of the next stage are further."""
+        return self.tp * self.replicas
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a microbatch that a rank has: b s."""
+        return self.batch * self.sequence // self.cp
 
     @property
     def activations(self) -> int:
         """Bytes of b s h elements."""
-        return self.batch * self.sequence * self.hidden * self.element
+        return self.tokens * self.hidden * self.element
+
+    @property
+    def keys_and_values(self) -> int:
+        """Bytes of the keys and values that go round a ring."""
+        return 2 * self.tokens * (self.kv or self.hidden) // self.tp * self.element
+
+    @property
+    def attention(self) -> int:
+        """Parameters of queries, keys, values and outputs of a layer."""
+        return 2 * self.hidden * (self.hidden + (self.kv or self.hidden))
 
     def parameters(self) -> int:
         """Parameters of the whole model, equation 2; experts counted each."""
-        layer = (4 + 8 * max(self.experts, 1)) * self.hidden**2 + 13 * self.hidden
+        mlp = 8 * max(self.experts, 1) * self.hidden**2
+        layer = self.attention + mlp + 13 * self.hidden
         return self.layers * layer + self.hidden * (self.vocabulary + self.sequence)
 
 
@@ -130,7 +168,7 @@ def _number(text: str, key: str, value: str) -> int | float:
         raise TraceError(f"training {text}: {key}={error}") from None
     except ValueError:
         raise TraceError(f"training {text}: {key}={value}: expected a whole number") from None
-    least = 0 if key in ("experts", "recompute") else 1
+    least = 0 if key in ("experts", "kv", "recompute") else 1
     expect_between(TraceError, f"training {text}: {key}={value}", number, least, MOST_SIZE)
     return number
 
@@ -148,8 +186,10 @@ def _check(text: str, training: Training) -> None:
     for what, whole, name, part in (
         ("layers", of.layers, "pp", of.pp),
         ("hidden", of.hidden, "tp", of.tp),
+        ("kv", of.kv, "tp", of.tp),
+        ("sequence", of.sequence, "cp", of.cp),
         ("vocabulary", of.vocabulary, "tp", of.tp),
-        ("dp", of.dp, "ep", of.ep),
+        ("cp x dp", of.replicas, "ep", of.ep),
         ("experts", of.experts, "ep", of.ep),
     ):
         if whole % part:
@@ -167,12 +207,12 @@ class Groups:
 
     def __init__(self, of: Training) -> None:
         self.communicators: list[Ints32] = []
-        grid = np.arange(of.ranks).reshape(of.pp, of.dp // of.ep, of.ep, of.tp)
-        everyone = grid.reshape(of.pp, of.dp, of.tp)
+        grid = np.arange(of.ranks).reshape(of.pp, of.replicas // of.ep, of.ep, of.tp)
+        everyone = grid.reshape(of.pp, of.replicas, of.tp)
         self.tensor = self._communicators(everyone.reshape(-1, of.tp))
-        self.data = self._communicators(everyone.transpose(0, 2, 1).reshape(-1, of.dp))
+        self.data = self._communicators(everyone.transpose(0, 2, 1).reshape(-1, of.replicas))
         self.expert = self._communicators(grid.transpose(0, 1, 3, 2).reshape(-1, of.ep))
-        same = grid.transpose(0, 2, 3, 1).reshape(-1, of.dp // of.ep)
+        same = grid.transpose(0, 2, 3, 1).reshape(-1, of.replicas // of.ep)
         self.same_experts = self._communicators(same) if of.ep > 1 else self.data
         ends = np.stack((everyone[0].ravel(), everyone[-1].ravel()), axis=1)
         self.embedding = self._communicators(ends if of.pp > 1 else ends[:, :1])
@@ -202,7 +242,7 @@ class Groups:
 
 def _program(of: Training, groups: Groups, rank: int) -> Parts:
     """One rank's calls: warm-up, one forward and one backward in turns, the rest backward."""
-    stage, apart = rank // (of.tp * of.dp), of.tp * of.dp
+    stage, apart = rank // of.apart, of.apart
     last = stage == of.pp - 1
     before, behind = (rank - apart if stage else -1), (-1 if last else rank + apart)
     forward, backward = (_pass(of, groups, rank, last, way) for way in (FORWARD, BACKWARD))
@@ -242,38 +282,67 @@ def _program(of: Training, groups: Groups, rank: int) -> Parts:
 
 def _pass(of: Training, groups: Groups, rank: int, last: bool, way: int) -> Parts:
     """One microbatch through a stage's layers, forward or backward."""
-    b, s, h = of.batch, of.sequence, of.hidden
+    tokens, h = of.tokens, of.hidden
     times = 1.0 if way == FORWARD else 2.0 + of.recompute
     second = times / of.tp / of.flops if of.flops else 0.0
-    attention, mlp = 8 * b * s * h * h + 4 * b * s * s * h, 16 * b * s * h * h
-    if of.experts:
-        mlp *= of.topk
-    words = 2 * b * s * h * of.vocabulary / of.tp / of.flops if last and of.flops else 0.0
+    linear, pairs = 2 * tokens * of.attention, 4 * tokens * of.sequence * h
+    mlp = 16 * tokens * h * h * (of.topk if of.experts else 1)
+    words = 2 * tokens * h * of.vocabulary / of.tp / of.flops if last and of.flops else 0.0
     if way == BACKWARD:
         words *= 2
-    tokens = of.activations * of.topk // of.tp // of.ep * of.ep
+    routed = of.activations * of.topk // of.tp // of.ep * of.ep
     among = groups.expert
     inside = [
-        *(groups.call(Call.ALLTOALL, among, rank, tokens) if of.experts else []),
+        *(groups.call(Call.ALLTOALL, among, rank, routed) if of.experts else []),
         *groups.call(Call.ALLREDUCE, groups.tensor, rank, of.activations, mlp * second),
-        *(groups.call(Call.ALLTOALL, among, rank, tokens) if of.experts else []),
+        *(groups.call(Call.ALLTOALL, among, rank, routed) if of.experts else []),
     ]
-    half = groups.call(Call.ALLREDUCE, groups.tensor, rank, of.activations, attention * second)
-    layer = [*half, *inside] if way == FORWARD else [*inside, *half]
+    ring, chunks = _ring(of, rank, way, pairs * second / of.cp)
+    rest = (linear + pairs - pairs * chunks / of.cp) * second
+    half = groups.call(Call.ALLREDUCE, groups.tensor, rank, of.activations, rest)
+    layer = [*ring, *half, *inside] if way == FORWARD else [*inside, *ring, *half]
     ends: Parts = [calls(Call.COMM_RANK, before=words)] if words else []
     layers: Parts = [Repeat(of.layers // of.pp, layer)] if layer else []
     return [*layers, *ends] if way == FORWARD else [*ends, *layers]
 
 
+def _ring(of: Training, rank: int, way: int, chunk: float) -> tuple[Parts, int]:
+    """Keys, values and their gradients round the ranks of a sequence; chunks computed meanwhile.
+
+    `chunk` is seconds of attention to the tokens of one rank.
+    """
+    if of.cp == 1:
+        return [], 0
+    first = rank // of.tp % of.cp
+    behind, before = (rank + ((first + step) % of.cp - first) * of.tp for step in (1, of.cp - 1))
+
+    def exchange(times: int) -> list[Table]:
+        size = times * of.keys_and_values
+        about = {"tag": RING, "size": size}
+        return [
+            calls(Call.ISEND, peer=behind, **about),
+            calls(Call.IRECV, peer=before, **about),
+            calls(Call.WAIT_SENT, peer=behind, request=-2, before=chunk),
+            calls(Call.WAIT, peer=before, request=-1, **about),
+        ]
+
+    if way == FORWARD:
+        return [Repeat(of.cp - 1, [*exchange(1)])], of.cp - 1
+    both: Parts = [Repeat(of.cp - 2, [*exchange(2)])] if of.cp > 2 else []
+    return [*exchange(1), *both, *exchange(1)], of.cp
+
+
 def _gradients(of: Training, groups: Groups, rank: int, stage: int) -> Iterator[Table]:
     """Gradients are added up among those that have the same parameters."""
-    each = of.layers // of.pp * of.hidden**2 // of.tp * of.gradient
+    layers = of.layers // of.pp
+    mlp = 8 * of.hidden**2
     words = of.hidden * of.vocabulary // of.tp * of.gradient
     ends = stage in (0, of.pp - 1)
-    shared = each * (4 if of.experts else 12) + (words if ends else 0)
+    all_have = of.attention + (0 if of.experts else mlp)
+    shared = layers * all_have // of.tp * of.gradient + (words if ends else 0)
     parts = groups.call(Call.ALLREDUCE, groups.data, rank, shared)
     if of.experts:
-        own = each * 8 * of.experts // of.ep
+        own = layers * mlp // of.tp * of.gradient * of.experts // of.ep
         parts += groups.call(Call.ALLREDUCE, groups.same_experts, rank, own)
     if ends:
         parts += groups.call(Call.ALLREDUCE, groups.embedding, rank, words)
@@ -293,14 +362,24 @@ class TrainingSource(Source):
         return True
 
     def traffic(self) -> Traffic:
-        """Compute what stages of the pipeline pass on and hand back."""
+        """Compute what stages of the pipeline pass on and hand back, and what goes round rings."""
         of = self.training
-        here = np.arange(of.ranks - of.tp * of.dp)
-        there = here + of.tp * of.dp
-        src, dst = np.concatenate((here, there)), np.concatenate((there, here))
-        messages = np.full(len(src), of.microbatches)
-        metadata = {"training": {key: getattr(of, key) for key in ("tp", "pp", "dp", "ep")}}
-        return Traffic.from_pairs(of.ranks, src, dst, messages, messages * of.activations, metadata)
+        here = np.arange(of.ranks - of.apart)
+        everyone = np.arange(of.ranks if of.cp > 1 else 0)
+        place = everyone // of.tp % of.cp
+        passes = of.microbatches * (of.layers // of.pp)
+        pairs = (
+            (here, here + of.apart, of.microbatches, of.activations * of.microbatches),
+            (here + of.apart, here, of.microbatches, of.activations * of.microbatches),
+            (
+                *(everyone, everyone + ((place + 1) % of.cp - place) * of.tp),
+                *((2 * of.cp - 1) * passes, 3 * (of.cp - 1) * passes * of.keys_and_values),
+            ),
+        )
+        columns = [np.broadcast_arrays(*map(np.asarray, each)) for each in pairs]
+        src, dst, messages, sent = (np.concatenate(column) for column in zip(*columns, strict=True))
+        metadata = {"training": {key: getattr(of, key) for key in ("tp", "cp", "pp", "dp", "ep")}}
+        return Traffic.from_pairs(of.ranks, src, dst, messages, sent, metadata)
 
     def calls(self) -> Folded:
         """Compute every call of the step, with microbatches and layers as loops."""

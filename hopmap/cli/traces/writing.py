@@ -88,6 +88,7 @@ class Options:
     )
     seed: Annotated[int, typer.Option(min=0, help="Spmv: seed of the partition.")] = 0
     tp: Annotated[int, typer.Option(min=1, help="Training: ranks that share a tensor.")] = 1
+    cp: Annotated[int, typer.Option(min=1, help="Training: ranks that share a sequence.")] = 1
     pp: Annotated[int, typer.Option(min=1, help="Training: stages of the pipeline.")] = 1
     dp: Annotated[int, typer.Option(min=1, help="Training: replicas.")] = 1
     ep: Annotated[
@@ -311,7 +312,7 @@ def _training(_: str, options: Options, __: bool) -> Made:
     from hopmap.api.workload import Workload
     from hopmap.traces.sources import open_source
 
-    spread = ",".join(f"{key}={getattr(options, key)}" for key in ("tp", "pp", "dp", "ep"))
+    spread = ",".join(f"{key}={getattr(options, key)}" for key in ("tp", "cp", "pp", "dp", "ep"))
     source = open_source(f"training:{options.sizes},{spread}")
     return Made(source.name, lambda: Workload(source, collectives="expand"))
 
@@ -321,5 +322,5 @@ PATTERN = Kind(("dims", "size"), _pattern, compiles=False)
 OTHERS = {
     "stencil": Kind(("dims", "size", "stencil", "periodic"), _stencil, compiles=False),
     "spmv": Kind(("matrix", "ranks", "model", "seed"), _spmv),
-    "training": Kind(("tp", "pp", "dp", "ep", "sizes"), _training),
+    "training": Kind(("tp", "cp", "pp", "dp", "ep", "sizes"), _training),
 }

@@ -1,5 +1,7 @@
 """Random sampling draws as often as it is told; RCM matches scipy's orders of both graphs."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -130,3 +132,40 @@ def test_the_slots_of_a_node_take_ranks_that_follow_each_other():
     node_of = map_ranks(traffic, topology, "rcm")
     apart = topology.distance(node_of[traffic.src], node_of[traffic.dst])
     assert sorted(apart.tolist()) == [0] * 8 + [1] * 3
+
+
+def placed_on(spec: str, names: tuple[str, ...], mapper: str) -> list[str]:
+    topology = replace(topology_from_spec(spec), names=names)
+    ranks = int(topology.slots.sum())
+    return [names[node] for node in map_ranks(line_of(ranks), topology, mapper)]
+
+
+def test_hosts_come_in_the_order_of_their_letters():
+    """As torchrun does: 10 before 2."""
+    names = tuple(f"node{n}" for n in range(1, 13))
+    assert placed_on("cluster:12", names, "by_hostname") == sorted(names)
+    assert placed_on("cluster:12", names, "by_hostname")[:4] == [
+        "node1", "node10", "node11", "node12"
+    ]  # fmt: skip
+    long = tuple(f"{name}.site.org" for name in names)
+    assert placed_on("cluster:12", long, "by_hostname") == sorted(long)
+
+
+def test_short_names_are_compared_as_if_they_had_their_domain():
+    """A dot comes behind a hyphen."""
+    assert placed_on("cluster:2", ("n1", "n1-b"), "by_hostname") == ["n1-b", "n1"]
+    full = ("n1.org", "n1-b.org")
+    assert placed_on("cluster:2", full, "by_hostname") == ["n1-b.org", "n1.org"]
+
+
+def test_gpus_of_a_host_keep_their_order():
+    names = tuple(f"{host}-gpu{gpu}" for host in ("b", "a10", "a9") for gpu in range(11))
+    expected = [f"{host}-gpu{gpu}" for host in ("a10", "a9", "b") for gpu in range(11)]
+    assert placed_on("cluster:33", names, "by_hostname") == expected
+
+
+def test_hosts_of_a_job_come_as_they_are_listed_or_by_name():
+    topology = topology_from_spec("nodes:node[9-11,2]@torus:16*2")
+    traffic = line_of(8)
+    assert map_ranks(traffic, topology, "as_allocated").tolist() == [9, 9, 10, 10, 11, 11, 2, 2]
+    assert map_ranks(traffic, topology, "by_hostname").tolist() == [10, 10, 11, 11, 2, 2, 9, 9]

@@ -47,7 +47,9 @@ def test_experts_are_shared_by_neighbouring_replicas():
 
 
 @pytest.mark.parametrize("recompute", [0, 1])
-@pytest.mark.parametrize("parallel", ["", ",tp=2", ",pp=4", ",tp=2,pp=2,dp=2"])
+@pytest.mark.parametrize(
+    "parallel", ["", ",tp=2", ",pp=4", ",tp=2,pp=2,dp=2", ",cp=4", ",cp=2,tp=2"]
+)
 def test_operations_are_those_of_equation_3(parallel, recompute):
     """96 B s l h^2 (1 + s / 6h + V / 16 l h), 72 without recomputation of activations."""
     of = parse_training(f"{SMALL},microbatches=8,flops=1 Gflop/s,recompute={recompute}{parallel}")
@@ -122,7 +124,7 @@ def test_it_is_mapped_with_what_its_collectives_send():
 
 def test_what_makes_no_sense_is_refused():
     for text, said in [
-        ("", "nothing: expected KEY=VALUE with one of model, tp, pp"),
+        ("", "nothing: expected KEY=VALUE with one of model, tp, cp"),
         ("model=2b", "model 2b: expected 1.7b, 3.6b"),
         ("tp=0", "tp=0: expected 1 to 1,000,000,000"),
         ("layers=x", "layers=x: expected a whole number"),
@@ -130,10 +132,72 @@ def test_what_makes_no_sense_is_refused():
         ("width=4", "width=4: expected KEY=VALUE"),
         ("layers=5,pp=2", "layers 5: expected a multiple of pp 2"),
         ("hidden=6,tp=4", "hidden 6: expected a multiple of tp 4"),
-        ("dp=3,ep=2,experts=2", "dp 3: expected a multiple of ep 2"),
+        ("dp=3,ep=2,experts=2", "cp x dp 3: expected a multiple of ep 2"),
+        ("sequence=6,cp=4", "sequence 6: expected a multiple of cp 4"),
+        ("kv=6,tp=4", "kv 6: expected a multiple of tp 4"),
         ("dp=2,ep=2", "ep requires experts=NUMBER"),
         ("experts=1", "topk 2: expected at most 1 experts"),
         ("dp=99999999", "99999999 ranks: expected at most"),
     ]:
         with about(text, said), pytest.raises(TraceError, match=said):
             open_source(f"training:{text}")
+
+
+def test_ranks_of_a_sequence_stand_between_tensors_and_replicas():
+    """The groups that Megatron-LM's order "tp-cp-ep-dp-pp" lists for 16 GPUs by 2, 2, 2 and 2."""
+    groups = Groups(parse_training(f"{SMALL},tp=2,cp=2,dp=2,pp=2"))
+    members = [tuple(each.tolist()) for each in groups.communicators]
+    assert (0, 1) in members and (0, 8) in members  # a tensor; the first and the last stage
+    assert {(0, 2, 4, 6), (1, 3, 5, 7), (8, 10, 12, 14)} <= set(members)  # the same parameters
+
+
+@pytest.mark.parametrize("cp", [2, 3, 4])
+@pytest.mark.parametrize("kv", [0, 16])
+def test_keys_and_values_go_round_the_ranks_of_a_sequence(cp, kv):
+    """cp - 1 exchanges of 2 b s k / (cp tp) forward, backward as many with as many gradients."""
+    of = parse_training(
+        f"layers=4,hidden=64,sequence=48,vocabulary=128,batch=2,tp=2,cp={cp},dp=2,pp=2,"
+        f"microbatches=5,kv={kv}"
+    )
+    source = TrainingSource("x", of)
+    assert lower(source.calls()).p2p_traffic().same_as(source.traffic())
+    assert lower(source.trace()).p2p_traffic().same_as(source.traffic())
+    sent = source.traffic()
+    ring = np.abs(sent.src - sent.dst) < of.apart
+    elements = 2 * of.batch * of.sequence // cp * (kv or of.hidden) // of.tp
+    times = 5 * of.layers // of.pp
+    assert sent.bytes[ring].tolist() == [3 * (cp - 1) * elements * of.element * times] * of.ranks
+    assert sent.messages[ring].tolist() == [(2 * cp - 1) * times] * of.ranks
+    place = sent.src[ring] // of.tp % cp
+    assert (sent.dst[ring] - sent.src[ring] == ((place + 1) % cp - place) * of.tp).all()
+
+
+def test_a_sequence_that_is_shared_makes_everything_else_as_much_smaller():
+    """Of a stage, a tensor and an expert b s / cp tokens; gradients of cp dp replicas."""
+    apart, whole = (
+        parse_training(f"layers=4,hidden=64,sequence={s},vocabulary=128,tp=2,ep=2,experts=4,{by}")
+        for s, by in ((32, "cp=4"), (8, "dp=4"))
+    )
+    assert apart.activations == whole.activations
+    names = {"allreduce": "ring", "alltoall": "pairwise"}
+    sent, of_replicas = (
+        lower(TrainingSource("x", of).calls(), names).traffic() for of in (apart, whole)
+    )
+    ring = 3 * 3 * apart.keys_and_values * 4 * apart.microbatches
+    by_rank = [np.bincount(t.src, t.bytes, 8) for t in (sent, of_replicas)]
+    assert (by_rank[0] - by_rank[1]).tolist() == [ring] * 8
+
+
+def test_attention_to_a_sequence_is_computed_while_its_keys_go_round():
+    """On a network as quick as that, a step takes as long as its computation."""
+    words = "layers=2,hidden=64,sequence=512,vocabulary=64,cp=4,microbatches=2,flops=1 Gflop/s"
+    source = TrainingSource("x", parse_training(words))
+    quick = dict.fromkeys(("overhead_send", "overhead_recv", "injection_latency"), 0.0)
+    program = lower(source.calls())
+    found = simulate(
+        program, topology_from_spec("cluster:4"), range(4), parameters=Parameters(**quick)
+    )
+    trace = source.trace()
+    computed = trace.time[trace.offsets[1:] - 1]
+    assert set(computed.tolist()) == {computed[0]}
+    assert found.makespan == pytest.approx(computed[0], rel=0.01)
