@@ -125,7 +125,7 @@ def export_mapping(
         if needed := formats.companion(form_to, called):
             extra = (str(Path(called).with_name(needed)),)
         if out is not None:
-            files = formats.companions(form_to, Path(out), network, all_names)
+            files = formats.companions(form_to, Path(out), launch)
     if out is not None:
         files = {Path(out): text, **files}
     for path, content in files.items():

@@ -1,1 +1,1 @@
-"""Mapping files: our CSV, MapLib's format, and formats of nine launchers."""
+"""Mapping files: our CSV, MapLib's format, and formats of launchers."""

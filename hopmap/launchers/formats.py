@@ -14,7 +14,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
@@ -39,6 +39,12 @@ TABLE = {  # module of this package, and the `Launcher` in it
     "simgrid": "hostfiles:SIMGRID",
     "json": "reordering:PLAN",
     "torchrun": "reordering:TORCHRUN",
+    "flux": "flux:FLUX",
+    "pals": "reordering:PALS",
+    "jsrun": "resource_sets:JSRUN",
+    "prrte": "sequential:PRRTE",
+    "mpijob": "sequential:MPIJOB",
+    "likwid": "sequential:LIKWID",
 }
 OWN = ("csv", "maplib")
 """Forms of mappings that no launcher reads."""
@@ -157,8 +163,7 @@ class Launcher:
     commented: bool = True  # whether its readers know comments
     named: bool = True  # whether it says nodes by their names
     companion: str = ""  # companion file that it needs, with {stem} and {module} of its own file
-    # (name of its file, topology, hosts) -> text of that file
-    companion_text: Callable[[str, Topology, Sequence[str]], str] | None = None
+    companion_text: Callable[[Launch], str] | None = None
     threaded: str = ""  # the command for {threads} a rank, where the launcher documents it
     binds: bool = False  # whether its file binds ranks to cores
     notes: Callable[[Launch], list[str]] | None = None  # what to know of this mapping's file
@@ -275,13 +280,11 @@ def companion(form: Launcher, file: str) -> str:
     return form.companion.format(stem=stem, module="_" * word[:1].isdigit() + word)
 
 
-def companions(
-    form: Launcher, out: Path, topology: Topology, hosts: Sequence[str]
-) -> dict[Path, str]:
+def companions(form: Launcher, out: Path, launch: Launch) -> dict[Path, str]:
     """Return the companion files of a mapping file, and their text."""
     if form.companion_text is None:
         return {}
-    text = form.companion_text(out.name, topology, hosts)
+    text = form.companion_text(replace(launch, file=out.name))
     return {out.with_name(companion(form, out.name)): text}
 
 

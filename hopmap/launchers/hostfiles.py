@@ -16,12 +16,10 @@ Reference, "Global Hydra Options"; SimGrid, src/smpi/smpirun.in.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import numpy as np
 
 from hopmap.arrays import equals_before
-from hopmap.topologies import Topology
 
 from .binding import note_cores, seats_on
 from .distribution import note_distribution, note_map_by
@@ -86,12 +84,13 @@ def read_rankfile(file: LauncherFile) -> list[Place]:
     return places
 
 
-def _platform(_file: str, topology: Topology, hosts: Sequence[str]) -> str:
+def _platform(launch: Launch) -> str:
     """Return SimGrid's platform, with the network's own parameters or the default ones."""
     from hopmap.simulator.export import WRITERS
     from hopmap.simulator.parameters.settings import configure
 
-    return "".join(WRITERS["simgrid"].platform_xml(*configure(topology, ()), names=hosts))
+    network = configure(launch.topology, ())
+    return "".join(WRITERS["simgrid"].platform_xml(*network, names=launch.hosts))
 
 
 OPENMPI = Launcher(

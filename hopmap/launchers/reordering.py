@@ -4,7 +4,8 @@ Cray, position -> rank: the inverse of all other formats. The launcher makes pos
 nodes in its own order, as many on each. The file lists the rank that each position plays, so that
 it says where a rank sits only together with the nodes and how many ranks go on each; two comments
 keep them. Slurm sorts nodes by name, numbers in names by their values. It ignores the order of
---nodelist (unless a topology plugin ranks the nodes).
+--nodelist (unless a topology plugin ranks the nodes). PALS, under PBS, takes the nodes from a file
+of hosts, which is written with the rank order: in order of the nodes' numbers.
 
 JSON and torchrun's hosts are for programs that reorder themselves. A Python file that applies the
 mapping is written with each.
@@ -29,6 +30,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import chain, repeat
 
 import numpy as np
@@ -97,8 +99,18 @@ def write_rank_order(launch: Launch) -> list[str]:
 
     As many on each node, fewer on the last alone.
     """
+    return _rank_order(launch, slurm_order(launch.hosts), "cray")
+
+
+def write_rank_order_of_hosts(launch: Launch) -> list[str]:
+    """Return the ranks of one node a line, in order of the nodes' numbers."""
+    return _rank_order(launch, range(len(launch.hosts)), "pals")
+
+
+def _rank_order(launch: Launch, fills: Sequence[int], name: str) -> list[str]:
+    """Return the ranks of one node a line, in the order in which the launcher fills them."""
     node_of, hosts = launch.node_of, launch.hosts
-    order = np.array(slurm_order(hosts), dtype=np.int64)
+    order = np.array(fills, dtype=np.int64)
     turn = np.argsort(order)[node_of]  # when a rank's node is filled
     filled, ranks_on = np.unique(turn, return_counts=True)
     used = order[filled]
@@ -107,7 +119,7 @@ def write_rank_order(launch: Launch) -> list[str]:
     if unfilled.size:
         node, other = unfilled[0], ranks_on.argmax()
         raise MappingError(
-            f"cray: {ranks_on[node]} ranks on node {used[node]}, {each} on node "
+            f"{name}: {ranks_on[node]} ranks on node {used[node]}, {each} on node "
             f"{used[other]}: expected as many on every node that is used, fewer on the last only, "
             f"since the launcher fills nodes in order; slurm takes any mapping"
         )
@@ -123,7 +135,15 @@ def read_rank_order(file: LauncherFile) -> list[Place]:
     Positions fill the nodes that the comments name, as many on each as they say; without comments
     all nodes in Slurm's order of their names, as many as they have slots.
     """
-    filled = slurm_order(list(file.nodes))
+    return _read_rank_order(file, slurm_order(list(file.nodes)))
+
+
+def read_rank_order_of_hosts(file: LauncherFile) -> list[Place]:
+    """Return line, rank and node of every position; without comments nodes fill by number."""
+    return _read_rank_order(file, list(range(len(file.nodes))))
+
+
+def _read_rank_order(file: LauncherFile, filled: list[int]) -> list[Place]:
     if FILLED in file.said:
         filled = [
             file.node(FILLED, host) for host in expand(file.said[FILLED], f"{file.name}: {FILLED}")
@@ -222,8 +242,24 @@ CRAY = Launcher(
     called="MPICH_RANK_ORDER",
     threaded="OMP_NUM_THREADS={threads} MPICH_RANK_REORDER_METHOD=3 "
     "MPICH_RANK_REORDER_FILE={file} srun --nodes={nodes} --nodelist={nodelist} --ntasks={ranks} "
-    "--ntasks-per-node={each} --cpus-per-task={threads} --distribution=block{pack} ./a.out   "
-    "(PALS: mpiexec --depth {threads} --cpu-bind depth ...)",
+    "--ntasks-per-node={each} --cpus-per-task={threads} --distribution=block{pack} ./a.out",
+)
+PALS = Launcher(
+    "pals",
+    "Cray MPICH rank order for PALS (PBS), with its file of hosts",
+    "position -> rank, the inverse of rank -> node: places in order of the hosts' file",
+    "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} mpiexec -n {ranks} --ppn {each} "
+    "--hostfile {stem}_hosts.txt ./a.out",
+    "HPE, intro_mpi(3) and PALS, mpiexec(1)",
+    write_rank_order_of_hosts,
+    read_rank_order_of_hosts,
+    companion="{stem}_hosts.txt",
+    companion_text=lambda launch: "".join(
+        f"{launch.hosts[node]}\n" for node in np.unique(launch.node_of)
+    ),
+    threaded="OMP_NUM_THREADS={threads} MPICH_RANK_REORDER_METHOD=3 "
+    "MPICH_RANK_REORDER_FILE={file} mpiexec -n {ranks} --ppn {each} --depth {threads} "
+    "--cpu-bind depth --hostfile {stem}_hosts.txt ./a.out",
 )
 PLAN = Launcher(
     "json",
@@ -237,7 +273,7 @@ PLAN = Launcher(
     commented=False,
     named=False,
     companion="{module}_mpi4py.py",
-    companion_text=lambda file, *_: MPI4PY.format(file=file),
+    companion_text=lambda launch: MPI4PY.format(file=launch.file),
 )
 TORCHRUN = Launcher(
     "torchrun",
@@ -250,7 +286,7 @@ TORCHRUN = Launcher(
     read_processes,
     BEGINS,
     companion="{module}_torchrun.py",
-    companion_text=lambda file, *_: ENVIRONMENT.format(file=file),
+    companion_text=lambda launch: ENVIRONMENT.format(file=launch.file),
     threaded="OMP_NUM_THREADS={threads} torchrun --nnodes={hosts} --nproc-per-node={processes} "
     "--node-rank=K ... train.py   (train.py begins with: import {module})",
 )

@@ -240,7 +240,12 @@ def test_every_launcher_that_documents_threads_says_them(tmp_path):
     for to, words in {
         "openmpi": "mpirun -x OMP_NUM_THREADS=4 --map-by rankfile:file=FILE ./a.out",
         "slurm": "OMP_NUM_THREADS=4 SLURM_HOSTFILE=FILE srun --ntasks=4 --cpus-per-task=4 ",
-        "cray": "--cpus-per-task=4 --distribution=block ./a.out   (PALS: mpiexec --depth 4 ",
+        "cray": "--cpus-per-task=4 --distribution=block ./a.out",
+        "pals": "mpiexec -n 4 --ppn 2 --depth 4 --cpu-bind depth --hostfile FILE_hosts.txt ",
+        "flux": "flux run --nodes=2 --ntasks=4 --cores-per-task=4 --env=OMP_NUM_THREADS=4 ",
+        "jsrun": "OMP_NUM_THREADS=4 jsrun --erf_input FILE ./a.out",
+        "prrte": "mpirun -np 4 -x OMP_NUM_THREADS=4 --hostfile FILE --map-by seq --bind-to none ",
+        "likwid": "-np 4 -nperdomain N:2 -t 4 ./a.out",
         "intel": "-genv OMP_NUM_THREADS 4 -genv I_MPI_PIN_DOMAIN omp ./a.out   (MPICH: mpiexec -f "
         "FILE -bind-to core:4 ...)",
         "fugaku": "OMP_NUM_THREADS=4 mpiexec -n 4 --vcoordfile FILE ./a.out",
@@ -249,7 +254,7 @@ def test_every_launcher_that_documents_threads_says_them(tmp_path):
     }.items():
         result = invoke(["export", str(box), "--to", to, "--threads", "4", "--json"])
         assert words in json.loads(result.stdout)["command"], to
-    for to in ("csv", "json", "simgrid"):
+    for to in ("csv", "json", "simgrid", "mpijob"):
         said = failed("export", box, "--to", to, "--threads", 4)
         assert f"threads: {to} starts none: expected one of openmpi, slurm, cray, intel, f" in said
     assert "node: slurm binds no ranks to cores: expected openmpi" in failed(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hopmap.launchers import formats
 from hopmap.launchers.formats import (
     TABLE,
+    Launch,
     companions,
     export_mapping,
     get_launcher,
@@ -47,11 +48,19 @@ def placements(draw):
     return network, node_of, names
 
 
-def fillable(node_of, names):
-    """Whether a launcher that fills nodes in order of names can place as many ranks on each."""
+def refusal(launcher, node_of, names):
+    """What a launcher that fills nodes answers to a mapping that it cannot say, else None."""
     numbers = [re.sub(r"\d+", lambda number: number[0].zfill(9), name) for name in names]
-    ranks_on = np.unique(np.array(numbers)[node_of], return_counts=True)[1]
-    return (ranks_on[:-1] == ranks_on.max()).all()
+    by_name = np.unique(np.array(numbers)[node_of], return_counts=True)[1]
+    ranks_on = np.unique(node_of, return_counts=True)[1]
+    runs = np.count_nonzero(np.diff(node_of)) + 1
+    uneven = len(set(ranks_on.tolist())) > 1
+    return {
+        "cray": (by_name[:-1] < by_name.max()).any() and "the launcher fills nodes in order",
+        "pals": (ranks_on[:-1] < ranks_on.max()).any() and "the launcher fills nodes in order",
+        "torchrun": uneven and "expected as many on every host",
+        "likwid": (uneven or runs > len(ranks_on)) and "expected consecutive ranks on each host",
+    }.get(launcher)
 
 
 @pytest.mark.parametrize("launcher", TABLE)
@@ -63,21 +72,18 @@ def test_every_format_is_read_back(launcher, tmp_path_factory, placement):
     Files without comments have to be told the names; a file that is not refused is recognised.
     """
     network, node_of, names = placement
-    if launcher == "cray" and not fillable(node_of, names):
-        with pytest.raises(MappingError, match="the launcher fills nodes in order"):
-            export_mapping(launcher, node_of, network, names)
-        return
-    if launcher == "torchrun" and len(set(np.unique(node_of, return_counts=True)[1])) > 1:
-        with pytest.raises(MappingError, match="expected as many on every host"):
+    if refused := refusal(launcher, node_of, names):
+        with pytest.raises(MappingError, match=refused):
             export_mapping(launcher, node_of, network, names)
         return
     if launcher in ("fugaku", "bluegene"):
         assume(1 <= len(network.dims) <= (FUGAKU_S if launcher == "fugaku" else 6))
     file = tmp_path_factory.mktemp("launchers") / "file"
     file.write_text(export_mapping(launcher, node_of, network, names))
-    told = names if launcher == "simgrid" else None
+    form = get_launcher(launcher)
+    told = names if form.named and not form.commented else None
     assert read_mapping(file, network, len(node_of), hosts=told).tolist() == node_of.tolist()
-    if get_launcher(launcher).commented:
+    if form.commented:
         assert recognise(file.read_text().splitlines()) == launcher
         assert network_of(file).spec == network.spec
         assert read_host_names(file) == names
@@ -168,7 +174,8 @@ def test_files_beside_have_the_same_names(tmp_path):
 def test_hosts_of_simgrid_come_with_their_platform_or_not_at_all(tmp_path):
     with pytest.raises(TopologyError, match="expected at most 1024, since every pair"):
         names = [f"n{n}" for n in range(1600)]
-        companions(get_launcher("simgrid"), tmp_path / "hosts", mesh((40, 40)), names)
+        launch = Launch(np.arange(2), mesh((40, 40)), names)
+        companions(get_launcher("simgrid"), tmp_path / "hosts", launch)
 
 
 def test_the_platform_beside_has_the_speeds_that_the_network_gives(tmp_path):
@@ -179,9 +186,8 @@ def test_the_platform_beside_has_the_speeds_that_the_network_gives(tmp_path):
         'bw="1GBps" lat="3us" loopback_bw="7GBps" loopback_lat="2us"/></platform>'
     )
     network = topology_from_spec(f"file:{given}")
-    (text,) = companions(
-        get_launcher("simgrid"), tmp_path / "hosts", network, ["n0", "n1"]
-    ).values()
+    launch = Launch(np.arange(2), network, ["n0", "n1"])
+    (text,) = companions(get_launcher("simgrid"), tmp_path / "hosts", launch).values()
     (tmp_path / "back.xml").write_text(text)
     back = topology_from_spec(f"file:{tmp_path / 'back.xml'}")
     assert back.parameters == network.parameters
@@ -338,12 +344,10 @@ def test_mappings_with_holes_are_written_and_read_back(tmp_path):
     for launcher in [*TABLE]:
         with about(launcher):
             network = torus((4, 2, 2), slots=3)
-            uneven = [5, 5, 0, 0, 2]  # which Cray's launcher, filling nodes in order, cannot do
-            for node_of in (
-                [0, 3, 0, 3, 9, 9],
-                [1, 4, 7],
-                *([uneven] * (launcher not in ("cray", "torchrun"))),
-            ):
+            # The last of these is uneven, which launchers that fill nodes in order cannot do.
+            for node_of in ([1, 4, 7], [0, 3, 0, 3, 9, 9], [5, 5, 0, 0, 2]):
+                if refusal(launcher, np.array(node_of), [f"node{n}" for n in range(16)]):
+                    continue
                 file = tmp_path / "file"
                 file.write_text(export_mapping(launcher, np.array(node_of), network))
                 assert read_mapping(file, network, form=launcher).tolist() == node_of

@@ -133,6 +133,26 @@ def test_open_mpi_places_every_rank_as_the_rankfile_says(openmpi, where, tmp_pat
     assert sum(map(len, bound.values())) == len(set().union(*bound.values()))
 
 
+@pytest.mark.parametrize("name", MAPPINGS)
+@pytest.mark.parametrize("launcher", ["prrte", "mpijob"])
+def test_open_mpi_places_every_rank_as_a_list_of_hosts_says(
+    openmpi, where, tmp_path, launcher, name
+):
+    """By its sequential mapper, with the options of the command in the file's comment."""
+    mpirun, version = openmpi
+    node_of, hostfile = MAPPINGS[name], tmp_path / "hostfile"
+    text = export_mapping(launcher, node_of, NETWORK, HOSTS, str(hostfile))
+    options = re.search(rf"(-np {len(node_of)}) ", text)[1]
+    options += " --map-by seq" if version >= 5 else " --mca rmaps seq"
+    if launcher == "mpijob":  # what is mounted is the hostfile alone
+        text = pytest.importorskip("yaml").safe_load(text)["data"]["hostfile"]
+    hostfile.write_text(text)
+    found = output(*mpirun, "--hostfile", hostfile, *options.split(), where)
+    assert isinstance(found, list), found
+    said = {int(rank): rest for rank, *rest in map(str.split, found)}
+    assert [said[rank][1] for rank in range(len(node_of))] == [HOSTS[node] for node in node_of]
+
+
 @pytest.mark.parametrize("threads", [1, 3, 8])
 def test_open_mpi_binds_to_the_cores_of_a_node_that_is_described(
     openmpi, tmp_path, monkeypatch, threads
@@ -196,7 +216,8 @@ def reordered(openmpi, folder, node_of, *options):
     """Process, its rank in the snippet's communicator and its node, of processes of mpirun."""
     plan = folder / "plan.json"
     plan.write_text(export_mapping("json", node_of, NETWORK, HOSTS))
-    for path, text in companions(get_launcher("json"), plan, NETWORK, HOSTS).items():
+    launch = Launch(node_of, NETWORK, HOSTS)
+    for path, text in companions(get_launcher("json"), plan, launch).items():
         path.write_text(text)
     program = "import os\nfrom plan_mpi4py import comm, world\n"
     program += "lines = world.gather(f'{world.rank} {comm.rank} {os.environ[\"HOPMAP_NODE\"]}')\n"
@@ -257,7 +278,8 @@ def test_simgrid_places_every_rank_as_the_hostfile_says(tmp_path, name):
     ring = Traffic.from_pairs(len(ranks), ranks, np.roll(ranks, 1), ones, 1000 * ones)
     write(tmp_path / "tit", program_of_traffic(ring), Parameters(), None)
     hostfile.write_text(export_mapping("simgrid", node_of, NETWORK, HOSTS))
-    ((platform, text),) = companions(get_launcher("simgrid"), hostfile, NETWORK, HOSTS).items()
+    launch = Launch(node_of, NETWORK, HOSTS)
+    ((platform, text),) = companions(get_launcher("simgrid"), hostfile, launch).items()
     platform.write_text(text)
     done = subprocess.run(
         ["smpirun", "-map", "-hostfile", hostfile, "-platform", platform, "-replay", INDEX],

@@ -58,7 +58,8 @@ def test_every_process_gets_its_rank(tmp_path):
     node_of = [5, 4, 3, 0, 2, 1]
     file = tmp_path / "ranks"
     file.write_text(export_mapping("torchrun", np.array(node_of), GPUS))
-    ((module, lines),) = companions(get_launcher("torchrun"), file, GPUS, GPUS.names).items()
+    launch = Launch(np.array(node_of), GPUS, GPUS.names)
+    ((module, lines),) = companions(get_launcher("torchrun"), file, launch).items()
     module.write_text(lines)
     found = {}
     for node, local in np.ndindex(2, 3):
@@ -75,9 +76,8 @@ def test_hosts_in_another_order_are_noticed(tmp_path):
     if not re.fullmatch(r"[A-Za-z][\w-]*", own):
         pytest.skip(f"this host is called {own}")
     (tmp_path / "ranks").write_text(f"other 0\n{own} 1\n")
-    ((module, lines),) = companions(
-        get_launcher("torchrun"), tmp_path / "ranks", GPUS, GPUS.names
-    ).items()
+    launch = Launch(np.arange(2), GPUS, GPUS.names)
+    ((module, lines),) = companions(get_launcher("torchrun"), tmp_path / "ranks", launch).items()
     module.write_text(lines)
     told = {"LOCAL_RANK": 0, "WORLD_SIZE": 2}
     assert _run(tmp_path, told | {"GROUP_RANK": 1}).stdout == "1\n"
