@@ -28,6 +28,8 @@ How routers choose, by pure functions that all engines call:
   packet would leave this router by. With UGAL-G it is, on a dragonfly, the queue at the first
   global link of either way, wherever its router is; elsewhere the sum of the queues at all links of
   the way, which is what q H estimates, takes the place of the product. There is no threshold.
+  Among finite buffers a router decides when the packet is first in its buffer; one hop ahead it
+  decides when the packet leaves for it, as BookSim2's lookahead routing does.
   Sources: Singh, Load-balanced routing in interconnection networks, PhD thesis, Stanford 2005; Kim
   et al., ISCA 2008.
 - **par** (progressive adaptive): at every router of the source group a packet that still goes
@@ -73,6 +75,7 @@ class Routes(NamedTuple):
     first: Ints
     size: Ints
     longest: int  # servers that a packet comes to at most
+    ahead: bool  # whether UGAL decides before the packet leaves for its first router
 
 
 def routes_of(topology: Topology, targets: Ints, parameters: Parameters) -> Routes | None:
@@ -109,6 +112,11 @@ def routes_of(topology: Topology, targets: Ints, parameters: Parameters) -> Rout
         first=first,
         size=size,
         longest=2 * int(hops.hops.max(initial=0)) + 4,
+        ahead=(
+            parameters.network_routing_decision == "one_hop_ahead"
+            and algorithm in (UGAL_L, UGAL_G)
+            and parameters.network_buffer > 0
+        ),
     )
 
 

@@ -23,6 +23,7 @@ from hopmap.simulator.task_kernels import credit_arrival, packet_bytes, place_fr
 from .arbitration_kernels import stand_again, stand_in, step_forward
 from .routing_kernels import (
     channel_for,
+    decide_ahead,
     list_of,
     most_room,
     preferred_link,
@@ -311,6 +312,8 @@ def _serve_message(run: State, number: int, place: int, room: int, now: float) -
     taken = nth(run.packets, release(run, slot, now, end, False))
     taken["buffer"] = room
     taken["born"] = handed
+    if place < run.loop["ends"]:
+        decide_ahead(run, taken, taken["key"], now)
     return end
 
 
@@ -331,6 +334,7 @@ def _serve_packet(run: State, number: int, place: int, room: int, now: float) ->
         fixed = run.loop["routing"] == FIXED
         packet["at"] = packet["at"] + 1 if fixed else nth(run.ways.links, place)["end"]
         packet["buffer"] = room
+        decide_ahead(run, packet, key, now)
         forward(run, slot, packet, key, place, now, end)
         return end
     finish(run, slot, whole, place, end)

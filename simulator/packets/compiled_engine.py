@@ -178,6 +178,7 @@ def _state(plan: RunPlan, record: Record) -> State:
         loop["escapes"], loop["route_lanes"] = taken.escapes, taken.lanes
         loop["detour"], loop["direct"] = taken.detour, taken.direct
         loop["routing"], loop["groups"] = plan.routes.algorithm, plan.routes.groups
+        loop["ahead"] = plan.routes.ahead
         loop["drawn"] = len(plan.routes.drawn)
     loop["credit_delay"] = plan.parameters.network_credit_delay
     loop["flit"] = plan.parameters.network_flit

@@ -209,6 +209,17 @@ def _decide(run: State, packet: Any, key: int, now: float) -> None:
     packet["via"] = via
 
 
+def _decide_ahead(run: State, packet: Any, key: int, now: float) -> None:
+    """Decide, if not yet done, before a packet leaves for its first router."""
+    if not run.loop["ahead"] or packet["decided"] or packet["at"] < 0:
+        return
+    if packet["at"] != nth(run.ways.nodes, packet["target"])["home"]:
+        _decide(run, packet, key, now)
+
+
+decide_ahead = by_columns("via", _decide_ahead, lambda _run, _packet, _key, _now: None)
+
+
 @subroutine
 def _leg(
     run: State, at: int, goal: int, last: bool, q: float, count: int, now: float

@@ -43,6 +43,7 @@ LOOP: Columns = [
     ("last", np.float64),  # when the last of such has happened that need not be events
     ("nodes", np.int64),
     ("routing", np.int64),  # algorithm, of those in `routes.py`
+    ("ahead", np.bool_),  # whether UGAL decides before a packet leaves for its first router
     ("routing_seed", np.int64),
     ("drawn", np.int64),  # nodes of which Valiant's is drawn
     ("groups", np.bool_),  # whether places form groups

@@ -171,6 +171,11 @@ class Parameters:
     )
     # see `simulator/routes.py`; deterministic: by the topology's own routes
     network_routing: str = _word(ROUTING, "by which algorithm packets find their way, as they go")
+    # BookSim2 looks routes up one hop ahead
+    network_routing_decision: str = _word(
+        ("in_router", "one_hop_ahead"),
+        "where UGAL decides: first in a router's buffer, or before the packet leaves for it",
+    )
     # the same seed gives the same draws for a packet of a message
     network_routing_seed: int = _number(
         0, "1", "what ways and places at random are drawn from", maximum=2**32 - 1

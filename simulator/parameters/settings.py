@@ -21,9 +21,10 @@ Value: TypeAlias = str | int | float
 Settings: TypeAlias = tuple[tuple[str, Value], ...]
 
 LINK_UNITS = {"bandwidth": "bytes/s", "latency": "s"}
+DECISION = "network.routing_decision"
 OF_BUFFERS = frozenset(
     f"network.{name}" for name in ("virtual_channels", "arbitration", "flit", "credit_delay")
-)
+) | {DECISION}
 SLOWEST, LONGEST = 1e6, 1.0  # bytes/s and seconds that somebody means who writes no unit
 
 
@@ -77,10 +78,14 @@ def normalise(settings: Settings) -> dict[str, Value]:
 def without_effect(settings: Mapping[str, Value], engine: str = "") -> Iterator[str]:
     """Say which settings change nothing: of buffers where there are none, and of other engines."""
     unbounded = str(settings.get("network.buffer", 0)).strip() in ("0", "0.0")
+    detours = str(settings.get("network.routing", "")).startswith("ugal")
     anyone = str(settings.get("eager_peers", 0)).strip() in ("0", "0.0")
     reasons = {
         "without effect where network.buffer is 0, any number of packets": (
             key for key in settings if unbounded and key in OF_BUFFERS
+        ),
+        "without effect where network.routing is neither ugal_l nor ugal_g": (
+            key for key in settings if key == DECISION and not (detours or unbounded)
         ),
         "without effect where eager_peers is 0, any number": (
             key for key in settings if anyone and key == "eager_limit_beyond"

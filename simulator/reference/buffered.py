@@ -135,6 +135,8 @@ class BufferedNetwork(Network):
         if link.buffers:
             link.credits[channel] -= 1
             packet.buffer = link.buffers[channel]
+        if self.routes is not None and self.routes.ahead:
+            self.routes.decide_ahead(packet)
         now, before = self.clock.now, buffer.link
         link.frees = end = self.serve(packet, packet.arrival, now)
         link.callbacks = self.on_passed  # type: ignore[assignment]

@@ -31,6 +31,7 @@ class Router:
     def __init__(self, routes: Routes, seed: int, queue: Callable[[int], float]) -> None:
         hops = routes.hops
         self.algorithm, self.seed, self.queue = routes.algorithm, seed, queue
+        self.ahead = routes.ahead
         self.groups, self.crosses = routes.groups, routes.crosses.tolist()
         self.port: list[list[int]] = hops.port.tolist()
         self.hops: list[list[int]] = hops.hops.tolist()
@@ -124,6 +125,11 @@ class Router:
             if minimally:
                 return
         packet.via = via
+
+    def decide_ahead(self, packet: Packet) -> None:
+        """Decide, if not yet done, before a packet leaves for its first router."""
+        if not (packet.ahead or packet.decided or packet.at == self.home[packet.target]):
+            self.decide(packet)
 
     def cost(self, here: int, goals: list[int], everywhere: bool) -> tuple[float, int]:
         """Queue and hops of a way to the region of all goals but the last, and to that.

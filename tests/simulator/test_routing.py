@@ -29,10 +29,10 @@ engines = pytest.mark.parametrize("engine", ["simpy", "compiled"])
 MINIMAL, DETOURS = ("adaptive", "spraying"), ("valiant", "ugal_l", "ugal_g", "par")
 
 
-def replayed(lists, spec, node_of, routing, engine="simpy", **parameters):
+def replayed(lists, spec, node_of, routing, engine="simpy", *, latency=LATENCY, **parameters):
     return simulate(
         program_of("ways", lists),
-        topology_from_spec(spec).with_links(bandwidth=BANDWIDTH, latency=LATENCY),
+        topology_from_spec(spec).with_links(bandwidth=BANDWIDTH, latency=latency),
         node_of,
         parameters=replace(FREE, network_routing=routing, **parameters),
         engine=engine,
@@ -182,6 +182,29 @@ def test_only_progressive_routing_sees_a_global_link_of_another_router():
         assert runs[routing].events > runs["deterministic"].events
 
 
+@engines
+@pytest.mark.parametrize("routing", ["ugal_l", "ugal_g"])
+@pytest.mark.parametrize("spec", ["dragonfly:2x4x2", "torus:5x3"])
+def test_one_hop_ahead_a_packet_does_not_see_the_packets_that_leave_with_it(spec, routing, engine):
+    """Eight packets leave their node before the first reaches its router: all links look idle.
+
+    Decided in the router, the later ones see the queue of the minimal way, and some go round it.
+    """
+    slow_links = {"network_buffer": 8, "network_virtual_channels": 5, "injection_latency": 1.0}
+    slow_links["latency"] = 1.0
+    last = topology_from_spec(spec).nodes - 1
+    fixed, ahead, there = (
+        replayed(one_each([(0, 1)], 8, 2), spec, [0, last], way, engine, **slow_links, **more)
+        for way, more in (
+            ("deterministic", {}),
+            (routing, {"network_routing_decision": "one_hop_ahead"}),
+            (routing, {}),
+        )
+    )
+    assert (ahead.link_bytes == fixed.link_bytes).all()
+    assert (there.link_bytes > 0).sum() > (fixed.link_bytes > 0).sum()
+
+
 ways = st.fixed_dictionaries(
     {"network_routing": st.sampled_from(ROUTING[1:]), "network_routing_seed": st.integers(0, 9)}
 )
@@ -222,6 +245,7 @@ limits = st.fixed_dictionaries(
         "network_arbitration": st.sampled_from(["round_robin", "age"]),
         "network_credit_delay": st.sampled_from([0.0, 1e-7]),
         "network_flit": st.sampled_from([0, 500]),
+        "network_routing_decision": st.sampled_from(["in_router", "one_hop_ahead"]),
         "nic_rails": st.just(1),
     }
 )
