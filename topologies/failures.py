@@ -61,7 +61,7 @@ def with_failures(topology: Topology, items: str) -> Topology:
             f"{where}: no node is left that ranks can sit on: expected one at least"
         )
     spec = f"failed:{','.join(written)}@{topology.spec}"
-    network = _degrade(replace(topology, spec=spec, slots=slots), damage.share)
+    network = degrade(replace(topology, spec=spec, slots=slots), damage.share)
     return reroute(network, damage.down, where) if damage.down.any() else network
 
 
@@ -218,7 +218,7 @@ def _find_cut_off(topology: Topology, down: Bools) -> int | None:
     return int(np.argmin(rarest))
 
 
-def _degrade(topology: Topology, share: Floats) -> Topology:
+def degrade(topology: Topology, share: Floats) -> Topology:
     """Return a network with a kind of its own for the links of a kind that lost as much."""
     kinds, of_link = list(topology.kinds), topology.link_kind.astype(np.int64)
     for place, factor in sorted(set(zip(of_link.tolist(), share.tolist(), strict=True))):

@@ -55,6 +55,10 @@ def here(tmp_path, monkeypatch):
     Path("plain.csv").write_text("bytes,time_us\n8,1\n64,2\n4096,9\n")
     Path("vary.toml").write_text(SCENARIO + '[vary]\n"link.latency" = ["1us"]\n')
     Path("ranges.toml").write_text('[ranges]\n"link.bandwith" = {factor = [0.5, 2]}\n')
+    Path("ib.txt").write_text('Switch\t65 "S-1"\t# "leaf"\n[1]\t"H-2"\n')
+    Path("places.txt").write_text("n0 0x10\nn1 x1c0\n")
+    Path("graph.json").write_text('{"instances": [1]}')
+    Path("nccl.xml").write_text("<system/>")
     return tmp_path
 
 
@@ -210,6 +214,11 @@ BAD = {
     f"advise lu.S.4 -t mesh:4 --samples {HUGE}": "samples 1 10,000",
     f"generate uniform --dims 4x4 --bytes {HUGE} --out new.csv": "uniform 0 549,755,813,888",
     f"generate training --sizes layers={HUGE} --out new.npz": "training 1 1,000,000,000",
+    "info training:sequence=6,cp=4": "sequence 6 cp 4",
+    "map lu.S.4 -t file:ib.txt --out new.csv": "file:ib.txt line 2 switch",
+    "map lu.S.4 -t file:places.txt --out new.csv": "file:places.txt line 2 address",
+    "map lu.S.4 -t file:graph.json --out new.csv": "file:graph.json instance 0",
+    "export map.csv --to openmpi --node nccl.xml": "nccl.xml cpu NCCL_TOPO_DUMP_FILEs",
     "info training:layers=1000000,hidden=1000000,batch=1000000": "bytes 1,152,921,504,606,846,976",
     f"info collective:allreduce=ring,16,{HUGE}MiB": "collective bytes 549,755,813,888",
     f"evaluate good map.csv --failures degraded=1 --seeds {HUGE}": "draws 1 10,000",

@@ -1,7 +1,7 @@
 """Networks of files: what is in a file decides how it is read, not its name.
 
 ``file:PATH``, or ``file:PATH#NAME`` for one of several networks of a Slurm file, which may be
-followed by ``*S`` for S slots a node: Slurm's files say nothing of cores, the others do.
+followed by ``*S`` for S slots a node: files in XML say how many there are, the others do not.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from hopmap.errors import expect_one_of
 from hopmap.topologies.families.hierarchy import tree
@@ -29,6 +27,9 @@ NETWORK_FORMATS: Mapping[str, str] = {
     "hwloc XML": "cores of a machine: lstopo machine.xml",
     "SimGrid platform": "XML; clusters, tori, fat trees, zones of routes",
     "node table": "lines of NODE n ... CELL c ... SWITCH s: a Dragonfly+",
+    "ibnetdiscover": "InfiniBand, what it prints: fat trees, other fabrics",
+    "Slingshot": "lines of HOST ADDRESS or HOST XNAME: a dragonfly",
+    "topograph JSON": "NVIDIA topograph's graph: tree",
     "scontrol show topology": "Slurm, what it prints: tree, block",
     "topology.conf": "Slurm: tree, block, ring",
     "topology.yaml": "Slurm: tree, block, ring, torus3d",
@@ -76,8 +77,11 @@ def from_file(path: str) -> Topology:
     # Imported here: what they import takes a tenth of a second, and few commands name a file.
     from hopmap.topologies.families.graph import from_graphml
 
+    from .infiniband import from_ibnetdiscover, is_ibnetdiscover
     from .simgrid import from_platform
+    from .slingshot import from_slingshot, is_slingshot
     from .slurm import from_slurm_conf, from_slurm_yaml, is_slurm_conf, is_slurm_yaml
+    from .topograph import from_topograph, is_topograph
 
     of_xml = {"graphml": from_graphml, "topology": from_hwloc, "platform": from_platform}
     spec = f"file:{path}"
@@ -88,8 +92,11 @@ def from_file(path: str) -> Topology:
     if not text.lstrip().startswith("<"):
         for known, read in (
             (is_node_table, from_node_table),
+            (is_ibnetdiscover, from_ibnetdiscover),
+            (is_topograph, from_topograph),
             (is_slurm_conf, from_slurm_conf),
             (is_slurm_yaml, from_slurm_yaml),
+            (is_slingshot, from_slingshot),
         ):
             if known(text):
                 return _with_slots(read(text, spec, wanted), slots or 1)
@@ -111,7 +118,7 @@ def from_file(path: str) -> Topology:
 def _with_slots(topology: Topology, slots: int) -> Topology:
     nodes = topology.nodes
     check_size(topology.spec, nodes=nodes, links=topology.links, slots=nodes * slots)
-    return replace(topology, slots=np.full(nodes, slots, dtype=np.int64))
+    return replace(topology, slots=topology.slots * slots)
 
 
 def from_hwloc(root: ElementTree.Element, spec: str) -> Topology:

@@ -1,11 +1,15 @@
-"""What a node has: NUMA domains with their cores and GPUs, of hwloc's XML or a short form.
+"""What a node has: NUMA domains with their cores and GPUs, of hwloc's XML, NCCL's or a short form.
 
 A GPU is a PCI device of class 0302, 0380 or 1200 (3D and display controllers, accelerators), or one
 that CUDA, ROCm or Level Zero knows. A console's display is none. The PCI bus gives their numbers.
 hwloc names the part of the node that a device is attached to. If that has several domains, they
 share its GPUs evenly.
 
-Source: hwloc's XML format, versions 1 and 2; PCI Code and ID Assignment, classes of devices.
+NCCL's file (NCCL_TOPO_DUMP_FILE) has the hardware threads of a domain as the kernel numbers them;
+they count as cores. GPUs have CUDA's numbers there.
+
+Source: hwloc's XML format, versions 1 and 2; PCI Code and ID Assignment, classes of devices;
+NVIDIA/nccl, src/graph/xml.cc.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ class Domain(NamedTuple):
 
 
 def read_node(text: str | Path) -> tuple[Domain, ...]:
-    """Return the NUMA domains of a node: ``lstopo``'s XML file, or ``numa=4x16,gpu=4``.
+    """Return the NUMA domains of a node: a file of ``lstopo`` or NCCL, or ``numa=4x16,gpu=4``.
 
     Raise `TopologyError` for what is neither.
     """
@@ -53,13 +57,38 @@ def read_node(text: str | Path) -> tuple[Domain, ...]:
         return _with_gpus(cores, [range(domains)] * gpus)
     if not Path(text).is_file():
         raise TopologyError(
-            f"node {text}: expected lstopo's XML file, or numa=DOMAINSxCORES,gpu=GPUS"
+            f"node {text}: expected an XML file of lstopo or NCCL, or numa=DOMAINSxCORES,gpu=GPUS"
         )
     name = f"node {text}"
     root = xml_root(read_bytes(Path(text), name), name)
+    if root.tag == "system":
+        return _from_nccl(root, name)
     if root.tag != "topology":
-        raise TopologyError(f"{name}: root element {root.tag[:40]!r}: expected topology")
+        raise TopologyError(f"{name}: root element {root.tag[:40]!r}: expected topology or system")
     return _from_hwloc(root, name)
+
+
+def _from_nccl(root: ElementTree.Element, name: str) -> tuple[Domain, ...]:
+    """Return the domains of NCCL's file: ``<cpu numaid= affinity=>`` with GPUs below it."""
+    domains: dict[int, Domain] = {}
+    for element in root.findall("cpu"):
+        place = _whole(element, "numaid", name)
+        mask = _bits(element.get("affinity", ""), name, prefix="")
+        gpus = sorted(_whole(gpu, "dev", name) for gpu in element.iter("gpu"))
+        cores = tuple(core for core in range(mask.bit_length()) if mask >> core & 1)
+        if place in domains or not cores:
+            raise TopologyError(f"{name}: cpu {place}: expected each once, with an affinity")
+        domains[place] = Domain(cores, tuple(gpus))
+    if not domains:
+        raise TopologyError(f"{name}: no cpu in the system: expected NCCL_TOPO_DUMP_FILE's XML")
+    return tuple(domains[place] for place in sorted(domains))
+
+
+def _whole(element: ElementTree.Element, key: str, name: str) -> int:
+    value = element.get(key, "")
+    if not re.fullmatch(r"\d{1,4}", value):
+        raise TopologyError(f"{name}: {element.tag} {key}={value[:40]!r}: expected a whole number")
+    return int(value)
 
 
 def _from_hwloc(root: ElementTree.Element, name: str) -> tuple[Domain, ...]:
@@ -109,12 +138,14 @@ def _objects(root: ElementTree.Element, name: str) -> Iterator[tuple[ElementTree
         rest += [(child, cpuset) for child in reversed(element.findall("object"))]
 
 
-def _bits(text: str, name: str) -> int:
+def _bits(text: str, name: str, prefix: str = "0x") -> int:
     """Return a bitmap as hwloc writes it, words of 32 bits, the last ones first."""
     value = 0
     for word in text.split(","):
-        if not re.fullmatch(r"(0x[0-9a-f]{1,8})?", word):
-            raise TopologyError(f"{name}: cpuset {text[:40]!r}: expected a bitmap like 0x0000000f")
+        if not re.fullmatch(rf"({prefix}[0-9a-f]{{1,8}})?", word):
+            raise TopologyError(
+                f"{name}: cpuset {text[:40]!r}: expected a bitmap like {prefix}0000000f"
+            )
         value = value << WORD | int(word or "0", 16)
     return value
 

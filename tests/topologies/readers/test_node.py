@@ -74,7 +74,7 @@ def test_a_node_without_numa_is_one_domain(tmp_path):
 
 
 def test_what_is_no_node_is_answered_in_one_line(tmp_path):
-    form = "expected lstopo's XML file, or numa=DOMAINSxCORES,gpu=GPUS"
+    form = "expected an XML file of lstopo or NCCL, or numa=DOMAINSxCORES,gpu=GPUS"
     (tmp_path / "graph.xml").write_text("<graphml/>")
     (tmp_path / "empty.xml").write_text("<topology/>")
     (tmp_path / "odd.xml").write_text(
@@ -94,3 +94,46 @@ def test_what_is_no_node_is_answered_in_one_line(tmp_path):
         with about(node), pytest.raises(TopologyError, match=re.escape(message)) as error:
             read_node(node)
         assert "\n" not in str(error.value)
+
+
+# As NCCL writes a node of two packages, with two GPUs at the first and one at the second.
+NCCL = """<system version="1">
+  <cpu host_hash="0x5" numaid="1" affinity="ffff0000" arch="x86_64" vendor="AuthenticAMD">
+    <pci busid="0000:c7:00.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16">
+      <gpu dev="2" sm="80" rank="2" gdr="1"><nvlink target="0000:a7:00.0" count="4"/></gpu></pci>
+  </cpu>
+  <cpu host_hash="0x5" numaid="0" affinity="00000001,0000ffff" arch="x86_64">
+    <pci busid="0000:00:00.0" class="0x060400">
+      <pci busid="0000:07:00.0" class="0x030200"><gpu dev="1" sm="80"/></pci>
+      <pci busid="0000:0a:00.0" class="0x030200"><gpu dev="0" sm="80"/></pci>
+      <nic><net name="mlx5_0" dev="0" speed="200000" port="1"/></nic></pci>
+  </cpu>
+</system>"""
+
+
+def test_nccls_file_has_the_threads_and_gpus_of_domains(tmp_path):
+    (tmp_path / "nccl.xml").write_text(NCCL)
+    assert domains(tmp_path / "nccl.xml") == [
+        ((*range(16), 32), (0, 1)),
+        (tuple(range(16, 32)), (2,)),
+    ]
+
+
+def test_damaged_files_of_nccl_are_one_line(tmp_path):
+    file = tmp_path / "nccl.xml"
+    for old, new, said in (
+        ('numaid="0"', 'numaid="1"', "cpu 1: expected each once, with an affinity"),
+        ('numaid="0"', 'numaid="-1"', "cpu numaid='-1': expected a whole number"),
+        ('affinity="ffff0000"', 'affinity="0"', "cpu 1: expected each once, with an affinity"),
+        (
+            'affinity="ffff0000"',
+            'affinity="0xffff"',
+            "cpuset '0xffff': expected a bitmap like 0000000f",
+        ),
+        ('dev="2"', "", "gpu dev='': expected a whole number"),
+        ("cpu", "cup", "no cpu in the system"),
+        ("</system>", "", "cannot be read as XML"),
+    ):
+        file.write_text(NCCL.replace(old, new))
+        with about(old, new), pytest.raises(TopologyError, match=re.escape(said)):
+            read_node(file)
