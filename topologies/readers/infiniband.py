@@ -166,7 +166,7 @@ def _choose_ports(fabric: Fabric, spec: str, adapter: str) -> tuple[dict[str, st
 
 
 def _parse(text: str, spec: str) -> Fabric:
-    """Read blocks of switches; those of adapters repeat their links."""
+    """Read the blocks of switches; blocks of adapters repeat their links."""
     fabric, switch = Fabric(), ""
     kind = ""
     for number, line in enumerate(text.splitlines(), 1):
