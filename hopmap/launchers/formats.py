@@ -39,6 +39,7 @@ TABLE = {  # module of this package, and the `Launcher` in it
     "simgrid": "hostfiles:SIMGRID",
     "json": "reordering:PLAN",
     "torchrun": "reordering:TORCHRUN",
+    "ray": "ray:RAY",
     "flux": "flux:FLUX",
     "pals": "reordering:PALS",
     "jsrun": "resource_sets:JSRUN",

@@ -191,20 +191,23 @@ def read_json(file: LauncherFile) -> list[Place]:
     return [(0, rank, node) for rank, node in enumerate(nodes)]
 
 
-def write_processes(launch: Launch) -> list[str]:
-    """Return a line for each host: as many ranks on each, on its first GPUs."""
-    node_of = launch.node_of
+def ranks_of_hosts(launch: Launch) -> dict[str, list[tuple[int, int]]]:
+    """Return GPU and rank of each process of every host, by GPU; GPUs without names are counted."""
     ranks_on: dict[str, list[tuple[int, int]]] = {}
-    order = np.argsort(node_of, kind="stable")
-    for rank in order.tolist():
-        name = launch.hosts[node_of[rank]]
+    for rank in np.argsort(launch.node_of, kind="stable").tolist():
+        name = launch.hosts[launch.node_of[rank]]
         gpu = GPU.fullmatch(name)
         placed = ranks_on.setdefault(host_of(name), [])
         placed.append((int(gpu[2]) if gpu else len(placed), rank))
+    return {host: sorted(placed) for host, placed in ranks_on.items()}
+
+
+def write_processes(launch: Launch) -> list[str]:
+    """Return a line for each host: as many ranks on each, on its first GPUs."""
+    ranks_on = ranks_of_hosts(launch)
     each = max(map(len, ranks_on.values()))
     lines = []
     for host, placed in ranks_on.items():
-        placed.sort()
         if [local for local, _ in placed] != list(range(each)):
             raise MappingError(
                 f"torchrun: {len(placed)} ranks on {host}, on GPUs "

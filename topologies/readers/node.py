@@ -57,7 +57,7 @@ def read_node(text: str | Path) -> tuple[Domain, ...]:
         return _with_gpus(cores, [range(domains)] * gpus)
     if not Path(text).is_file():
         raise TopologyError(
-            f"node {text}: expected an XML file of lstopo or NCCL, or numa=DOMAINSxCORES,gpu=GPUS"
+            f"node {text}: expected lstopo's XML file or NCCL's, or numa=DOMAINSxCORES,gpu=GPUS"
         )
     name = f"node {text}"
     root = xml_root(read_bytes(Path(text), name), name)

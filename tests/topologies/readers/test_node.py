@@ -74,7 +74,7 @@ def test_a_node_without_numa_is_one_domain(tmp_path):
 
 
 def test_what_is_no_node_is_answered_in_one_line(tmp_path):
-    form = "expected an XML file of lstopo or NCCL, or numa=DOMAINSxCORES,gpu=GPUS"
+    form = "expected lstopo's XML file or NCCL's, or numa=DOMAINSxCORES,gpu=GPUS"
     (tmp_path / "graph.xml").write_text("<graphml/>")
     (tmp_path / "empty.xml").write_text("<topology/>")
     (tmp_path / "odd.xml").write_text(
