@@ -15,10 +15,12 @@ from hopmap.scenarios.sweep.workers import Workers, distribute
 from hopmap.topologies import topology_from_spec
 from hopmap.topologies.readers.slurm import from_slurm_yaml
 from hopmap.traces import hypergraph_of, nas_traffic, partition_hypergraph, pattern_of
+from hopmap.traces.foreign.chakra.nodes import _messages
 from hopmap.traces.patterns.spmv import _mtkahypar
 from support import DATA, ROOT
 
 LIBRARIES = {
+    "chakra": "google.protobuf",
     "cluster": "distributed",
     "partition": "kahip",
     "query": "duckdb",
@@ -32,6 +34,7 @@ def topdown():
 
 
 CASES = [
+    ("chakra", _messages, "reading a Chakra execution trace"),
     ("cluster", lambda: list(distribute(abs, [1], Workers(1, "tcp://localhost:1"))), "--scheduler"),
     ("partition", topdown, "partitioning a graph"),
     ("query", lambda: query("nowhere", "FROM runs"), "hopmap query"),
@@ -49,6 +52,7 @@ def test_what_is_missing_is_one_line_with_its_extra(extra, call, what, monkeypat
     library = LIBRARIES[extra]
     monkeypatch.setitem(sys.modules, library, None)
     _mtkahypar.cache_clear()
+    _messages.cache_clear()
     with pytest.raises(MissingExtraError) as caught:
         call()
     assert str(caught.value) == (

@@ -17,6 +17,7 @@ from .text import read_start
 START = 1 << 16  # bytes of a file that are looked at
 
 TOOLS = {
+    "chakra": "chakra.read:ChakraSource",
     "dumpi": "dumpi.read:DumpiSource",
     "liballprof": "liballprof.read:LiballprofSource",
     "goal": "goal.read:GoalSource",
