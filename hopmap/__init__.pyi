@@ -17,6 +17,8 @@ from .api.job import Background as Background
 from .api.job import Job as Job
 from .api.jobs import JobsRun as JobsRun
 from .api.jobs import simulate_jobs as simulate_jobs
+from .api.launch_check import LaunchCheck as LaunchCheck
+from .api.launch_check import check_launch as check_launch
 from .api.machine import Machine as Machine
 from .api.machine import topology as topology
 from .api.mapping import Placement as Placement

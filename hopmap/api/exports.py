@@ -102,7 +102,7 @@ def export_mapping(
         kind = kind_of(to) or "value"
         raise MappingError(f"{type(to).__name__}: a {kind}, where a launcher is expected")
     domains = read_binding(to, node, threads)
-    machine = _machine(mapping, machine)
+    machine = machine_of(mapping, machine)
     network = machine.network
     node_of = _read(mapping, network, None if form in TEXTS else form)
     called = str(out or "FILE")
@@ -162,7 +162,7 @@ def read_mapping(
     ndarray(int64, shape=(ranks,))
         Node of each rank.
     """
-    return _read(path, _machine(path, machine).network, form)
+    return _read(path, machine_of(path, machine).network, form)
 
 
 def write_mapping(
@@ -180,7 +180,7 @@ def write_mapping(
     export_mapping(mapping, "csv", machine, out=path)
 
 
-def _machine(mapping: MappingLike, machine: MachineLike | None) -> Machine:
+def machine_of(mapping: MappingLike, machine: MachineLike | None) -> Machine:
     """Return the machine, its nodes called as it says, else as a file's comment does."""
     machine = on_network_of(mapping, Machine() if machine is None else Machine.of(machine))
     if machine.names is not None or not isinstance(mapping, str | Path):

@@ -53,6 +53,7 @@ COMMANDS: Table[Any] = Table(
         "simulate": "simulate:simulate",
         "explain": "explain:explain",
         "export": "exports:export",
+        "check": "exports:check",
         "header": "header:header",
         "convert": "exports:convert",
         "calibrate": "measured:calibrate",

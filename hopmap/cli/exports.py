@@ -1,8 +1,10 @@
-"""Commands for other tools: export, and what advise and robust write for launchers; convert."""
+"""Commands for other tools: export, what advise and robust write for launchers; check, convert."""
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from hopmap.api.robust.robust import Choice
 
 
+NOT_OBEYED = 3  # exit code
 UnnamedTopology = Annotated[
     str | None,
     typer.Option("--topology", "-t", help="Topology, if the mapping file does not name it."),
@@ -247,6 +250,45 @@ def _say_exported(done: Exported) -> None:
             f"nodes:   {done.made_up} are placeholders: give yours with --nodelist, --hosts or "
             "--names"
         )
+
+
+def check(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[LOG] MAPPING",
+            help="What ranks or their launcher printed of hosts, or an OTF2 archive; mapping file.",
+        ),
+    ],
+    machine: NodeOptions,
+    live: Annotated[
+        bool, typer.Option("--live", help="Check the place of this process; run it under mpirun.")
+    ] = False,
+    topology: UnnamedTopology = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the hosts that ranks ran on with a mapping; exit code 3 if they differ."""
+    from hopmap.api.launch_check import check_launch, check_rank, expected_hosts
+    from hopmap.launchers.observed import read_environment
+
+    if len(files) != (1 if live else 2):
+        raise typer.BadParameter("expected LOG MAPPING, or --live MAPPING under a launcher")
+    *logs, mapping = files
+    place = machine.machine(topology)
+    if live:
+        here, host = read_environment(os.environ), socket.gethostname()
+        obeyed, line = check_rank(here, host, expected_hosts(mapping, place), str(mapping))
+        facts: dict[str, Any] = {"obeyed": obeyed, "rank": here.rank, "host": host}
+        lines = [line]
+    else:
+        done = check_launch(logs[0], mapping, place)
+        obeyed, facts, lines = done.obeyed, done.to_dict(), done.verdict
+    if as_json:
+        print_json(facts)
+    else:
+        say("\n".join(lines))
+    if not obeyed:
+        raise typer.Exit(NOT_OBEYED)
 
 
 def convert(

@@ -27,7 +27,7 @@ from .measure import measure
 from .plan import Run, plan, reading_code
 from .prepare import new_traffic, save_inputs, select_runs
 from .scenario import Scenario
-from .workers import HERE, WorkerError, Workers, distribute
+from .workers import HERE, WorkerError, Workers, distribute, expect_scheduler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,6 +113,8 @@ def run_scenario(
                 f"{path}: {len(wanted) - len(some)} of {len(wanted)} runs of its list are not in "
                 f"the scenario: it has changed, or a trace or hopmap has: write the list again"
             )
+    if not results.exists():  # a folder of a sweep that has not begun would be in the way
+        expect_scheduler(workers)
     save_inputs(path, scenario, runs, results, changes, traffic, infeasible)
     runs = runs if only is None else some
     todo = missing(runs, results, retry=retry)

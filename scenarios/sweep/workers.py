@@ -101,6 +101,13 @@ def distribute(
                 future.cancel()
 
 
+def expect_scheduler(workers: Workers) -> None:
+    """Raise `WorkerError` if the scheduler of some workers, if any, does not answer."""
+    if workers.scheduler is not None:
+        with _dask(workers.scheduler):
+            pass
+
+
 def _iterate(do: Callable[[T], R], batch: Sequence[T], named: Sequence[str]) -> list[R]:
     for plugin in named:  # workers of Dask are not our children
         add_plugin(plugin)

@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hopmap.api.launch_check import check_launch
+from hopmap.api.machine import Machine
 from hopmap.launchers.formats import (
     Launch,
     companions,
@@ -26,6 +28,7 @@ from hopmap.launchers.formats import (
     notes,
     write_launch,
 )
+from hopmap.launchers.mapping_files import write_mapping
 from hopmap.simulator import Parameters, program_of_traffic
 from hopmap.simulator.export.simgrid import INDEX, write
 from hopmap.topologies import torus
@@ -151,6 +154,30 @@ def test_open_mpi_places_every_rank_as_a_list_of_hosts_says(
     assert isinstance(found, list), found
     said = {int(rank): rest for rank, *rest in map(str.split, found)}
     assert [said[rank][1] for rank in range(len(node_of))] == [HOSTS[node] for node in node_of]
+
+
+def test_a_launch_is_checked_in_place_and_by_what_it_printed(openmpi, tmp_path):
+    """Of a hostfile that is used, and of one that the launcher is not given."""
+    mpirun, version = openmpi
+    node_of, hosts, mapping = MAPPINGS["one rank a node"], ",".join(HOSTS), tmp_path / "m.csv"
+    write_mapping(mapping, node_of, NETWORK)
+    (tmp_path / "hosts").write_text(export_mapping("prrte", node_of, NETWORK, HOSTS))
+    sequential = ["--map-by", "seq"] if version >= 5 else ["--mca", "rmaps", "seq"]
+    live = [sys.executable, "-m", "hopmap", "check", "--live", mapping, "--nodelist", hosts]
+    found = output(*mpirun, "-np", 4, "--hostfile", tmp_path / "hosts", *sequential, *live)
+    if os.uname().nodename in "".join(found):
+        pytest.skip("no UTS namespaces: all nodes have one name")
+    assert isinstance(found, list), found
+    assert sorted(found)[0] == f"rank 0 of 4 on {HOSTS[2]}: as {mapping} has it"
+    (tmp_path / "log").write_text("\n".join(found))
+    assert check_launch(tmp_path / "log", mapping, Machine(nodelist=hosts)).obeyed
+
+    shows = ["--display", "map"] if version >= 5 else ["--display-map"]
+    printed = output(*mpirun, "-np", 4, "--host", hosts, *shows, "hostname")
+    (tmp_path / "log").write_text("\n".join(printed))
+    done = check_launch(tmp_path / "log", mapping, Machine(nodelist=hosts))
+    assert not done.obeyed
+    assert "ranks fill one host after the other" in done.hint
 
 
 @pytest.mark.parametrize("threads", [1, 3, 8])

@@ -88,6 +88,7 @@ class Records:
     windows: dict[int, int] = field(default_factory=dict)  # communicator
     processes: dict[int, int] = field(default_factory=dict)  # node of each location group
     nodes: dict[int, int] = field(default_factory=dict)  # node above each
+    labels: dict[int, tuple[int, int]] = field(default_factory=dict)  # name and class of each
     properties: list[tuple[int, int, int, int]] = field(default_factory=list)  # of nodes
 
     def _on_clock_properties(self, resolution: int, offset: int, _length: int, _date: int) -> None:
@@ -102,8 +103,9 @@ class Records:
     def _on_location_group(self, reference: int, _name: int, _kind: int, node: int) -> None:
         self.processes[reference] = node
 
-    def _on_system_tree_node(self, reference: int, _name: int, _class: int, above: int) -> None:
+    def _on_system_tree_node(self, reference: int, name: int, kind: int, above: int) -> None:
         self.nodes[reference] = above
+        self.labels[reference] = (name, kind)
 
     def _on_system_tree_node_property(self, *of_node: int) -> None:
         self.properties.append(of_node)  # type: ignore[arg-type]
@@ -262,6 +264,7 @@ class Definitions:
     partners: Partners
     windows: Windows
     shared_cores: SharedCores | None
+    hosts: tuple[str, ...]  # names of the ranks' nodes, "" where there is none
     thread_level: int  # a place in `THREAD_LEVELS`, or -1
 
     @property
@@ -309,6 +312,7 @@ def read_definitions(reader: int, file: str, complaints: Complaints) -> Definiti
         partners=partners,
         windows=_windows(records, partners, ranks, file),
         shared_cores=_shared_cores(records, masters),
+        hosts=tuple(_host(records, int(master)) for master in masters),
         thread_level=_thread_level(records),
     )
 
@@ -337,6 +341,19 @@ def _shared_cores(records: Records, masters: NDArray[np.uint64]) -> SharedCores 
     if most is None or ranks[most] <= cores[most]:
         return None
     return SharedCores(ranks[most], cores[most])
+
+
+def _host(records: Records, master: int) -> str:
+    """Return the name of the node of class "node" that a location is on, or else of the lowest."""
+    lowest = node = records.processes.get(records.locations[master].process)
+    passed = set[int]()
+    while node in records.labels and node not in passed:
+        passed.add(node)
+        name, kind = records.labels[node]
+        if records.strings.get(kind, "").lower() == "node":
+            return records.strings.get(name, "")
+        node = records.nodes[node]
+    return records.strings.get(records.labels[lowest][0], "") if lowest in records.labels else ""
 
 
 def _cores(records: Records, node: int, name: int, kind: int, value: int) -> tuple[int, int] | None:

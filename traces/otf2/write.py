@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -82,6 +82,7 @@ def write_trace(
     *,
     node_of: NDArray[np.integer[Any]] | None = None,
     cores: NDArray[np.integer[Any]] | None = None,
+    nodes: Sequence[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Write a trace as an OTF2 archive.
@@ -102,6 +103,8 @@ def write_trace(
         Nodes of the ranks, for tools that show where processes sit; one node if left out.
     cores : ndarray of int, shape (nodes,), optional
         Cores that the ranks of each node may run on.
+    nodes : sequence of str, optional
+        Names of the nodes; "node 0", "node 1", ... if left out.
     progress : callable, optional
         Called with (events written, events in all) now and then.
 
@@ -131,7 +134,7 @@ def write_trace(
         out.call("Archive_SetCreator", archive, b"hopmap")
         _write_events(out, progress)
         _write_local_definitions(out)
-        _write_definitions(out, node_of, cores)
+        _write_definitions(out, node_of, cores, nodes)
         last.pop_all()
         out.call("Archive_Close", archive)
         if trace.counts is not None:
@@ -330,13 +333,15 @@ def _write_system_tree(
     ranks: int,
     node_of: NDArray[np.integer[Any]] | None,
     cores: NDArray[np.integer[Any]] | None,
+    names: Sequence[str] | None,
 ) -> Any:
     """Write the machine and its nodes with their cores; return the place of each rank's node."""
     places = np.zeros(ranks, dtype=np.int64) if node_of is None else node_of
     nodes, node = np.unique(places, return_inverse=True)
     write("SystemTreeNode", 0, text("machine"), text("machine"), UNDEFINED_UINT32)
-    for number, name in enumerate(nodes, start=1):
-        write("SystemTreeNode", number, text(f"node {name}"), text("node"), 0)
+    for number, place in enumerate(nodes.tolist(), start=1):
+        name = f"node {place}" if names is None else names[place]
+        write("SystemTreeNode", number, text(name), text("node"), 0)
     for number, has in enumerate(() if cores is None else cores[nodes], start=1):
         write("SystemTreeNodeProperty", number, text("hopmap::cores"), _UINT64, int(has))
     return node
@@ -346,6 +351,7 @@ def _write_definitions(
     out: _Output,
     node_of: NDArray[np.integer[Any]] | None,
     cores: NDArray[np.integer[Any]] | None,
+    nodes: Sequence[str] | None,
 ) -> None:
     trace = out.trace
     writer = call("Archive_GetGlobalDefWriter", out.archive)
@@ -371,7 +377,7 @@ def _write_definitions(
     write("ClockProperties", resolution, out.first_tick, out.length, UNDEFINED_UINT64)
     text("")
     write("Paradigm", MPI, text("MPI"), 0)
-    node = _write_system_tree(write, text, trace.ranks, node_of, cores)
+    node = _write_system_tree(write, text, trace.ranks, node_of, cores, nodes)
     if trace.thread_level >= 0:
         write("SystemTreeNodeProperty", 0, text(THREAD_LEVEL), _UINT64, trace.thread_level)
     for rank in range(trace.ranks):

@@ -21,7 +21,7 @@ from hopmap.traces.trace import Collective, SharedCores, TraceError
 from hopmap.traces.traffic import Traffic
 
 from .build import Built, RecorderError
-from .merge import cores_of, hosts_of, trace_of
+from .merge import cores_of, hosts_of, names_of, trace_of
 from .raw import Process, read_processes
 
 _SAYS = {
@@ -121,7 +121,8 @@ def finish(folder: Path, out: Path) -> tuple[str, ...]:
         save_traffic(out, _traffic(folder, processes, out.stem))
     else:
         hosts, cores = hosts_of(processes), cores_of(processes)
-        write_trace(trace_of(processes, str(out)), out, node_of=hosts, cores=cores)
+        trace, nodes = trace_of(processes, str(out)), names_of(processes)
+        write_trace(trace, out, node_of=hosts, cores=cores, nodes=nodes)
     return tuple(_find_missing(processes))
 
 

@@ -242,6 +242,12 @@ def hosts_of(processes: Sequence[Process]) -> Ints:
     return np.unique([each.header["host"] for each in processes], return_inverse=True)[1]
 
 
+def names_of(processes: Sequence[Process]) -> list[str]:
+    """Name of every host, by its number, as its first process has it."""
+    first = np.unique([each.header["host"] for each in processes], return_index=True)[1]
+    return [bytes(processes[n].header["node"]).decode(errors="replace") for n in first]
+
+
 def cores_of(processes: Sequence[Process]) -> Ints:
     """Cores of every host that one or another of its processes may run on; 0 if not known."""
     hosts = hosts_of(processes)

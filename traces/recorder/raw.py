@@ -18,7 +18,7 @@ import numpy as np
 from hopmap.arrays import Ints32, Table
 from hopmap.traces.trace import Collective, Kind, TraceError
 
-VERSION = 4
+VERSION = 5
 PAGE = 4096  # bytes of the header
 MAGIC = b"hopmaprc"
 PART = 0xFFFF  # region of what is a part of the call whose record follows
@@ -50,6 +50,7 @@ HEADER = np.dtype(
         *((name, "i4") for name in ("rank", "ranks")),
         *((name, "u8") for name in ("run", "host")),
         ("cpus", "u1", 1024 // 8),
+        ("node", "S64"),
         *((name, "i4") for name in ("required", "provided")),
         ("clock", [("at", "u8"), ("ahead", "i8")], 2),
         *((name, "i4") for name in ("clocks", "finished", "open", "profile")),

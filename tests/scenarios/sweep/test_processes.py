@@ -176,6 +176,7 @@ def test_a_scheduler_that_is_not_there_is_an_error_of_one_line(tmp_path):
         pytest.raises(WorkerError, match=r"tcp://127\.0\.0\.1:9: no Dask scheduler there"),
     ):
         sweep(write(tmp_path), tmp_path / "out", workers=Workers(1, "tcp://127.0.0.1:9"))
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_worker_with_other_code_does_nothing(tmp_path, monkeypatch):

@@ -187,7 +187,7 @@ def test_what_is_missing_is_said(tmp_path):
         (lambda f: [each.unlink() for each in f.glob("*.events")], "no recording in it"),
         (lambda f: (f / "1.events").write_bytes(b"x" * 9), "1.events: not begun by the recorder"),
         (lambda f: one_message(f, run=[5, 6]), "1.events: of another run than 0.events"),
-        (lambda f: one_message(f, version=9), "0.events: version 9, expected 4"),
+        (lambda f: one_message(f, version=9), "0.events: version 9, expected 5"),
         (
             lambda f: (f / "0.names").write_text("comm 0 w 0\ncomm 2 z 0\n"),
             "rank 0, communicator 2",

@@ -10,6 +10,7 @@ struct header { /* numbers.py has the same */
     int32_t rank, ranks;
     uint64_t run, host;
     unsigned char cpus[CPU_SETSIZE / 8]; /* on which the process may run, a bit each */
+    char node[64]; /* name of the host; cut, it still ends in a zero */
     int32_t required, provided; /* thread levels */
     struct {
         uint64_t at;

@@ -105,6 +105,7 @@ static void start_recording(const char *folder, int required, int provided) {
                               .profile = profile};
     cpu_set_t cpus;
     if (!sched_getaffinity(0, sizeof cpus, &cpus)) memcpy(header->cpus, &cpus, sizeof cpus);
+    gethostname(header->node, sizeof header->node - 1);
     memcpy(header->magic, "hopmaprc", sizeof header->magic);
     names = fdopen(name_file, "w");
     window_at = PAGE;
