@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hopmap.api.input_kinds import MappingLike
 from hopmap.api.machine import Machine, MachineLike, nodes_of_ranks
+from hopmap.api.mapping import Placement
 from hopmap.api.workload import Workload, WorkloadLike
 from hopmap.figures.bars import SeedSpread, ienpc_bars, runtime_bars
 from hopmap.figures.mapping import mapping_view
@@ -48,11 +49,19 @@ def links(
 
 
 def mapping(workload: WorkloadLike, machine: MachineLike, mapping: MappingLike) -> Figure:
-    """Draw the ranks on their nodes, long messages standing out."""
+    """Draw the ranks on their nodes, and how far their bytes go; next to the default order.
+
+    Parameters
+    ----------
+    workload, machine, mapping : see `hopmap.evaluate`
+        Of a `Placement`, the default order is drawn, too.
+    """
     workload, network = Workload.of(workload), Machine.of(machine).network
     traffic = workload.traffic()
-    node_of = nodes_of_ranks(mapping, network, traffic.ranks)
-    return mapping_view(network, node_of, traffic, title=f"{workload.name} on {network.spec}")
+    mappings = {"this mapping": nodes_of_ranks(mapping, network, traffic.ranks)}
+    if isinstance(mapping, Placement) and mapping.default_order is not None:
+        mappings["default order"] = mapping.default_order
+    return mapping_view(network, mappings, traffic, title=f"{workload.name} on {network.spec}")
 
 
 def spy(workload: WorkloadLike) -> Figure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -301,23 +301,29 @@ def show_metrics(metrics: Metrics, title: str = "") -> None:
 
 
 def _plot(path: Path, placed: Placement, mapper: str) -> None:
-    """Draw a grid of ranks where the traffic has one and nodes share it, else the network."""
+    """Draw a mapping and the default order next to it.
+
+    That is a grid of ranks where the traffic has one and nodes share it, else the network.
+    """
     from hopmap.figures.cartesian import drawable_dims, grid_mappings, off_node
     from hopmap.figures.mapping import mapping_view
-    from hopmap.traces.safety.atomic_files import replacing
+    from hopmap.figures.style import write_figure
 
     title = f"{placed.name} on {placed.topology.spec}"
     dims = drawable_dims(placed.traffic)
+    mappings = {mapper: placed.node_of}
+    if placed.default_order is not None:
+        mappings["default order"] = placed.default_order
     if dims is not None and len(set(placed.node_of.tolist())) < len(placed):
-        left = placed.metrics().messages.off_node
-        words = off_node(left.total, left.max)
-        figure = grid_mappings(dims, {mapper: (placed.node_of, words)}, title=title)
+        left = {
+            name: replace(placed, node_of=node_of).metrics().messages.off_node
+            for name, node_of in mappings.items()
+        }
+        drawn = {k: (own, off_node(left[k].total, left[k].max)) for k, own in mappings.items()}
+        figure = grid_mappings(dims, drawn, title=title)
     else:
-        figure = mapping_view(
-            placed.topology, placed.node_of, placed.traffic, title=f"{title}: {mapper}"
-        )
-    with replacing(path) as partial:
-        figure.savefig(partial, dpi=200)
+        figure = mapping_view(placed.topology, mappings, placed.traffic, title=title)
+    write_figure(figure, path)
 
 
 def _print_metrics(title: str, metrics: dict[str, Any]) -> None:

@@ -10,11 +10,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator
 
-from hopmap.units import time_unit
+from hopmap.units import runtime, time_unit
 
-from .style import INK, SMALL, label, legend, mark, new_figure, set_ticks, style
+from .style import INK, SMALL, add_tips, label, legend, mark, new_figure, set_ticks, style
 
 _ROW = 0.19  # inches a line of the legend
+SAME = 0.01  # of their values: lines nearer than this hide each other
 
 
 class Crossing(NamedTuple):
@@ -43,6 +44,14 @@ def crossings(
             yield Crossing(float(np.exp(x[left] + share * (x[left + 1] - x[left]))), *names)
 
 
+def hidden_below(rows: Sequence[Sequence[float]]) -> list[int]:
+    """Return how many later lines would hide each one: they run within 1 % over two values."""
+    logs = np.log(np.asarray(rows, dtype=np.float64))
+    near = np.abs(logs[:, None, :] - logs[None, :, :]) < SAME
+    hidden = (near[:, :, 1:] & near[:, :, :-1]).any(axis=2)
+    return [int(np.count_nonzero(hidden[k, k + 1 :])) for k in range(len(logs))]
+
+
 @style()
 def runtime_over(
     values: Sequence[float],
@@ -60,13 +69,22 @@ def runtime_over(
     scale, unit = time_unit(max(max(row) for row in runtimes.values()))
     figure = new_figure(2.9 + _ROW * len(runtimes), title)
     axes = figure.subplots()
-    for place, (network, row) in enumerate(runtimes.items()):
-        looks = mark(place) | {"linestyle": "-", "linewidth": 1.1, "label": label(network, 46, 1)}
-        axes.plot(values, np.asarray(row) / scale, **looks)
+    rims = hidden_below(list(runtimes.values()))
+    for place, ((network, row), rim) in enumerate(zip(runtimes.items(), rims, strict=True)):
+        looks = mark(place) | {"linestyle": "-", "linewidth": 1.1 + 2.2 * rim}
+        looks |= {"markersize": 4.6 + 3.4 * rim, "label": label(network, 46, 1)}
+        y = np.asarray(row) / scale
+        axes.plot(values, y, **looks)
+        said = [f"{network}, {text(x)}: {runtime(s)}" for x, s in zip(values, row, strict=True)]
+        add_tips(axes, np.stack((values, y), axis=1)[:, None], said)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    for crossing in marked:
+    named = 0.0
+    for crossing in sorted(marked):
         axes.axvline(crossing.at, color=INK, linewidth=0.8, linestyle=(0, (2, 2)), zorder=0)
+        if crossing.at < named:
+            continue  # no room for its value
+        named = crossing.at * (values[-1] / values[0]) ** 0.05
         look: dict[str, Any] = {"size": SMALL, "ha": "right", "va": "top", "rotation": 90}
         at_top = axes.get_xaxis_transform()
         axes.text(crossing.at, 1.0, f"{text(crossing.at)} ", transform=at_top, **look)

@@ -12,6 +12,7 @@ Others: trees and clusters by levels, the rest on a circle.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy.sparse.csgraph import dijkstra
 from hopmap.arrays import Bools, Floats, Ints
 from hopmap.topologies import Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
+from hopmap.topologies.families.hierarchy import hierarchy
 
 from .style import WIDTH
 
@@ -34,7 +36,7 @@ MARGIN = 0.85  # between planes
 MARK, NAME = 0.085, 0.13  # inches from the middle of a link's number to its rim, and of a name
 SIDE = WIDTH - 0.2  # inches across a figure of a network
 NODE_RING = 0.47  # of that: radius of a circle of nodes
-VERTICES, LINKS = 700, 4000  # of networks that are no boxes, that are drawn at most
+VERTICES, LINKS = 60, 260  # of networks that are no boxes, that are drawn at most
 
 
 def is_box(topology: Topology) -> bool:
@@ -52,6 +54,23 @@ def coordinates(topology: Topology) -> Ints:
     filled = np.zeros((topology.nodes, 3), dtype=np.int64)
     filled[:, : len(topology.dims)] = topology.coords
     return filled
+
+
+def name_vertex(topology: Topology, vertex: int) -> str:
+    """Return what a node or switch is called, a node of a grid with its coordinates."""
+    if vertex >= topology.nodes:
+        of = f" (group {groups_of(topology)[vertex]})" if "dragonfly" in topology.spec else ""
+        return topology.vertex_name(vertex) + of
+    name = topology.names[vertex] if topology.names else str(vertex)
+    grid = topology.coords[vertex]
+    between = "" if len(grid) > 3 and max(topology.dims) <= 10 else ","
+    return f"{name} ({between.join(map(str, grid))})" if len(grid) > 1 else name
+
+
+def name_link(topology: Topology, link: int) -> str:
+    """Return the ends of a directed link."""
+    ends = int(topology.link_from[link]), int(topology.link_to[link])
+    return " → ".join(name_vertex(topology, end) for end in ends)
 
 
 class Layout(NamedTuple):
@@ -73,7 +92,8 @@ class Layout(NamedTuple):
 
 def drawable(topology: Topology) -> bool:
     """Whether the vertices and links of what is no box are few enough to draw."""
-    return topology.vertices <= VERTICES and topology.links <= LINKS
+    few = topology.vertices <= VERTICES and topology.links <= LINKS
+    return few and topology.switches > 0
 
 
 def _span(width: float, height: float) -> float:
@@ -168,7 +188,7 @@ def levels(topology: Topology) -> Layout:
     Units are inches. Switches of a circle have their nodes outside it; without switches the nodes
     are on it.
     """
-    level = _levels(topology)
+    level = levels_above_nodes(topology)
     is_round = bool((level[topology.link_from] == level[topology.link_to]).any())
     height = SIDE if is_round else 0.35 + 0.85 * int(level.max())
     unit = _circle(topology, level) if is_round else _by_levels(topology, level)
@@ -205,13 +225,31 @@ def _directions(start: Points, end: Points) -> tuple[Points, Points, Points]:
     return along, np.stack((along[:, 1], -along[:, 0]), axis=1), length
 
 
-def _levels(topology: Topology) -> Ints:
+def levels_above_nodes(topology: Topology) -> Ints:
     """Links from each vertex to the nearest node; nodes have 0."""
     ends, size = (topology.link_to, topology.link_from), topology.vertices
     back = csr_array((np.ones(topology.links), ends), shape=(size, size))
     nodes = np.arange(topology.nodes)
     level = dijkstra(back, indices=nodes, unweighted=True, min_only=True)
     return np.minimum(level, size).astype(np.int64)
+
+
+@lru_cache(maxsize=4)
+def groups_of(topology: Topology) -> Ints:
+    """Return the outermost block of the lowest node below each vertex; without blocks its own.
+
+    Shape (vertices,).
+    """
+    sizes = hierarchy(topology)
+    if sizes is None or len(sizes) < 2:
+        return np.maximum(np.arange(topology.vertices) - topology.nodes, 0)
+    level = levels_above_nodes(topology)
+    lowest = np.arange(topology.vertices)
+    lowest[topology.nodes :] = topology.nodes
+    for each in range(1, int(level.max()) + 1):
+        down = (level[topology.link_from] == each) & (level[topology.link_to] == each - 1)
+        np.minimum.at(lowest, topology.link_from[down], lowest[topology.link_to[down]])
+    return np.asarray(lowest // int(np.prod(sizes[:-1])))
 
 
 def _by_levels(topology: Topology, level: Ints) -> Points:

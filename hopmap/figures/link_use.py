@@ -13,19 +13,23 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from hopmap.arrays import Floats
 from hopmap.simulator import LinkUse
 from hopmap.topologies import Topology
-from hopmap.traces.safety.atomic_files import replacing
 from hopmap.units import time_unit
 
+from .layout import name_link
 from .style import (
     CYCLE,
     GREY,
+    NAMED,
     PALE,
     SMALL,
+    TEXT_LINE,
+    add_tips,
     colour_bar,
+    list_busiest,
     new_figure,
     sequential,
     style,
-    svg_text,
+    write_figure,
 )
 
 ROWS = 256  # of the picture; more links share rows
@@ -36,12 +40,7 @@ def write_link_use_plot(
     path: Path, use: LinkUse, topology: Topology, *, makespan: float, title: str
 ) -> None:
     """Draw the use of links of a run into a file, see `link_use_plot`."""
-    figure = link_use_plot(use, topology, makespan=makespan, title=title)
-    with replacing(path) as partial:
-        if path.suffix == ".svg":
-            partial.write_text(svg_text(figure), encoding="utf-8")
-        else:
-            figure.savefig(partial)
+    write_figure(link_use_plot(use, topology, makespan=makespan, title=title), path)
 
 
 @style()
@@ -49,8 +48,8 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
     """Draw the share of time that links are busy, over time until the makespan.
 
     Above, lines: the busiest link at each time, and the mean of each kind. Below, a row per link
-    that is used, the busiest on top; above `ROWS` links a row is the mean of neighbours in that
-    order.
+    that is used, the busiest on top; above `ROWS` links a row is the busiest of neighbours in that
+    order. Colours end at the highest share there is. The busiest links are named.
     """
     share = use.fraction
     order = np.argsort(-use.busy.sum(axis=1), kind="stable")
@@ -59,24 +58,30 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
     factor = 1 / scale
     until = max(makespan, use.width) * factor
     edge = use.busy.shape[1] * use.width * factor
-    figure = new_figure(4.7, title)
+    most = float(share.max(initial=0)) or 1.0
+    figure = new_figure(4.9 + TEXT_LINE * NAMED, title)
     panels = figure.subplot_mosaic(
-        [["lines"] * 3, ["links"] * 3, ["bar", "bar", "note"]], height_ratios=[0.8, 1.85, 0.1]
+        [["lines"] * 3, ["links"] * 3, ["bar", "bar", "note"], ["names"] * 3],
+        height_ratios=[0.8, 1.85, 0.1, TEXT_LINE * NAMED],
     )
     top, below = panels["lines"], panels["links"]
     _lines(top, share, topology, np.arange(use.busy.shape[1] + 1) * use.width * factor)
-    norm, cmap = Normalize(0, 1), sequential()
+    norm, cmap = Normalize(0, most), sequential()
+    busy = use.busy.sum(axis=1) / max(makespan, use.width)
     if used:
-        _picture(below, share[order[:used]], edge, norm, cmap)
+        words = [f"{name_link(topology, link)}: {_percent(busy[link])}" for link in order[:used]]
+        _picture(below, share[order[:used]], edge, norm, cmap, words)
+        list_busiest(panels["names"], words[:NAMED], ", time busy in the whole run")
     else:
         below.set_yticks([])
+        panels["names"].set_axis_off()
     below.set_xlabel(f"time ({unit})", labelpad=2)
     below.set_ylabel(f"{used:,} used links, busiest first", labelpad=3)
     for axes in (top, below):
         axes.set_xlim(0, until)
         axes.xaxis.set_major_locator(MaxNLocator(5))
     top.tick_params(labelbottom=False)
-    colour_bar(figure, panels["bar"], norm, cmap, _percent, "busy")
+    colour_bar(figure, panels["bar"], norm, cmap, _percent, "share of time busy")
     unused = topology.links - used
     note = f"{unused:,} of {topology.links:,}\nlinks unused" if unused else "all links are used"
     note = note if topology.links else "there are no links"
@@ -86,31 +91,30 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
 
 
 def _picture(
-    axes: Axes,
-    share: Floats,
-    edge: float,
-    norm: Normalize,
-    cmap: Colormap,
+    axes: Axes, share: Floats, edge: float, norm: Normalize, cmap: Colormap, words: list[str]
 ) -> None:
     group = -(-len(share) // ROWS)
     starts = np.arange(0, len(share), group)
-    sizes = np.diff(np.append(starts, len(share)))
-    rows = np.add.reduceat(share, starts, axis=0) / sizes[:, None]
+    rows = np.maximum.reduceat(share, starts, axis=0)
     axes.imshow(
         np.ma.masked_less_equal(rows, 0),
         norm=norm,
         cmap=cmap,
         aspect="auto",
-        interpolation="nearest",
+        interpolation="none",
         extent=(0, edge, len(share), 0),
     )
     axes.set_facecolor("#f4f6f7")
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    rest = f", busiest of {group} links in this row" if group > 1 else ""
+    places = [[(0, start), (edge, min(start + group, len(share)))] for start in starts.tolist()]
+    add_tips(axes, places, [words[start] + rest for start in starts.tolist()])
 
 
 def _lines(axes: Axes, share: Floats, topology: Topology, edges: Floats) -> None:
-    axes.set_ylim(0, 1.02)
-    axes.set_yticks([0, 0.5, 1])
+    most = float(share.max(initial=0)) or 1.0
+    axes.set_ylim(0, 1.02 * most)
+    axes.set_yticks([0, most / 2, most])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _percent(value)))
     axes.grid(axis="y")
     if not len(share):
@@ -132,4 +136,4 @@ def _lines(axes: Axes, share: Floats, topology: Topology, edges: Floats) -> None
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.0f} %"
+    return f"{100 * value:.3g} %"

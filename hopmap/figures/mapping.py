@@ -1,23 +1,25 @@
-"""Figures of a mapping: which rank sits where, and how far its messages go."""
+"""Figures of mappings: which rank sits where, what it sends away, and how far its messages go."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection, LineCollection
-from matplotlib.colors import Colormap, Normalize
+from matplotlib.colors import Normalize, to_hex, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from hopmap.arrays import Ints, equals_before
+from hopmap.arrays import Floats, Ints, equals_before
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
+from hopmap.units import compact, data
 
 from .layout import (
     NODE_RING,
@@ -27,93 +29,247 @@ from .layout import (
     drawable,
     is_box,
     levels,
+    name_vertex,
     slices,
     stack,
 )
-from .network import DRAWN, LINE, VECTORS, draw_planes, draw_vertices, view_box
+from .network import DRAWN, LINE, draw_planes, draw_vertices, view_box
 from .style import (
     BLUE,
+    GREEN,
     GREY,
     INK,
     ORANGE,
+    PURPLE,
     RED,
     SKY,
     SMALL,
     WIDTH,
+    YELLOW,
     add_tips,
     colour_bar,
     halves,
+    label,
     new_figure,
-    pictures,
     plain_title,
+    sequential,
     set_ticks,
     sheet,
     squares,
     style,
     write,
 )
+from .tiles import arrange, draw_cells, nest_nodes, say_cells
 
-EDGES = 1000  # communicating pairs that are drawn at most, the costliest,
-EDGES_A_NODE = 3  # and so many for each node
-PAIR_VECTORS = 400  # of pairs as lines; more become an image
-ROW = 512  # nodes of a network without coordinates side by side; each is a pixel wide or more
-NUMBERED = 64  # nodes that have their rank written on them
+LINED = 128  # nodes of a box with lines between ranks that talk
+EDGES_A_NODE = 3  # of these lines, the costliest
+NUMBERED = 64  # nodes of a box that have their rank written on them
 TURNED = 400  # costliest pairs of ranks that are drawn where the mapping can be turned
+FREE = "#eef1f3"  # nodes without ranks
 _HOPS = ("#c3cad0", SKY, ORANGE, RED)  # one hop, two, three, more
 _FAR = ("1 hop", "2 hops", "3 hops", "4 or more")
-_BAR, _HISTOGRAM = 0.65, 1.7  # inches
+_BLOCKS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW, "#4d555c")
+_BAR, _HISTOGRAM = 0.75, 1.7  # inches
+_MANY, _APART = (
+    32,
+    14,
+)  # bars of the histogram; distances that have one each, where they are far apart
 
 
-class _Ranks(NamedTuple):
-    """A mapping that is drawn: rank -> node, the lowest rank of each node or -1, and colours."""
+class _Colours(NamedTuple):
+    """What colours say: of each node of each mapping, and below, as a scale or as patches."""
 
-    node_of: Ints
-    at: Ints
-    norm: Normalize
-    cmap: Colormap
-
-    def write(self, axes: Axes, place: ArrayLike, rank: int, size: float = SMALL) -> None:
-        """Write a rank's number on its dot."""
-        colour = "white" if self.norm(rank) < 0.62 else INK
-        write(axes, place, str(rank), size, color=colour, zorder=5)
+    of_nodes: list[Floats]  # (nodes, 4) each
+    says: list[list[str]]
+    norm: Normalize | None
+    text: Callable[[float], str]
+    title: str
+    patches: list[Patch]
 
 
 @style()
 def mapping_view(
     topology: Topology,
-    node_of: ArrayLike,
+    mappings: Mapping[str, ArrayLike],
     traffic: Traffic,
     *,
     title: str,
-    default: ArrayLike | None = None,
+    shown: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw the ranks on their nodes, long messages standing out, and the hops of all bytes.
+    """Draw mappings side by side: ranks on their nodes, and how far the bytes of each go.
 
-    Nodes are coloured by rank. Up to 512 nodes, lines join ranks that talk, coloured by hops;
-    above, planes of the box are coloured only; networks of switches are drawn with the ranks at
-    their nodes. Below, the share of the bytes by hops, next to that of the `default` order.
+    Mappings have by name the node of every rank, shape (ranks,). Those that are not `shown` are in
+    the histogram of hops, and in the scale, only. Where ranks are a grid, nodes have the colour of
+    the block of the grid that most of their ranks are in; else of the bytes that leave them, times
+    hops. In boxes of few nodes, lines join ranks that talk, coloured by hops.
     """
-    places = np.asarray(node_of, dtype=np.int64)
-    norm = Normalize(0, max(traffic.ranks - 1, 1))
-    ranks = _Ranks(places, lowest_ranks(topology, places), norm, mpl.colormaps["viridis"])
+    places = {name: np.asarray(node_of, dtype=np.int64) for name, node_of in mappings.items()}
+    chosen = list(places) if shown is None else list(shown)
     pairs = traffic.without_self()
-    hops = topology.distance(places[pairs.src], places[pairs.dst])
-    drawn = LINE if len(topology.dims) == 1 else DRAWN
-    if is_box(topology) and topology.nodes <= drawn:
-        frame = _on_box(topology, ranks, pairs, hops, title)
-    elif not is_box(topology) and drawable(topology):
-        frame = _on_switches(topology, ranks, title)
-    else:
-        frame = _on_planes(topology, ranks, title)
-    name = "rank on the node"
-    colour_bar(frame.figure, frame.bar, norm, ranks.cmap, lambda v: f"{v:,.0f}", name)
-    series = [(_share(hops, pairs), BLUE, "this mapping")]
-    if default is not None:
-        other = np.asarray(default, dtype=np.int64)
-        before = topology.distance(other[pairs.src], other[pairs.dst])
-        series.append((_share(before, pairs), GREY, "default order"))
-    _histogram(frame.hops, series)
-    return frame.figure
+    hops = {k: topology.distance(own[pairs.src], own[pairs.dst]) for k, own in places.items()}
+    colours = _by_grid(topology, places, traffic) or _by_bytes(topology, places, pairs, hops)
+    plans = [_plan(topology, places[name], pairs, hops[name], len(chosen)) for name in chosen]
+    high = max(plan.high for plan in plans)
+    legend = _BAR if colours.norm is not None else 0.45 + 0.16 * -(-len(colours.patches) // 2)
+    below = _HISTOGRAM + (legend if len(chosen) == 1 else 0.0)
+    name_room = 0.2 if len(chosen) > 1 else 0.0
+    figure = new_figure(high + name_room + below + 0.45, title, WIDTH * len(chosen))
+    above, under = halves(figure, high + name_room, below)
+    for k, (name, axes) in enumerate(
+        zip(chosen, above.subplots(1, len(chosen), squeeze=False)[0], strict=True)
+    ):
+        if name_room:
+            plain_title(axes, label(name, 44, 1))
+        place = list(places).index(name)
+        plans[k].draw(axes, colours.of_nodes[place], colours.says[place])
+    shape = (1, 2) if len(chosen) > 1 else (2, 1)
+    ratios: dict[str, Any] = {} if len(chosen) > 1 else {"height_ratios": [legend, _HISTOGRAM]}
+    key, histogram = under.subfigures(*shape, **ratios)
+    _draw_key(key, colours, wide=len(chosen) > 1)
+    series = [_share(hops[name], pairs) for name in places]
+    _histogram(histogram.subplots(), series, list(places))
+    return figure
+
+
+def _by_grid(topology: Topology, places: Mapping[str, Ints], traffic: Traffic) -> _Colours | None:
+    """Colour nodes by blocks of the ranks' logical grid; None where there is none."""
+    dims = tuple(map(int, traffic.metadata.get("dims", ())))
+    if traffic.ranks < 2 or int(np.prod(dims)) != traffic.ranks:
+        return None
+    cuts = [1] * len(dims)
+    for _ in range(3):  # up to eight blocks: halve what is longest
+        longest = int(np.argmax([d / cut for d, cut in zip(dims, cuts, strict=True)]))
+        if dims[longest] > cuts[longest]:
+            cuts[longest] *= 2
+    coords = np.unravel_index(np.arange(traffic.ranks), dims)
+    block = np.zeros(traffic.ranks, dtype=np.int64)
+    for at, d, cut in zip(coords, dims, cuts, strict=True):
+        block = block * cut + at * cut // d
+    of_nodes, says = [], []
+    for node_of in places.values():
+        count = np.zeros((topology.nodes, len(_BLOCKS)), dtype=np.int64)
+        np.add.at(count, (node_of, block), 1)
+        colours = np.array([to_rgba(colour) for colour in _BLOCKS])[np.argmax(count, axis=1)]
+        colours[count.sum(axis=1) == 0] = to_rgba(FREE)
+        of_nodes.append(colours)
+        says.append(node_words(topology, node_of))
+    ranges = []
+    for d, cut in zip(dims, cuts, strict=True):
+        bounds = [-(-k * d // cut) for k in range(cut + 1)]
+        pieces = pairwise(bounds)
+        ranges.append([f"{a}" if b == a + 1 else f"{a}–{b - 1}" for a, b in pieces])
+    patches = [
+        Patch(color=colour, label=", ".join(piece))
+        for colour, piece in zip(_BLOCKS, product(*ranges), strict=False)
+    ]
+    if any((np.bincount(own, minlength=topology.nodes) == 0).any() for own in places.values()):
+        patches.append(Patch(facecolor=FREE, edgecolor=GREY, linewidth=0.5, label="free node"))
+    by = " × ".join(map(str, dims))
+    return _Colours(of_nodes, says, None, compact, f"block of the {by} grid of ranks", patches)
+
+
+def _by_bytes(
+    topology: Topology, places: Mapping[str, Ints], pairs: Traffic, hops: Mapping[str, Ints]
+) -> _Colours:
+    """Colour nodes by the bytes that leave them, each as often as it has hops."""
+    unit = "bytes" if pairs.bytes.any() else "messages"
+    text, cmap = data if unit == "bytes" else compact, sequential(0.03)
+    away = [
+        np.bincount(own[pairs.src], _weight(pairs) * hops[name], minlength=topology.nodes)
+        for name, own in places.items()
+    ]
+    norm = Normalize(0, max(float(each.max(initial=0)) for each in away) or 1.0)
+    of_nodes, says = [], []
+    for own, each in zip(places.values(), away, strict=True):
+        colours = cmap(norm(each))
+        colours[np.bincount(own, minlength=topology.nodes) == 0] = to_rgba(FREE)
+        of_nodes.append(colours)
+        words = zip(node_words(topology, own), each.tolist(), strict=True)
+        says.append([f"{word}; {text(value)} × hops leave it" for word, value in words])
+    return _Colours(of_nodes, says, norm, text, f"{unit} that leave a node, times hops", [])
+
+
+def _draw_key(figure: Any, colours: _Colours, *, wide: bool) -> None:
+    """Draw what colours say: a scale, or patches with the bounds of blocks."""
+    axes = figure.subplots()
+    if colours.norm is not None:
+        if wide:  # next to the histogram, as low as its bars begin
+            axes.set_box_aspect(0.04)
+        else:
+            axes.set_box_aspect(0.035)
+        colour_bar(figure, axes, colours.norm, sequential(0.03), colours.text, colours.title)
+        return
+    axes.set_axis_off()
+    plain_title(axes, colours.title)
+    axes.legend(
+        handles=colours.patches,
+        loc="upper left",
+        ncols=2,
+        handlelength=1,
+        borderpad=0,
+        borderaxespad=0.2,
+        labelspacing=0.25,
+    )
+
+
+class _Plan(NamedTuple):
+    """How high a mapping is drawn, in inches, and what draws it: axes, colours, what nodes say."""
+
+    high: float
+    draw: Callable[[Axes, Floats, list[str]], None]
+
+
+def _plan(topology: Topology, node_of: Ints, pairs: Traffic, hops: Ints, sheets: int) -> _Plan:
+    """Choose how a mapping is drawn: with lines, with switches, or in cells."""
+    lined = LINE if len(topology.dims) == 1 else LINED
+    if is_box(topology) and topology.nodes <= lined:
+        return _on_box(topology, node_of, pairs, hops)
+    if not is_box(topology) and drawable(topology):
+        return _on_switches(topology, node_of)
+    return _in_cells(topology, node_of, sheets)
+
+
+def _in_cells(topology: Topology, node_of: Ints, sheets: int) -> _Plan:
+    """Draw a cell a node, in blocks, with the lowest rank where there is room."""
+    nest = nest_nodes(topology)
+    made = arrange(nest, WIDTH - 0.3)
+    high = made.size[1] * made.inch + 0.05
+
+    def draw(axes: Axes, colours: Floats, says: list[str]) -> None:
+        every = np.arange(topology.nodes)
+        # of nodes that share a cell, that with the most ranks, which is the last of these
+        order = np.lexsort((every, np.bincount(node_of, minlength=topology.nodes)))
+        turn = np.empty(topology.nodes)
+        turn[order] = every
+
+        def colour(top: Floats) -> Floats:
+            return colours[order[top.astype(np.int64)]]
+
+        place = draw_cells(axes, made, turn, colour, 0.0, high)
+
+        def say(nodes: Ints) -> str:
+            more = f" … {says[int(nodes[-1])]}" if len(nodes) > 1 else ""
+            return says[int(nodes[0])] + more
+
+        say_cells(axes, made, place, say, sheets)
+        sheet(axes, WIDTH - 0.3, high)
+        lowest = lowest_ranks(topology, node_of)
+        if made.side * made.inch >= 0.2 and not made.merged:
+            for at, rank, own in zip(place(made.middles()), lowest, colours, strict=True):
+                if rank >= 0:
+                    small = 1 if rank > 99 and made.side * made.inch < 0.26 else 0
+                    _write_rank(axes, at, int(rank), own, SMALL - small)
+
+    return _Plan(high, draw)
+
+
+def _write_rank(
+    axes: Axes, place: ArrayLike, rank: int, colour: ArrayLike, size: float = SMALL
+) -> None:
+    """Write a rank's number on its node, dark on light colours."""
+    red, green, blue = np.asarray(colour)[:3]
+    light = 0.3 * red + 0.59 * green + 0.11 * blue > 0.5
+    write(axes, place, str(rank), size, color=INK if light else "white", zorder=5)
 
 
 def lowest_ranks(topology: Topology, node_of: Ints) -> Ints:
@@ -123,24 +279,7 @@ def lowest_ranks(topology: Topology, node_of: Ints) -> Ints:
     return at
 
 
-class _Frame(NamedTuple):
-    """A figure, and axes for the mapping, for a bar below, and for the hops below that."""
-
-    figure: Figure
-    view: Axes
-    bar: Axes
-    hops: Axes
-
-
-def _frame(high: float, title: str) -> _Frame:
-    """Make a figure for a mapping that is `high` inches high."""
-    figure = new_figure(high + _BAR + _HISTOGRAM + 0.3, title)
-    above, below = halves(figure, high + _BAR, _HISTOGRAM)
-    view, bar = above.subplots(2, 1, height_ratios=[high, 0.12])
-    return _Frame(figure, view, bar, below.subplots())
-
-
-def _on_box(topology: Topology, ranks: _Ranks, pairs: Traffic, hops: Ints, title: str) -> _Frame:
+def _on_box(topology: Topology, node_of: Ints, pairs: Traffic, hops: Ints) -> _Plan:
     """Draw a box with lines between ranks that talk, both directions together."""
     layout = slices(topology) if len(topology.dims) < 3 else stack(topology)
     low, high = np.minimum(pairs.src, pairs.dst), np.maximum(pairs.src, pairs.dst)
@@ -148,10 +287,10 @@ def _on_box(topology: Topology, ranks: _Ranks, pairs: Traffic, hops: Ints, title
     key, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     cost = np.bincount(inverse, weights=_weight(pairs) * hops, minlength=len(key))
     far = hops[first]
-    chosen = np.argsort(cost, kind="stable")[-min(EDGES, EDGES_A_NODE * topology.nodes) :]
+    chosen = np.argsort(cost, kind="stable")[-EDGES_A_NODE * topology.nodes :]
     chosen = chosen[far[chosen] > 0]
     chosen = chosen[np.argsort(far[chosen], kind="stable")]
-    joined = ranks.node_of[np.stack((pairs.src[first], pairs.dst[first]), axis=1)]
+    joined = node_of[np.stack((pairs.src[first], pairs.dst[first]), axis=1)]
     ends = layout.nodes[joined]
     depth = coordinates(topology)[joined, 2]
     around = (depth[:, 0] == depth[:, 1]) & (np.hypot(*(ends[:, 1] - ends[:, 0]).T) > 1.6)
@@ -159,46 +298,48 @@ def _on_box(topology: Topology, ranks: _Ranks, pairs: Traffic, hops: Ints, title
     level = np.minimum(far[chosen], 4) - 1
     segments = [_line(*ends[i], bent=bool(bent[i])) for i in chosen]
     layout = _with_room(layout, segments)
-    frame = _frame(layout.height * layout.span + 0.4, title)
-    axes = frame.view
-    view_box(axes, layout)
-    draw_planes(axes, layout)
-    lines = LineCollection(
-        segments,
-        colors=[_HOPS[i] for i in level],
-        linewidths=np.array([1.3, 1.2, 1.3, 1.5])[level] * (0.8 if layout.span < 0.3 else 1),
-        zorder=2,
-    )
-    lines.set_rasterized(len(chosen) > PAIR_VECTORS)
-    axes.add_collection(lines, autolim=False)
-    _nodes(axes, layout, ranks)
-    add_tips(axes, squares(layout.nodes, 0.25), node_words(topology, ranks.node_of))
-    if len(chosen) < (count := int((far > 0).sum())):
-        plain_title(axes, f"{len(chosen):,} costliest of {count:,} pairs drawn", SMALL)
-    of_level = np.bincount(np.minimum(far[far > 0], 4), minlength=5)[1:]
-    handles = [
-        Line2D([], [], color=colour, linewidth=1.8, label=f"{name}: {number:,} pairs")
-        for colour, name, number in zip(_HOPS, _FAR, of_level.tolist(), strict=True)
-        if number
-    ]
-    if handles:
-        axes.legend(
-            handles=handles,
-            loc="upper left",
-            bbox_to_anchor=(0.03, 0),
-            ncols=2,
-            handlelength=1.2,
-            columnspacing=1.6,
-            handletextpad=0.5,
-            borderpad=0,
-            borderaxespad=0,
+
+    def draw(axes: Axes, colours: Floats, says: list[str]) -> None:
+        view_box(axes, layout)
+        draw_planes(axes, layout)
+        thin = 0.8 if layout.span < 0.3 else 1
+        lines = LineCollection(
+            segments,
+            colors=[_HOPS[i] for i in level],
+            linewidths=np.array([1.3, 1.2, 1.3, 1.5])[level] * thin,
+            zorder=2,
         )
-    return frame
+        axes.add_collection(lines, autolim=False)
+        _draw_nodes(axes, layout, lowest_ranks(topology, node_of), colours)
+        add_tips(axes, squares(layout.nodes, 0.25), says)
+        if len(chosen) < (count := int((far > 0).sum())):
+            words = f"{len(chosen):,} costliest of {count:,} pairs drawn"
+            axes.text(0.02, 0.995, words, size=SMALL, va="top", transform=axes.transAxes)
+        of_level = np.bincount(np.minimum(far[far > 0], 4), minlength=5)[1:]
+        handles = [
+            Line2D([], [], color=colour, linewidth=1.8, label=f"{name}: {number:,} pairs")
+            for colour, name, number in zip(_HOPS, _FAR, of_level.tolist(), strict=True)
+            if number
+        ]
+        if handles:
+            axes.legend(
+                handles=handles,
+                loc="upper left",
+                bbox_to_anchor=(0.03, 0),
+                ncols=2,
+                handlelength=1.2,
+                columnspacing=1.6,
+                handletextpad=0.5,
+                borderpad=0,
+                borderaxespad=0,
+            )
+
+    return _Plan(layout.height * layout.span + 0.4, draw)
 
 
-def _on_switches(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
-    """Draw switches and nodes, and at every node its ranks, coloured by their numbers."""
-    layout, node_of = levels(topology), ranks.node_of
+def _on_switches(topology: Topology, node_of: Ints) -> _Plan:
+    """Draw switches and nodes, and at every node its ranks."""
+    layout = levels(topology)
     place, side, high = layout.nodes.copy(), layout.width, layout.height
     turn = equals_before(node_of)
     most = int(turn.max(initial=0)) + 1
@@ -217,50 +358,28 @@ def _on_switches(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
         high += reach
         away = np.tile([0.0, -1.0], (topology.nodes, 1))
     at = place[node_of] + away[node_of] * (0.1 + size * (turn[:, None] + 0.4))
-    frame = _frame(high, title)
-    axes = frame.view
-    sheet(axes, side, high)
-    ends = np.stack((place[topology.link_from], place[topology.link_to]), axis=1)
-    once = topology.link_from < topology.link_to
-    lines = LineCollection(list(ends[once]), colors=GREY, linewidths=0.7, alpha=0.7)
-    lines.set_rasterized(topology.links > VECTORS)
-    axes.add_collection(lines, autolim=False)
-    draw_vertices(axes, topology, place, 14 if topology.vertices <= 80 else 7)
-    colours = ranks.cmap(ranks.norm(np.arange(len(at))))
-    look: Any = {"facecolors": colours, "offset_transform": axes.transData, "zorder": 4}
-    wide = np.full(len(at), 0.92 * size)  # in the sheet's unit, of which it may be drawn smaller
-    axes.add_collection(EllipseCollection(wide, wide, 0 * wide, offsets=at, units="xy", **look))
-    if size >= 0.17:
-        for rank, middle in enumerate(at):
-            ranks.write(axes, middle, rank, SMALL if rank < 100 else SMALL - 2)
-    names = [topology.vertex_name(vertex) for vertex in range(topology.vertices)]
-    said = [f"rank {rank} on {names[node]}" for rank, node in enumerate(node_of.tolist())]
-    add_tips(axes, squares(at, size / 2), said)
-    add_tips(axes, squares(place, 0.05), names)
-    return frame
 
+    def draw(axes: Axes, colours: Floats, says: list[str]) -> None:
+        sheet(axes, side, high)
+        ends = np.stack((place[topology.link_from], place[topology.link_to]), axis=1)
+        once = topology.link_from < topology.link_to
+        lines = LineCollection(list(ends[once]), colors=GREY, linewidths=0.7, alpha=0.7)
+        axes.add_collection(lines, autolim=False)
+        draw_vertices(axes, topology, place, 14)
+        own = colours[node_of]
+        look: Any = {"facecolors": own, "offset_transform": axes.transData, "zorder": 4}
+        wide = np.full(len(at), 0.92 * size)  # in the sheet's unit, of which it may be smaller
+        dots = EllipseCollection(wide, wide, 0 * wide, offsets=at, units="xy", **look)
+        axes.add_collection(dots)
+        if size >= 0.17:
+            for rank, middle in enumerate(at):
+                _write_rank(axes, middle, rank, own[rank], SMALL if rank < 100 else SMALL - 2)
+        names = [name_vertex(topology, vertex) for vertex in range(topology.vertices)]
+        said = [f"rank {rank} on {names[node]}" for rank, node in enumerate(node_of.tolist())]
+        add_tips(axes, squares(at, size / 2), said)
+        add_tips(axes, squares(place, 0.05), [*says, *names[topology.nodes :]])
 
-def _on_planes(topology: Topology, ranks: _Ranks, title: str) -> _Frame:
-    """Planes z = 0, 1, ... as images coloured by rank; anything but a box in rows of nodes."""
-    if is_box(topology):
-        columns, rows, count = (*topology.dims, 1, 1)[:3]
-    else:
-        count, rows = 1, -(-topology.nodes // ROW)
-        columns = -(-topology.nodes // rows)
-    room = count * rows * columns - topology.nodes
-    filled = np.pad(ranks.at, (0, room), constant_values=-1)
-    planes = np.ma.masked_less(filled, 0).reshape(count, rows, columns)
-    across = min(count, max(1, round(np.sqrt(count * rows / columns))))
-    lines = -(-count // across)
-    wide = (WIDTH - 0.3) / across - 0.08
-    high = min(max(wide * rows / columns, 0.25), 3.5)
-    frame = _frame(lines * (high + 0.2), title)
-    name = "z = {}" if count > 1 else ""
-    if not is_box(topology) and rows > 1:
-        name = f"nodes in order, {columns} a row, from below"
-    images = [(name.format(z), plane) for z, plane in enumerate(planes)]
-    pictures(frame.view, images, across, (wide, high), (0.08, 0.2), ranks.norm, ranks.cmap)
-    return frame
+    return _Plan(high, draw)
 
 
 def node_words(topology: Topology, node_of: Ints) -> list[str]:
@@ -272,7 +391,7 @@ def node_words(topology: Topology, node_of: Ints) -> list[str]:
         f"rank{'s' * (len(each) > 1)} {', '.join(map(str, each))}" if each else "free"
         for each in ranks
     ]
-    return [f"{topology.vertex_name(node)}: {text}" for node, text in enumerate(words)]
+    return [f"{name_vertex(topology, node)}: {text}" for node, text in enumerate(words)]
 
 
 def _line(a: Points, b: Points, *, bent: bool) -> Points:
@@ -293,24 +412,23 @@ def _with_room(layout: Layout, lines: Sequence[Points]) -> Layout:
     return layout._replace(height=max(layout.height, 2 * reach + 0.1))
 
 
-def _nodes(axes: Axes, layout: Layout, ranks: _Ranks) -> None:
-    """Draw the nodes of a box in the colours of their ranks; few bear the ranks' numbers."""
-    few = len(ranks.at) <= NUMBERED
-    colours = np.where((ranks.at >= 0)[:, None], ranks.cmap(ranks.norm(ranks.at)), np.ones(4))
+def _draw_nodes(axes: Axes, layout: Layout, ranks: Ints, colours: Floats) -> None:
+    """Draw the nodes of a box in their colours; few bear their lowest rank's number."""
+    few = len(ranks) <= NUMBERED
     x, y = layout.nodes.T
     axes.scatter(
         x,
         y,
         s=((0.46 if few else 0.5) * layout.span * 72) ** 2,
         c=colours,
-        edgecolors=["white" if rank >= 0 else GREY for rank in ranks.at],
+        edgecolors=["white" if rank >= 0 else GREY for rank in ranks],
         linewidths=0.5,
         zorder=3,
     )
     if few and layout.span >= 0.3:
-        for place, rank in zip(layout.nodes, ranks.at.tolist(), strict=True):
+        for place, rank, colour in zip(layout.nodes, ranks.tolist(), colours, strict=True):
             if rank >= 0:
-                ranks.write(axes, place, rank)
+                _write_rank(axes, place, rank, colour)
 
 
 def _weight(traffic: Traffic) -> Ints:
@@ -322,28 +440,43 @@ def _share(hops: Ints, pairs: Traffic) -> Points:
     return np.asarray(100 * weight / max(weight.sum(), 1))
 
 
-def _histogram(axes: Axes, series: Sequence[tuple[Points, str, str]]) -> None:
+def _histogram(axes: Axes, series: Sequence[Points], names: Sequence[str]) -> None:
     """Draw the shares of the bytes by hops, a colour for each of some mappings."""
-    longest = max(len(share) for share, _, _ in series)
-    first = 0 if any(share[0] > 0 for share, _, _ in series) else 1
+    longest = max(4, *map(len, series))
+    table = np.array([np.pad(share, (0, longest - len(share))) for share in series])
+    taken = np.flatnonzero(table.any(axis=0))
+    if longest > _MANY and len(taken) <= _APART:  # such as costs of 1, 10, 100
+        far, words = taken, [f"{hops}" for hops in taken]
+        table = table[:, taken]
+    else:
+        several = -(-longest // _MANY)  # hops a bar
+        far = np.arange(0 if several > 1 or table[:, 0].any() else 1, longest, several)
+        table = np.add.reduceat(table, far, axis=1)
+        words = [f"{hops}" if several == 1 else f"{hops} to {hops + several - 1}" for hops in far]
     width = 0.8 / len(series)
-    for i, (share, colour, name) in enumerate(series):
-        x = np.arange(first, len(share)) + (i - (len(series) - 1) / 2) * width
-        axes.bar(x, share[first:], width=width * 0.95, color=colour, label=name)
-    axes.set_xlim(first - 0.6, max(longest - 1, first + 3) + 0.6)
-    axes.set_ylim(0, max(float(share.max()) for share, _, _ in series) * 1.08 or 1)
-    axes.xaxis.set_major_locator(
-        MaxNLocator(14 if longest < 100 else 5, integer=True, min_n_ticks=1)
-    )
+    for i, (share, name) in enumerate(zip(table, names, strict=True)):
+        x = np.arange(len(far)) + (i - (len(series) - 1) / 2) * width
+        colour = (BLUE, GREY, *_BLOCKS[1:])[i % 8]
+        axes.bar(x, share, width=width * 0.95, color=colour, label=label(name, 21, 1))
+        bars = [
+            [(v - width / 2, 0), (v + width / 2, high)] for v, high in zip(x, share, strict=True)
+        ]
+        said = [f"{name}: {v:.3g} % over {w} hops" for v, w in zip(share, words, strict=True)]
+        add_tips(axes, bars, said)
+    axes.set_xlim(-0.6, len(far) - 0.4)
+    axes.set_ylim(0, float(table.max()) * 1.08 or 1)
+    step = -(-len(far) // (16 if max(far) < 1000 else 6))
+    axes.set_xticks(np.arange(len(far))[::step], [f"{h}" for h in far[::step]])
     set_ticks(axes.yaxis, "{:.0f} %".format, MaxNLocator(3, integer=True))
     axes.grid(axis="y")
     axes.set_xlabel("hops", labelpad=1)
     plain_title(axes, "share of the bytes", pad=16)
     axes.legend(
-        loc="lower right",
-        bbox_to_anchor=(1, 1.02),
+        loc="lower left",
+        bbox_to_anchor=(0, 0.98),
         ncols=2,
         handlelength=1,
+        columnspacing=1,
         borderpad=0,
         borderaxespad=0,
     )
@@ -352,9 +485,9 @@ def _histogram(axes: Axes, series: Sequence[tuple[Points, str, str]]) -> None:
 def turnable(topology: Topology, node_of: ArrayLike, traffic: Traffic) -> dict[str, Any] | None:
     """Return what `page.js` needs to draw a mapping that can be turned; None where flat or huge.
 
-    That is ``{"at": [[x, y, z], ...], "rank": [...], "ranks": n, "pairs": [[node, node, hops],
-    ...], "says": [...]}``: nodes' coordinates, the lowest rank of each node, -1 where there is
-    none, the costliest pairs that talk, and what a tooltip says of each node.
+    That is ``{"at": [[x, y, z], ...], "rank": [...], "colour": [...], "pairs": [[node, node,
+    hops], ...], "says": [...]}``: nodes' coordinates, the lowest rank of each node, -1 where there
+    is none, colours, the costliest pairs that talk, and what a tooltip says of each node.
     """
     if len(topology.dims) != 3 or topology.nodes > DRAWN:
         return None
@@ -368,10 +501,12 @@ def turnable(topology: Topology, node_of: ArrayLike, traffic: Traffic) -> dict[s
         (min(a, b), max(a, b)): h
         for a, b, h in zip(*(x[chosen].tolist() for x in (u, v, hops)), strict=True)
     }
+    own = {"": places}
+    colours = _by_grid(topology, own, traffic) or _by_bytes(topology, own, sent, {"": hops})
     return {
         "at": coordinates(topology).tolist(),
         "rank": lowest_ranks(topology, places).tolist(),
-        "ranks": len(places),
+        "colour": [to_hex(colour) for colour in colours.of_nodes[0]],
         "pairs": [[*pair, h] for pair, h in list(pairs.items())[:TURNED]],
-        "says": node_words(topology, places),
+        "says": colours.says[0],
     }

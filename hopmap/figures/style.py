@@ -13,6 +13,8 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from html import escape
+from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
@@ -28,10 +30,14 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
+from hopmap.traces.safety.atomic_files import replacing
+
 WIDTH = 3.66  # inches: 351 CSS pixels, what a phone's page has
 SMALL = 8.25  # points, the smallest text: 11 CSS pixels
-MOST = 1500  # areas of a figure that say something to a mouse; of more there are none
+MOST = 3200  # areas of a figure that say something to a mouse; of more there are none
 PIXELS = 96  # CSS, an inch
+TEXT_LINE, NAMED = 0.155, 5  # inches a line of a list; links that are named
+REACH = 6  # pixels around a mark that say something of it
 Shapes = list[tuple[ReferenceType[Axes], ArrayLike, str]]
 _SHAPES: WeakKeyDictionary[Figure, Shapes] = WeakKeyDictionary()
 
@@ -45,6 +51,7 @@ BLUE, ORANGE, GREEN, RED, SKY, PURPLE = (
     "#CC79A7",
 )
 GREY, PALE, INK = "#8a949c", "#d9dee2", "#22282d"
+YELLOW = "#F0E442"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY)
 MARKERS = "osD^vP"
 
@@ -107,10 +114,21 @@ def style() -> Iterator[None]:
         yield
 
 
+class Picture(Figure):
+    """A figure whose SVG files say something at the mouse."""
+
+    def savefig(self, fname: Any, **kwargs: Any) -> None:
+        """Write a file; see matplotlib, and `svg_text` for names that end in ".svg"."""
+        if isinstance(fname, str | Path) and Path(fname).suffix == ".svg" and not kwargs:
+            Path(fname).write_text(svg_text(self), encoding="utf-8")
+        else:
+            super().savefig(fname, **kwargs)
+
+
 def new_figure(height: float, title: str = "", width: float = WIDTH) -> Figure:
     """Empty figure below a title, sizes in inches; matplotlib lays out what is put into it."""
     layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.05)
-    figure = Figure(figsize=(width, height), layout=layout)
+    figure = Picture(figsize=(width, height), layout=layout)
     if title:
         figure.suptitle(label(title, int(45 * width / WIDTH)), x=0.08 / width, ha="left")
     return figure
@@ -161,7 +179,7 @@ def write(axes: Axes, place: ArrayLike, text: str, size: float = SMALL, **look: 
 
 
 def svg_text(figure: Figure) -> str:
-    """Return the figure as an SVG document; the same figure gives the same text."""
+    """Return the figure as an SVG document, marks with their titles; the same gives the same."""
     buffer = io.StringIO()
     with style(), warnings.catch_warnings():
         # Letters that DejaVu Sans lacks: text stays text, the reader's own fonts have them.
@@ -178,8 +196,29 @@ def svg_text(figure: Figure) -> str:
         text,
     )
     text = re.sub(r'<g( clip-path="[^"]*")>\s*((?:<use [^>]*/>\s*)+)</g>', _one_style, text)
+    text = text.replace("</svg>", f"{_titles(tips(figure))}</svg>")
     # Verdana has the same widths as DejaVu Sans, for machines without the latter.
     return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
+
+
+def _titles(found: Sequence[Tip]) -> str:
+    """Return clear shapes with titles, which browsers show at the mouse; the first on top."""
+    if not found:
+        return ""
+    shapes = "".join(
+        f'<path d="M{tip.coords}z"><title>{escape(tip.text)}</title></path>\n'
+        for tip in reversed(found)
+    )
+    return f'<g class="tips" transform="scale(.75)" fill="none" pointer-events="all">{shapes}</g>'
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a figure into a file of the kind that its name ends in, complete or not at all."""
+    with replacing(path) as partial:
+        if path.suffix == ".svg":
+            partial.write_text(svg_text(figure), encoding="utf-8")
+        else:
+            figure.savefig(partial, dpi=200)
 
 
 def _one_style(marks: re.Match[str]) -> str:
@@ -294,16 +333,30 @@ def colour_bar(
         bar.locator = (
             ticker.FixedLocator(ends) if decades < 3 else ticker.LogLocator(10, numticks=6)
         )
-    else:
-        bar.locator = ticker.MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
+    else:  # to the maximum, whatever it is
+        top = float(norm.vmax or 1)
+        marks = np.asarray(ticker.MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(0, top))
+        bar.locator = ticker.FixedLocator([*marks[marks < 0.7 * top].tolist(), top])
     bar.formatter = ticker.FuncFormatter(lambda value, _: text(value))
     bar.update_ticks()
-    if isinstance(bar.locator, ticker.FixedLocator):  # ticks at the ends: keep them inside
+    if float(norm.vmax or 1) in list(bar.get_ticks()):  # ticks at the ends: keep them inside
         labels = axes.get_xticklabels()
         labels[0].set_horizontalalignment("left")
         labels[-1].set_horizontalalignment("right")
     axes.xaxis.set_minor_locator(ticker.NullLocator())
     plain_title(axes, title)
+
+
+def list_busiest(axes: Axes, words: Sequence[str], title: str) -> None:
+    """Fill axes with a numbered list of links, the busiest first, what is said of them above."""
+    axes.set_axis_off()
+    plain_title(
+        axes, f"{len(words)} busiest links{title}" if len(words) > 1 else f"busiest link{title}"
+    )
+    for place, line in enumerate(words):
+        y = 1 - (place + 0.5) / NAMED
+        axes.text(0, y, f"{place + 1}", fontsize=SMALL, va="center", fontweight="bold")
+        axes.text(0.05, y, label(line, 52, 1), fontsize=SMALL, va="center")
 
 
 class Tip(NamedTuple):
@@ -314,7 +367,10 @@ class Tip(NamedTuple):
 
 
 def add_tips(axes: Axes, polygons: Iterable[ArrayLike], texts: Sequence[str]) -> None:
-    """Say something of polygons, each shape (corners, 2) in the axes' data; the first is on top."""
+    """Say something of polygons, each shape (corners, 2) in the axes' data; the first is on top.
+
+    One corner alone is a mark, two are opposite corners of a rectangle.
+    """
     figure = axes.get_figure(root=True)
     assert figure is not None
     known = _SHAPES.setdefault(figure, [])
@@ -340,6 +396,10 @@ def tips(figure: Figure) -> list[Tip]:
         assert axes is not None
         at = axes.transData.transform(np.asarray(corners, dtype=float)) * PIXELS / figure.dpi
         at[:, 1] = high - at[:, 1]
+        if len(at) < 3:
+            corners = (at[0] - REACH, at[0] + REACH) if len(at) == 1 else at
+            (left, top), (right, bottom) = corners
+            at = np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
         found.append(Tip(",".join(str(round(value)) for value in at.ravel()), text))
     return found
 

@@ -21,6 +21,7 @@ from hopmap.figures.bars import (
 )
 from hopmap.figures.cartesian import drawable_dims, grid_mappings, off_node
 from hopmap.figures.crossings import crossings, runtime_over
+from hopmap.figures.layout import name_vertex
 from hopmap.figures.mapping import mapping_view, turnable
 from hopmap.figures.network import link_loads
 from hopmap.figures.spy import spy_plot
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 OF_STUDY = ("compare", "lines", "grids")
 SECTIONS = ("spy", "time", "ienpc", "runtime", "networks", "relations", "links", "mapping", "grids")
-HOT = 3  # links that are numbered
+HOT = 5  # links that are numbered
 WORST, SUM = "messages_off_node_max", "messages_off_node_total"
 PICTURED = 12  # cases of which the network and the mapping are drawn
 
@@ -260,7 +261,7 @@ def _network(
     if case.default is not None and case.default is not case.best:
         chosen.append((case.default, "default order"))
     unit = "bytes" if case.best.value("bytes_ieplc_total") else "messages"
-    default = _node_of(chosen[1][0]) if len(chosen) > 1 else None
+    mappings = {entry.mapper: _node_of(entry) for entry, _ in chosen}
     known = [(case.topology, entry.mapper, _node_of(entry).tobytes()) for entry, _ in chosen]
     loads = [_loads(study, topology, entry, traffic, unit) for entry, _ in chosen]
     new = [key not in seen for key in known]
@@ -280,13 +281,8 @@ def _network(
             yield "links", f"links {word}", caption, figure
     for entry, word in compress(chosen, new) if traffic is not None else ():
         assert traffic is not None
-        figure = mapping_view(
-            topology,
-            _node_of(entry),
-            traffic,
-            title=f"{entry.mapper} ({word}), {case.topology}",
-            default=default if word == "best" else None,
-        )
+        title = f"{entry.mapper} ({word}), {case.topology}"
+        figure = mapping_view(topology, mappings, traffic, title=title, shown=[entry.mapper])
         caption = f"Ranks of {case.trace} on {case.where} as {entry.mapper} places them"
         yield "mapping", f"mapping {word}", caption, figure
     crowded = case.best.value("ranks") != len(np.unique(_node_of(case.best)))
@@ -313,7 +309,7 @@ def _hottest(hot: list[HotLink], topology: Topology, unit: str) -> str:
     """Name the hottest links, what they carry, and the heaviest rank pairs behind each."""
     said = []
     for place, link in enumerate(hot, 1):
-        ends = f"{topology.vertex_name(link.source)} → {topology.vertex_name(link.target)}"
+        ends = f"{name_vertex(topology, link.source)} → {name_vertex(topology, link.target)}"
         carried = data(link.bytes) if unit == "bytes" else f"{count(link.messages)} messages"
         pairs = ", ".join(f"{src} to {dst}" for src, dst, *_ in link.pairs)
         said.append(f"({place}) {ends}: {carried}, ranks {pairs}")

@@ -41,7 +41,11 @@ def _of_placement(value: Placement) -> tuple[Rows, Figure | None]:
         ("busiest link", data(metrics.bytes.congestion.max)),
     ]
     title = f"{value.name} on {value.topology.spec}: {value.mapper}"
-    return rows, mapping_view(value.topology, value.node_of, value.traffic, title=title)
+    mappings = {"this mapping": value.node_of}
+    if value.default_order is not None:
+        mappings["default order"] = value.default_order
+    shown = ["this mapping"]
+    return rows, mapping_view(value.topology, mappings, value.traffic, title=title, shown=shown)
 
 
 @_display.register(Metrics)

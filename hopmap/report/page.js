@@ -28,11 +28,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 
 // A mapping on a box can be turned: dragged, or by arrow keys. Colours are the figure's.
-const viridis = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
-const shade = t => {
-  const k = Math.min(3, Math.floor(t * 4)), f = t * 4 - k;
-  return viridis[k].map((c, i) => Math.round(c + (viridis[k + 1][i] - c) * f));
-};
+const light = c => [1, 3, 5].reduce((sum, k, i) => sum + parseInt(c.slice(k, k + 2), 16) * [0.3, 0.59, 0.11][i], 0) > 128;
 const ways = ["#c3cad0", "#56b4e9", "#e69f00", "#d55e00"];
 function turn(view) {
   const canvas = document.createElement("canvas"), [left, top, wide, high] = view.box, dots = 2;
@@ -75,17 +71,17 @@ function turn(view) {
         g.stroke();
         continue;
       }
-      const rank = view.rank[node], t = rank / Math.max(1, view.ranks - 1);
+      const rank = view.rank[node], colour = view.colour[node];
       g.globalAlpha = 1;
       g.beginPath();
       g.arc(p.x, p.y, radius, 0, 7);
-      g.fillStyle = rank < 0 ? "#fff" : `rgb(${shade(t)})`;
+      g.fillStyle = colour;
       g.fill();
       g.lineWidth = 1;
       g.strokeStyle = rank < 0 ? "#8a949c" : "#fff";
       g.stroke();
       if (rank >= 0 && radius >= 8) {
-        g.fillStyle = t < 0.62 ? "#fff" : "#22282d";
+        g.fillStyle = light(colour) ? "#22282d" : "#fff";
         g.font = "11px system-ui, sans-serif";
         g.textAlign = "center";
         g.textBaseline = "middle";

@@ -89,3 +89,16 @@ def test_a_figure_of_unknown_kind_is_refused_before_mapping(tmp_path: Path) -> N
     result = invoke(given_)
     assert result.exit_code == 2
     assert "expected a name ending in .svg .png .pdf" in result.output
+
+
+@pytest.mark.parametrize("traffic", ["stencil:6x4,5pt", "lu.S.16"])
+@pytest.mark.usefixtures("drawn")
+def test_map_draws_the_default_order_next_to_the_mapping(tmp_path: Path, traffic: str) -> None:
+    out = tmp_path / "grid.svg"
+    words = ["map", traffic, "-t", "cluster:4*6", "-m", "random", "--plot", str(out)]
+    assert invoke(words).exit_code == 0
+    text = out.read_text()
+    assert ">random<" in text
+    assert ">default order<" in text
+    if traffic == "lu.S.16":
+        assert "<title>0: ranks 0, " in text

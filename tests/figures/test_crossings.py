@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hopmap.figures.crossings import crossings, runtime_over
+from hopmap.figures.style import svg_text, tips
 
 
 def test_power_laws_cross_where_they_are_equal():
@@ -30,3 +31,18 @@ def test_a_figure_has_a_line_a_network_and_a_mark_a_crossing():
     assert len(axes.lines) == len(rows) + len(marked) == 3
     assert [text.get_text().strip() for text in axes.texts] == [f"{marked[0].at:.1f}"]
     assert axes.get_ylabel() == "simulated runtime (ms)"
+
+
+def test_a_line_below_another_shows_on_both_sides_of_it():
+    near = np.array([8.0, 4.0, 2.0])
+    x, rows = [1.0, 2.0, 4.0], {"torus": near, "fattree": 1.5 * near, "hypercube": 1.001 * near}
+    figure = runtime_over(x, rows, [], title="t", name="n", text=str)
+    torus, fattree, hypercube = figure.axes[0].lines
+    assert torus.get_linewidth() > 2 * hypercube.get_linewidth() == 2 * fattree.get_linewidth()
+    assert torus.get_zorder() <= hypercube.get_zorder()  # drawn first
+    assert {tip.text for tip in tips(drawn(figure))} >= {"torus, 1.0: 8 s", "fattree, 4.0: 3 s"}
+
+
+def drawn(figure):
+    svg_text(figure)
+    return figure

@@ -18,13 +18,14 @@ from hopmap.figures.bars import (
     mapping_time,
     runtime_bars,
 )
-from hopmap.figures.layout import link_steps, slices, stack
+from hopmap.figures.layout import link_steps, name_link, slices, stack
 from hopmap.figures.mapping import mapping_view, turnable
 from hopmap.figures.network import link_loads
 from hopmap.figures.spy import spy_plot
 from hopmap.figures.style import label, svg_text
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
+from hopmap.units import data
 from support.slow import slow
 
 
@@ -114,7 +115,8 @@ def test_network_and_mapping(spec: str) -> None:
     loads = topology.loads(node_of[traffic.src], node_of[traffic.dst], traffic.bytes)
     assert spec in words(checked(link_loads(topology, loads, title=spec)))
     default = np.arange(topology.nodes)
-    figure = mapping_view(topology, node_of, traffic, title=spec, default=default)
+    both = {"mine": node_of, "default order": default}
+    figure = mapping_view(topology, both, traffic, title=spec)
     text = words(checked(figure))
     assert "hops" in text
     assert "default order" in text
@@ -124,20 +126,7 @@ def test_idle_network_and_empty_nodes() -> None:
     topology = topology_from_spec("torus:4x4")
     checked(link_loads(topology, np.zeros(topology.links), title="idle", unit="messages"))
     silent = Traffic.from_pairs(2, [], [], [], [])
-    checked(mapping_view(topology, [5, 5], silent, title="two"))
-
-
-def test_each_node_of_a_large_network_is_a_cell_that_can_be_seen() -> None:
-    """Even one rank among thousands of nodes: 1 row of 512, or as many rows as it takes."""
-    for spec, rows, across in (("cluster:4096*1", 8, 512), ("dragonfly:4x8x4", 3, 352)):
-        topology = topology_from_spec(spec)
-        last = topology.nodes - 1
-        one = Traffic.from_pairs(1, [], [], [], [])
-        figure = mapping_view(topology, [last], one, title=spec)
-        (image,) = (image for axes in figure.axes for image in axes.images)
-        cells = np.ma.filled(image.get_array(), -1)
-        assert cells.shape == (rows, across)
-        assert np.flatnonzero(cells.ravel() == 0).tolist() == [last]
+    checked(mapping_view(topology, {"mine": [5, 5]}, silent, title="two"))
 
 
 def test_links_step_once_and_stubs_wrap() -> None:
@@ -195,15 +184,35 @@ def test_a_mapping_on_a_box_can_be_turned_where_it_has_three_dimensions() -> Non
     assert turnable(topology_from_spec("mesh:4x2"), [7, 0], ring(2)) is None
 
 
-def test_hot_links_bear_numbers() -> None:
-    for spec in ("torus:4x4x4", "haec:2x2x2", "fattree:4x4", "dragonfly:2x4x2", "hypercube:4"):
+@pytest.mark.parametrize(
+    "spec", ["torus:4x4x4", "haec:2x2x2", "fattree:4x4", "dragonfly:4x8x4", "hypercube:6"]
+)
+def test_the_five_busiest_links_are_numbered_and_named(spec: str) -> None:
+    topology = topology_from_spec(spec)
+    loads = np.arange(topology.links) * 1000
+    figure = link_loads(topology, loads, title="t")
+    numbers = [text.get_text() for text in figure.axes[0].texts if text.get_text().isdigit()]
+    assert sorted(numbers) == list("12345")
+    text = words(checked(figure))
+    for link in range(topology.links - 5, topology.links):
+        assert f"{name_link(topology, link)}: {data(loads[link])}" in text
+
+
+def test_a_network_that_carries_nothing_numbers_nothing() -> None:
+    topology = topology_from_spec("hypercube:6")
+    text = words(checked(link_loads(topology, np.zeros(topology.links), title="t")))
+    assert "busiest links" not in text
+
+
+def test_the_scale_ends_at_the_highest_load() -> None:
+    for spec in ("torus:4x4x4", "fattree:4x4x4", "torus:8x8x8x2"):
         topology = topology_from_spec(spec)
-        figure = link_loads(topology, np.arange(topology.links), title="t", hot=[5, 7])
-        assert {"1", "2"} <= {text.get_text() for text in figure.axes[0].texts}
-        assert not {"1", "2"} & {
-            text.get_text()
-            for text in link_loads(topology, np.ones(topology.links), title="t").axes[0].texts
-        }
+        loads = np.linspace(0, 12_340_000, topology.links)
+        figure = link_loads(topology, loads, title="t")
+        svg_text(figure)
+        (bar,) = (axes for axes in figure.axes if axes.get_title(loc="left") == "bytes on a link")
+        assert bar.get_xlim() == (0, loads.max())
+        assert bar.get_xticklabels()[-1].get_text() == "12.3 MB"
 
 
 def test_mappers_compared_have_a_dot_a_run_and_the_median() -> None:

@@ -80,11 +80,12 @@ def test_numbers_of_links_and_names_of_planes(spec):
 
 
 @pytest.mark.parametrize(
-    ("spec", "ranks"), [("torus:8x8x8", 256), ("haec:4x4x4", 64), ("torus:8x8", 64)]
+    ("spec", "ranks"), [("torus:8x4x4", 128), ("haec:4x4x4", 64), ("torus:8x8", 64)]
 )
 def test_lines_between_ranks_are_not_cut_at_the_last_plane(spec, ranks):
     topology = topology_from_spec(spec)
-    figure = mapping_view(topology, np.arange(ranks), nas_traffic(f"lu.A.{ranks}"), title=spec)
+    traffic = nas_traffic(f"lu.A.{ranks}")
+    figure = mapping_view(topology, {"mine": np.arange(ranks)}, traffic, title=spec)
     axes = figure.axes[0]
     lines = next(c for c in axes.collections if type(c).__name__ == "LineCollection")
     y = np.concatenate([segment[:, 1] for segment in lines.get_segments()])

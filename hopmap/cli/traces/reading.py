@@ -103,10 +103,9 @@ def matrix(
             facts["out"] = str(out)
         if plot is not None:
             from hopmap.figures.spy import spy_plot
-            from hopmap.traces.safety.atomic_files import replacing
+            from hopmap.figures.style import write_figure
 
-            with replacing(plot) as partial:
-                spy_plot(found.traffic, title=workload.name).savefig(partial, dpi=200)
+            write_figure(spy_plot(found.traffic, title=workload.name), plot)
             facts["plot"] = str(plot)
     workload.warn_about(found)
     print_facts(workload.name, facts, as_json)
