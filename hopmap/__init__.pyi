@@ -58,3 +58,6 @@ from .traces.traffic import Traffic as Traffic
 from .validation.validation import calibrate_collectives as calibrate_collectives
 from .validation.validation import validate as validate
 from .version import __version__ as __version__
+from .view.explorer import Explorer as Explorer
+from .view.explorer import explore as explore
+from .view.studies import explore_results as explore_results

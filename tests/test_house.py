@@ -12,7 +12,7 @@ import pytest
 from support import ROOT
 
 LINKED = ("traces", "topologies", "mappers", "simulator", "scenarios")
-PARTS = (*LINKED, "api", "cli", "figures", "launchers", "report", "validation")
+PARTS = (*LINKED, "api", "cli", "figures", "launchers", "report", "validation", "view")
 MODULES = {
     ".".join(file.relative_to(ROOT / "hopmap").with_suffix("").parts): file
     for part in PARTS

@@ -84,6 +84,9 @@ WINGS = {
         ),
         ("simulator/export",),
     ),
+    "the explorer": Wing(
+        ("hopmap/view", "hopmap/cli/view.py"), ("view",), ("cli/test_app.py", "figures")
+    ),
     "studies": Wing(
         ("scenarios/studies",),
         (

@@ -52,6 +52,7 @@ COMMANDS: Table[Any] = Table(
         "evaluate": "mappings:evaluate",
         "simulate": "simulate:simulate",
         "explain": "explain:explain",
+        "view": "view:view",
         "export": "exports:export",
         "check": "exports:check",
         "header": "header:header",
@@ -59,7 +60,7 @@ COMMANDS: Table[Any] = Table(
         "calibrate": "measured:calibrate",
         "validate": "measured:validate",
         "list": "listing:list_",
-        "precompile": "precompile:precompile",
+        "precompile": "listing:precompile",
     },
 )
 """Functions of commands, in the order of the help; only the one that is called is imported."""

@@ -118,9 +118,9 @@ def figures(full: Study, study: Study, traffic: dict[str, Traffic | None]) -> It
             caption = f"Simulated runtime of {trace} on {case.where}"
             yield picture(trace, "runtime", f"{trace} {case.where} runtime", caption, figure)
         optional = (part.trace_figures(study, trace) for part in OPTIONAL.values())
-        for words, caption, figure in chain(*optional, _draw_variation(study, trace)):
+        for words, caption, figure in chain(*optional, draw_variation(study, trace)):
             yield picture(trace, "relations", f"{trace} {words}", caption, figure)
-        for words, caption, figure in _draw_networks(study, trace):
+        for words, caption, figure in draw_networks(study, trace):
             yield picture(trace, "networks", f"{trace} {words}", caption, figure)
         caption = f"Mapping time for {trace}"
         yield picture(trace, "time", f"{trace} mapping time", caption, _time(trace, networks))
@@ -175,7 +175,7 @@ def _runtime(cases: list[Case]) -> Iterator[Figure]:
         )
 
 
-def _draw_variation(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
+def draw_variation(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
     """Draw the runtime as something varies."""
     for cases in study.variations(trace):
         if cases[0].replayed:
@@ -190,7 +190,7 @@ def _draw_variation(study: Study, trace: str) -> Iterator[tuple[str, str, Figure
             yield f"{cases[0].topology} varied", caption, figure
 
 
-def _draw_networks(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
+def draw_networks(study: Study, trace: str) -> Iterator[tuple[str, str, Figure]]:
     """Draw the shortest runtime on each network over the one parameter that varies, if it is one.
 
     Networks of another number of nodes are in another figure; a crossing has a practical

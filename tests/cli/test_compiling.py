@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from hopmap.cli import console, precompile
+from hopmap.cli import console, listing
 from hopmap.cli.console import announce_compilation, watch_compiler, working
 from hopmap.compilation import cache_folder, subroutine
 from support import DATA
@@ -138,13 +138,13 @@ def test_what_is_refused_is_refused_before_compiling():
 
 
 def test_precompile_runs_its_commands_and_says_where_compiled_code_is_kept(monkeypatch):
-    monkeypatch.setattr(precompile, "COMMANDS", ("info TRACE", "list mappers"))
+    monkeypatch.setattr(listing, "COMMANDS", ("info TRACE", "list mappers"))
     assert hopmap("precompile").rstrip().endswith(f" kernels in {cache_folder()}")
     assert as_json("precompile")["folder"] == str(cache_folder())
 
 
 def test_what_precompile_cannot_run_is_named(monkeypatch):
-    monkeypatch.setattr(precompile, "COMMANDS", ("info gone",))
+    monkeypatch.setattr(listing, "COMMANDS", ("info gone",))
     assert "hopmap info gone: " in failed("precompile")
 
 

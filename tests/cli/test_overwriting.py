@@ -28,6 +28,7 @@ WRITING = {
         "T M --engine simpy --otf2 W",
         "T M --engine simpy --perfetto W --links W",
     ),
+    "view": ("T M --out W",),
     "calibrate": ("P --out W", "P --out W --plot W"),
     "validate": ("P -t torus:2x2 --out W",),
     "header": ("--out W", "--dir W"),

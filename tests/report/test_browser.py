@@ -1,20 +1,9 @@
-"""Pages of small studies in a browser: Chromium, headless, driven by its DevTools protocol.
-
-Debian's package is `chromium`; without one these tests are skipped.
-"""
+"""Pages of small studies in a browser; without Chromium these tests are skipped."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import json
-import os
-import select
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,10 +11,9 @@ from hopmap.figures import style
 from hopmap.report.report import write_report
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario, scenario_path
+from support.browser import BINARY, LOOK, Browser
 from support.commands import DRAWN
 
-BINARY = shutil.which("chromium") or shutil.which("chromium-browser")
-PATIENCE = 120  # seconds; a page takes two on an idle machine
 HERE = Path(__file__).parent
 pytestmark = [
     pytest.mark.slow,
@@ -74,114 +62,6 @@ STUDIES = {
         mappers = ["sweep", "bokhari(jumps=side)"]
         """,
 }
-
-LOOK = (HERE / "look.js").read_text(encoding="utf-8")
-
-
-class Browser:
-    """A headless Chromium with one page; commands and answers go through two pipes."""
-
-    def __init__(self, profile: Path) -> None:
-        self._numbers, self._session, self._rest = 0, "", b""
-        self.said: list[dict[str, Any]] = []
-        down, self._commands = os.pipe()
-        self._answers, up = os.pipe()
-        # out of the way of 3 and 4, where Chromium looks for them
-        ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (down, up)]
-        assert BINARY is not None
-        command = [
-            BINARY,
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-        ]
-        command += ["--hide-scrollbars", f"--user-data-dir={profile}", "--remote-debugging-pipe"]
-        self._process = subprocess.Popen(
-            command,
-            preexec_fn=lambda: [os.dup2(end, place) for place, end in enumerate(ends, 3)],
-            pass_fds=(3, 4),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for end in (down, up, *ends):
-            os.close(end)
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
-        self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
-            self.call(f"{domain}.enable")
-
-    def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Send a command and return its result; events that come meanwhile go to `said`."""
-        self._numbers += 1
-        message = {"id": self._numbers, "method": method, "params": params}
-        message |= {"sessionId": self._session} if self._session else {}
-        os.write(self._commands, json.dumps(message).encode() + b"\0")
-        while True:
-            while b"\0" not in self._rest:
-                assert select.select([self._answers], [], [], PATIENCE)[0], f"no answer to {method}"
-                more = os.read(self._answers, 1 << 20)
-                assert more, "chromium has ended"
-                self._rest += more
-            text, self._rest = self._rest.split(b"\0", 1)
-            answer = json.loads(text)
-            if answer.get("id") == self._numbers:
-                assert "error" not in answer, answer
-                return answer["result"]
-            self.said.append(answer)
-
-    def value(self, script: str) -> Any:
-        """Evaluate JavaScript."""
-        answer = self.call(
-            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
-        )
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
-
-    def open(self, page: Path, width: int) -> None:
-        """Load a page in a window of that many pixels."""
-        self.said.clear()
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=844,
-            deviceScaleFactor=1,
-            mobile=width < 600,
-        )
-        self.call("Page.navigate", url=page.as_uri())
-        self.value(
-            "new Promise(done => document.readyState === 'complete'"
-            " ? done() : addEventListener('load', () => done()))"
-        )
-
-    def complaints(self) -> list[str]:
-        """Errors and warnings on the console, and exceptions, since the page was opened."""
-        return [
-            json.dumps(each["params"])
-            for each in self.said
-            if each.get("method") == "Runtime.exceptionThrown"
-            or (
-                each.get("method") == "Runtime.consoleAPICalled"
-                and each["params"]["type"] in ("error", "warning", "assert")
-            )
-            or (
-                each.get("method") == "Log.entryAdded"
-                and each["params"]["entry"]["level"] in ("error", "warning")
-            )
-        ]
-
-    def close(self) -> None:
-        """End it."""
-        self._session = ""
-        with contextlib.suppress(AssertionError, OSError):
-            self.call("Browser.close")
-        try:
-            self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-        os.close(self._commands)
-        os.close(self._answers)
 
 
 @pytest.fixture(scope="module")

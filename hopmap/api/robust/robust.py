@@ -152,6 +152,7 @@ class Choice(ShownMixin):
                 "mapper": self.placements[place].mapper,
                 **self.standings[place]._asdict(),
                 "worst_model": int(np.nanargmax(behind[place])),
+                "regrets": [None if np.isnan(each) else float(each) for each in behind[place]],
                 "seconds": self.placements[place].seconds,
                 "node_of": self.placements[place].node_of.tolist(),
             }
