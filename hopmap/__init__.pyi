@@ -40,6 +40,7 @@ from .mappers.mapper import mapper as mapper
 from .report.report import write_report as write_report
 from .scenarios.experiments import run_scenario as run_scenario
 from .scenarios.experiments import sweep as sweep
+from .scenarios.results.labelled import to_xarray as to_xarray
 from .scenarios.results.query import query as query
 from .scenarios.results.store import load_results as load_results
 from .simulator.explain.explain import Explanation as Explanation
@@ -50,6 +51,9 @@ from .simulator.result import Result as Result
 from .topologies.families.graph import from_networkx as from_networkx
 from .topologies.topology import Topology as Topology
 from .traces.extrapolation.fold import fold as fold
+from .traces.frames.hatchet import to_hatchet as to_hatchet
+from .traces.frames.pipit import from_pipit as from_pipit
+from .traces.frames.pipit import to_pipit as to_pipit
 from .traces.otf2.read import read_trace as read_trace
 from .traces.otf2.write import write_trace as write_trace
 from .traces.sources import Source as Source

@@ -1,0 +1,1 @@
+"""Traces as frames of other analysis tools: Pipit and Hatchet."""
