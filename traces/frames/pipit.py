@@ -142,7 +142,7 @@ def _attributes(kind: Kind, record: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _definitions(trace: Trace) -> pd.DataFrame:
-    """Return the communicators and their groups: number 0 is the world, then those of the trace."""
+    """Return the communicators and their groups: number 0 is the world, before the trace's own."""
     import pandas as pd
 
     members: list[Ints32] = [np.arange(trace.ranks, dtype=np.int32), *trace.communicators]
