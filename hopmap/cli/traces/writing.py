@@ -98,7 +98,7 @@ class Options:
         str,
         typer.Option(
             help="Training: like model=175b,batch=1,microbatches=16 or layers=32,hidden=4096,"
-            "experts=8, see docs/how-to/simulate-training.md."
+            "experts=8, see docs/how-to/train-a-model.md."
         ),
     ] = "model=1.7b"
 
