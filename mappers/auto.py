@@ -51,6 +51,7 @@ from hopmap.mappers.bisections.recursive_bisection import (
 from hopmap.mappers.cartesian.fold import best_fold
 from hopmap.mappers.cartesian.grid import Grid, find_grid
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
+from hopmap.mappers.cartesian.structure import Cells
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.hill_climbing import EVALUATIONS, Valued, best_of, climb, function_of
 from hopmap.mappers.exchanges.tabu import iterated_tabu
@@ -164,7 +165,7 @@ def portfolio(
     steps: list[Step] = []
     met: list[Mapping] = []
     with keep(lambda: search.mapping):
-        for member in _members(search, traffic, order, grid, objective, moves, rng):
+        for member in _members(search, traffic, order, grid, moves, rng):
             value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
             steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
             met.append(search.assignment.places[: traffic.ranks].copy())
@@ -181,7 +182,6 @@ def _members(
     traffic: Traffic,
     order: Mapping,
     grid: Grid | None,
-    objective: ObjectiveName,
     moves: int | None,
     rng: np.random.Generator,
 ) -> Iterator[str]:
@@ -200,7 +200,8 @@ def _members(
         for name, node_of in cartesian_orders(grid, topology):
             search.assign(with_free_slots(node_of, topology))
             yield name
-        folded = best_fold(traffic, topology, search.model, objective, FOLDS, search.watch.over)
+        cells = Cells(grid.dims, grid.coords)
+        folded = best_fold(cells, topology, search.model, FOLDS, search.watch.over)
         if folded is not None:
             starts.append(with_free_slots(folded, topology))
             search.assign(starts[0])

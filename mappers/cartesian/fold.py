@@ -28,7 +28,8 @@ from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
-from .grid import GridTraffic, find_grid, recognise_grid
+from .grid import find_grid, recognise_cells
+from .structure import Cells
 
 AT_ONCE = 1 << 20  # digits that are looked at together
 
@@ -47,19 +48,19 @@ def fold(
     - `tries`: most folds to look at.
     """
     model = cost_model(traffic, topology, objective)
-    folded = best_fold(traffic, topology, model, objective, tries)
+    cells = _cells(traffic, objective)
+    folded = cells and best_fold(cells, topology, model, tries)
     return bisect_nodes(model, topology, rng)[: traffic.ranks] if folded is None else folded
 
 
 def best_fold(
-    traffic: Traffic,
+    cells: Cells,
     topology: Topology,
     model: CostModel,
-    objective: str,
     tries: int,
     over: Callable[[], bool] = lambda: False,
 ) -> Mapping | None:
-    """Cheapest fold of the traffic; None if it is no grid, the network no box or hierarchy.
+    """Cheapest fold of ranks in a box; None if the network is no box or hierarchy.
 
     Once it is `over` no further fold is tried.
     """
@@ -68,13 +69,10 @@ def best_fold(
     dims = topology.dims or hierarchy(topology)
     if not dims or np.ptp(topology.slots):
         return None
-    grid = _grid(traffic, objective)
-    if grid is None:
-        return None
     box = (int(topology.slots[0]), *dims)
     best, best_cost = None, 0
     nested = not topology.dims
-    for node_of in islice(_folds(grid, box, nested), tries):
+    for node_of in islice(_folds(cells, box, nested), tries):
         cost = int(cost_kernels.total_cost(model, node_of))
         if best is None or cost < best_cost:
             best, best_cost = node_of, cost
@@ -83,27 +81,27 @@ def best_fold(
     return best
 
 
-def _grid(traffic: Traffic, objective: str) -> GridTraffic | None:
-    """Where the ranks are in the grid: from its metadata, periodic ones as well, or recognised."""
+def _cells(traffic: Traffic, objective: str) -> Cells | None:
+    """Where the ranks are: from metadata of a grid, or recognised."""
     if {"dims", "stencil"} <= traffic.metadata.keys():
         known = find_grid(traffic)
-        return known and GridTraffic(known.dims, known.coords)
+        return known and Cells(known.dims, known.coords)
     pairs = traffic.without_self().undirected()
-    return recognise_grid(pairs, get_objective(objective).weigh(pairs))
+    return recognise_cells(pairs, get_objective(objective).weigh(pairs))
 
 
-def _folds(grid: GridTraffic, box: Sequence[int], nested: bool) -> Iterator[Mapping]:
+def _folds(cells: Cells, box: Sequence[int], nested: bool) -> Iterator[Mapping]:
     """Nodes of the ranks by every fold, folds with few digits first.
 
     If nested, lower digits go to lower levels, and digits of one level are all equally far apart.
     """
-    axes, sides, ranks = range(len(grid.dims)), range(len(box)), len(grid.coords)
-    for chosen in _fitting([_shares(length, box) for length in grid.dims], box):
+    axes, sides, ranks = range(len(cells.dims)), range(len(box)), len(cells.coords)
+    for chosen in _fitting([_shares(length, box) for length in cells.dims], box):
         used = [[k for k in sides if share[k] > 1] for share in chosen]
         meets = [[i for i in axes if chosen[i][k] > 1] for k in sides]
         # Lowest digit first within a grid dimension; highest first within a network dimension.
         for orders in [tuple(used)] if nested else product(*map(permutations, used)):
-            digits = [_digits(grid.coords[:, i], chosen[i], orders[i]) for i in axes]
+            digits = [_digits(cells.coords[:, i], chosen[i], orders[i]) for i in axes]
             for strings in [tuple(meets)] if nested else product(*map(permutations, meets)):
                 for reflected in (False,) if nested else (True, False):
                     yield _string_up(digits, chosen, strings, reflected, box, ranks)

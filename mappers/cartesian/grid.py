@@ -9,20 +9,15 @@ ranks, the last ones stay empty.
 Source: Lehr, Efficient process mapping for Cartesian topologies, Diplomarbeit TU Wien 2019,
 sections 3.1 and 5.1.
 
-Traffic without metadata is recognised: ranks in a box that talk to their neighbours, in any
-numbering. In a product of paths a corner has one peer per dimension. From there, breadth first, a
-rank with one peer nearer to the corner goes on along its line, and one with several is their least
-upper bound, coordinate by coordinate. What comes out is then checked pair by pair, so that nothing
-but a grid passes. Diagonal pairs of a stencil weigh less than straight ones: where the whole
-traffic is no grid, its heavier pairs alone are tried, down to each of the widest gaps between two
-weights. O(pairs) a trial.
+Traffic without metadata is recognised, in any numbering (see `structure`). Its stencil is the steps
+between ranks that talk. Where the whole traffic has no structure, its heavier pairs alone are
+tried, down to each of the widest gaps between two weights.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from itertools import pairwise
 from math import prod
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -34,12 +29,15 @@ from hopmap.errors import HopmapWarning
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
+from .structure import Cells, find_structure
+
 Coordinates = Ints  # of shape (ranks, dimensions)
 Vectors = Sequence[Sequence[int]]
 Weights = Sequence[int] | None
 # What a vector of the stencil counts: one message, or its bytes.
 Weight: TypeAlias = Literal["messages", "bytes"]
 GAPS = 6  # gaps between weights that are tried
+MOST_STEPS, RARE = 64, 0.02  # of a stencil; part of the most frequent one that is none
 
 
 class Grid(NamedTuple):
@@ -62,13 +60,6 @@ class Grid(NamedTuple):
         return self.sizes if weight == "bytes" else None
 
 
-class GridTraffic(NamedTuple):
-    """Where every rank is in the grid."""
-
-    dims: tuple[int, ...]  # ranks in each dimension, longest first
-    coords: Ints  # shape (ranks, dimensions)
-
-
 def crossing(stencil: Vectors, weights: Weights, dimensions: int) -> list[int]:
     """Sum over the vectors of weight times reach: what crosses a cut across each dimension."""
     each = weights or [1] * len(stencil)
@@ -79,7 +70,7 @@ def crossing(stencil: Vectors, weights: Weights, dimensions: int) -> list[int]:
 
 
 def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
-    """Grid of the traffic: from its metadata, else recognised (a star, not periodic).
+    """Grid of the traffic: from its metadata, else recognised.
 
     - `weighs`: whether it heeds the bytes to each neighbour; if not, a `HopmapWarning` says where
       they differ.
@@ -87,16 +78,14 @@ def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
     meta = traffic.metadata
     if not {"dims", "stencil", "periodic"} <= meta.keys():
         pairs = traffic.without_self().undirected()
-        found = recognise_grid(pairs, pairs.bytes) or recognise_grid(pairs, pairs.messages)
+        cells = recognise_cells(pairs, pairs.bytes) or recognise_cells(pairs, pairs.messages)
+        found = cells and _grid_of(cells, pairs)
         if found is None:
             raise MappingError(
                 f"mapper {mapper}: the traffic is no Cartesian grid: expected metadata dims, "
                 "stencil and periodic, as hopmap generate stencil writes them to .npz"
             )
-        unit = np.eye(len(found.dims), dtype=np.int64)
-        star = [tuple(map(int, sign * step)) for step in unit for sign in (1, -1)]
-        cells = np.ravel_multi_index(tuple(found.coords.T), found.dims).astype(np.int64)
-        return Grid(found.dims, star, [1] * len(star), (False,) * len(unit), cells)
+        return found
     dims, periodic = tuple(map(int, meta["dims"])), tuple(map(bool, meta["periodic"]))
     stencil = [tuple(map(int, vector)) for vector in meta["stencil"]]
     sizes = [int(size) for size in meta.get("stencil_bytes", [1] * len(stencil))]
@@ -162,54 +151,8 @@ def all_row_major(dims: Sequence[int]) -> Coordinates:
     return np.indices(dims).reshape(len(dims), -1).T.astype(np.int64)
 
 
-def grid_of(ranks: int, src: Ints, dst: Ints) -> GridTraffic | None:
-    """Coordinates of ranks whose undirected pairs are a grid of 2 dimensions or more, else None."""
-    from scipy.sparse import csr_array  # slow to import, and few commands come here
-    from scipy.sparse.csgraph import shortest_path
-
-    degree = np.bincount(src, minlength=ranks) + np.bincount(dst, minlength=ranks)
-    if ranks < 4 or degree.min() < 2:
-        return None
-    corner = int(degree.argmin())
-    dimensions = int(degree[corner])
-    if dimensions > 6 or degree.max() > 2 * dimensions:
-        return None
-    both = (np.concatenate((src, dst)), np.concatenate((dst, src)))
-    graph = csr_array((np.ones(len(both[0])), both), shape=(ranks, ranks))
-    level = shortest_path(graph, unweighted=True, indices=corner)
-    if np.isinf(level).any():
-        return None
-    level = level.astype(np.int64)
-    coords = np.zeros((ranks, dimensions), dtype=np.int64)
-    first = np.flatnonzero(level == 1)
-    coords[first] = np.eye(dimensions, dtype=np.int64)
-    # Pairs from a rank to one that is a step farther, in the order of the levels.
-    onward = level[both[0]] + 1 == level[both[1]]
-    near, far = both[0][onward], both[1][onward]
-    order = np.argsort(level[far], kind="stable")
-    near, far = near[order], far[order]
-    ends = np.searchsorted(level[far], np.arange(1, int(level.max()) + 2))
-    single = np.bincount(far, minlength=ranks) == 1
-    for begin, end in pairwise(ends[1:].tolist()):
-        np.maximum.at(coords, far[begin:end], coords[near[begin:end]])
-        alone = far[begin:end][single[far[begin:end]]]
-        if (np.count_nonzero(coords[alone], axis=1) != 1).any():
-            return None
-        coords[alone] += coords[alone] > 0
-    dims = coords.max(axis=0) + 1
-    edges = sum(ranks // int(d) * (int(d) - 1) for d in dims)
-    keys = np.ravel_multi_index(tuple(coords.T), tuple(dims))
-    steps = np.abs(coords[src] - coords[dst]).sum(axis=1)
-    if int(np.prod(dims)) != ranks or len(np.unique(keys)) < ranks:
-        return None
-    if len(src) != edges or (steps != 1).any():
-        return None
-    longest = np.argsort(-dims, kind="stable")
-    return GridTraffic(tuple(int(d) for d in dims[longest]), coords[:, longest])
-
-
-def recognise_grid(traffic: Traffic, weight: Ints) -> GridTraffic | None:
-    """Grid that undirected traffic, or that of its heavier pairs, is; None if there is none.
+def recognise_cells(traffic: Traffic, weight: Ints) -> Cells | None:
+    """Coordinates of ranks whose undirected pairs, or the heavier ones, have a structure.
 
     - `traffic`: as `Traffic.undirected` returns it, without self messages.
     - `weight`, shape (pairs,): of every pair.
@@ -223,7 +166,25 @@ def recognise_grid(traffic: Traffic, weight: Ints) -> GridTraffic | None:
     gaps = np.sort(np.argsort(-ratio, kind="stable")[:GAPS])
     for least in (heaviest[-1], *heaviest[gaps][::-1]):
         keep = talks & (weight >= least)
-        found = grid_of(traffic.ranks, src[keep], dst[keep])
+        found = find_structure(traffic.ranks, src[keep], dst[keep])
         if found is not None:
             return found
     return None
+
+
+def _grid_of(cells: Cells, pairs: Traffic) -> Grid | None:
+    """Grid whose stencil is the usual steps between ranks that talk; None if there are many."""
+    dims = np.array(cells.dims)
+    apart = cells.coords[pairs.dst] - cells.coords[pairs.src]
+    near = (apart + (dims - 1) // 2) % dims - (dims - 1) // 2
+    steps, which = np.unique(np.concatenate((near, -near)), axis=0, return_inverse=True)
+    which = which.ravel()
+    count = np.bincount(which)
+    usual = count >= RARE * count.max()
+    if usual.sum() > MOST_STEPS:
+        return None
+    volume = np.bincount(which, weights=np.tile(np.maximum(pairs.bytes, 1), 2))
+    sizes = np.maximum(np.rint(volume / count), 1).astype(np.int64)[usual].tolist()
+    wraps = tuple((apart != near)[usual[which[: len(apart)]]].any(axis=0).tolist())
+    number = np.ravel_multi_index(tuple(cells.coords.T), cells.dims).astype(np.int64)
+    return Grid(cells.dims, [tuple(v) for v in steps[usual].tolist()], sizes, wraps, number)

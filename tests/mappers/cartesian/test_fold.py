@@ -6,49 +6,17 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.cartesian import fold as fold_module
-from hopmap.mappers.cartesian.grid import grid_of, recognise_grid
+from hopmap.mappers.cartesian.grid import recognise_cells
 from hopmap.topologies import check_mapping, topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.patterns.stencils import stencil_traffic
 from support.slow import examples
 from support.traffic import grid_traffic
-
-
-def coordinates(traffic: Traffic):
-    return grid_of(traffic.ranks, traffic.src.astype(int), traffic.dst.astype(int))
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.integers(2, 6), min_size=2, max_size=3), st.integers(0, 10**6))
-def test_a_grid_is_recognised_in_any_numbering(dims, seed):
-    traffic = grid_traffic(*dims, seed=seed)
-    grid = coordinates(traffic)
-    assert grid is not None
-    assert sorted(grid.dims) == sorted(dims)
-    steps = np.abs(grid.coords[traffic.src] - grid.coords[traffic.dst]).sum(axis=1)
-    assert (steps == 1).all()
-    assert len(np.unique(grid.coords, axis=0)) == traffic.ranks
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10**6))
-def test_a_grid_with_one_pair_moved_is_none(seed):
-    traffic = grid_traffic(4, 5, seed=seed)
-    rng = np.random.default_rng(seed)
-    src, dst = traffic.src.astype(int), traffic.dst.astype(int)
-    apart = np.ones((20, 20), dtype=bool)
-    apart[src, dst] = apart[dst, src] = False
-    np.fill_diagonal(apart, False)
-    spare = np.argwhere(apart)
-    k, (a, b) = rng.integers(len(src)), spare[rng.integers(len(spare))]
-    src[k], dst[k] = a, b
-    found = grid_of(20, src, dst)
-    assert found is None
 
 
 def test_the_heavy_pairs_of_a_stencil_with_diagonals_are_its_grid():
@@ -59,7 +27,7 @@ def test_the_heavy_pairs_of_a_stencil_with_diagonals_are_its_grid():
     dst = np.concatenate([b.ravel() for _, b, _ in pairs])
     volume = np.concatenate([np.full(a.size, w) for a, _, w in pairs])
     traffic = Traffic.from_pairs(30, src, dst, np.ones(len(src)), volume).undirected()
-    grid = recognise_grid(traffic, traffic.bytes)
+    grid = recognise_cells(traffic, traffic.bytes)
     assert grid is not None
     assert grid.dims == (6, 5)
 
