@@ -345,7 +345,7 @@ def _boxed(
 
 
 def _extent(values: Ints) -> tuple[int, int]:
-    """First coordinate and length of a side, without the layers that hardly anybody is in."""
+    """First coordinate and length of a side, without layers that few are in."""
     low = int(values.min())
     count = np.bincount(values - low)
     full = np.flatnonzero(count > np.median(count[count > 0]) / 2)

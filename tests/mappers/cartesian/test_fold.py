@@ -1,22 +1,151 @@
-"""Fold: grids are recognised in any numbering and folded as well as is known."""
+"""Structure and fold: products and lattices are found in any numbering, and folded as is known."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.cartesian import fold as fold_module
 from hopmap.mappers.cartesian.grid import recognise_cells
+from hopmap.mappers.cartesian.structure import find_structure
 from hopmap.topologies import check_mapping, topology_from_spec
 from hopmap.traces import Traffic
 from hopmap.traces.patterns.stencils import stencil_traffic
 from support.slow import examples
 from support.traffic import grid_traffic
+
+
+BOX = np.array([step for step in product((-1, 0, 1), repeat=3) if any(step)])
+STENCILS = {
+    7: BOX[np.abs(BOX).sum(axis=1) == 1],
+    15: BOX[(BOX >= 0).all(axis=1) | (BOX <= 0).all(axis=1)],
+    19: BOX[np.abs(BOX).sum(axis=1) < 3],
+    27: BOX,
+}
+FACTORS = {
+    "path": lambda n: [(k, k + 1) for k in range(n - 1)],
+    "ring": lambda n: [(k, (k + 1) % n) for k in range(n)],
+    "clique": lambda n: list(combinations(range(n), 2)),
+}
+
+
+def renumbered(ranks, pairs, seed):
+    new = np.random.default_rng(seed).permutation(ranks)
+    ends = new[np.unique(np.sort(np.asarray(pairs), axis=1), axis=0)]
+    return ends[:, 0], ends[:, 1]
+
+
+def lattice(dims, points, periodic, seed=0):
+    """Pairs of a stencil on a box, periodic in some dimensions."""
+    cells = np.indices(dims).reshape(3, -1).T
+    moved = cells[:, None] + STENCILS[points]
+    inside = ((moved >= 0) & (moved < dims) | np.array(periodic)).all(axis=2)
+    to = np.ravel_multi_index(tuple(np.moveaxis(moved % dims, 2, 0)), dims)
+    pairs = np.argwhere(inside)[:, 0], to[inside]
+    return renumbered(prod(dims), np.stack(pairs, axis=1), seed)
+
+
+def apart(found, src, dst):
+    """Steps of all pairs, the short way round."""
+    steps = np.abs(found.coords[src] - found.coords[dst])
+    return np.minimum(steps, np.array(found.dims) - steps)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(list(FACTORS)), st.integers(5, 7)), min_size=2, max_size=3),
+    st.integers(0, 10**6),
+)
+def test_the_factors_of_a_product_are_found(factors, seed):
+    """Along a pair one coordinate changes: on a path or ring by one."""
+    dims = tuple(n for _, n in factors)
+    number = np.arange(prod(dims)).reshape(dims)
+    pairs = []
+    for axis, (kind, n) in enumerate(factors):
+        lines = np.moveaxis(number, axis, 0)
+        for a, b in FACTORS[kind](n):
+            pairs.append(np.stack((lines[a].ravel(), lines[b].ravel()), axis=1))
+    src, dst = renumbered(number.size, np.concatenate(pairs), seed)
+    found = find_structure(number.size, src, dst)
+    assert sorted(found.dims) == sorted(dims)
+    assert len(np.unique(found.coords, axis=0)) == number.size
+    steps = apart(found, src, dst)
+    assert ((steps > 0).sum(axis=1) == 1).all()
+    if not any(kind == "clique" for kind, _ in factors):
+        assert (steps.sum(axis=1) == 1).all()
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.sampled_from([7, 15, 19, 27]),
+    st.tuples(*[st.integers(5, 9)] * 3),
+    st.tuples(*[st.booleans()] * 3),
+    st.integers(0, 10**6),
+)
+def test_a_stencil_is_found_whichever_dimensions_are_periodic(points, dims, periodic, seed):
+    """Rings of seven at least: in shorter ones steps of opposite directions nearly meet."""
+    dims = tuple(n + 2 * wraps for n, wraps in zip(dims, periodic, strict=True))
+    src, dst = lattice(dims, points, periodic, seed)
+    found = find_structure(prod(dims), src, dst)
+    assert sorted(found.dims) == sorted(dims)
+    assert len(np.unique(found.coords, axis=0)) == prod(dims)
+    assert (apart(found, src, dst) <= 1).all()
+
+
+@pytest.mark.parametrize("points", [7, 15, 27])
+def test_some_pairs_too_many_or_too_few_do_no_harm(points):
+    dims = (10, 9, 8)
+    src, dst = lattice(dims, points, (False, False, True))
+    rng = np.random.default_rng(1)
+    keep = rng.random(len(src)) > 0.01
+    extra = rng.integers(0, prod(dims), (2, len(src) // 100))
+    extra = extra[:, extra[0] != extra[1]]
+    src, dst = np.concatenate((src[keep], extra[0])), np.concatenate((dst[keep], extra[1]))
+    pairs = np.unique(np.sort(np.stack((src, dst), axis=1), axis=1), axis=0)
+    found = find_structure(prod(dims), pairs[:, 0], pairs[:, 1])
+    assert sorted(found.dims) == sorted(dims)
+    assert (apart(found, src, dst) <= 1).all(axis=1).mean() > 0.97
+
+
+def test_what_has_no_structure_gets_no_coordinates():
+    rng = np.random.default_rng(0)
+    tree = np.arange(1, 127), (np.arange(1, 127) - 1) // 2
+    clique = np.array(list(combinations(range(20), 2))).T
+    several = np.arange(0, 100, 2), np.arange(1, 100, 2)
+    pairs = np.unique(np.sort(rng.integers(0, 256, (1500, 2)), axis=1), axis=0)
+    random = pairs[pairs[:, 0] != pairs[:, 1]].T
+    for ranks, (src, dst) in ((127, tree), (20, clique), (100, several), (256, random)):
+        assert find_structure(ranks, src, dst) is None
+
+
+@pytest.mark.parametrize(
+    ("dims", "points", "periodic", "spec"),
+    [
+        ((8, 8, 8), 7, (False, False, True), "torus:8x8x8"),
+        ((8, 8, 8), 27, (True, True, True), "torus:8x8x8"),
+        ((16, 8, 8), 15, (True, False, False), "torus:16x8x8"),
+        ((8, 8, 8), 7, (False, False, True), "mesh:8x8x8"),
+    ],
+)
+def test_a_shuffled_stencil_costs_no_more_than_in_its_own_order(
+    dims, points, periodic, spec, compiled
+):
+    """Weights are lognormal, so that the grid's own order need not be the best."""
+    src, dst = lattice(dims, points, periodic, seed=3)
+    weight = np.random.default_rng(0).lognormal(8, 1, len(src)).astype(int)
+    topology = topology_from_spec(spec)
+    shuffled = Traffic.from_pairs(prod(dims), src, dst, np.ones(len(src)), weight)
+    number = np.random.default_rng(3).permutation(prod(dims))
+    own = np.empty_like(number)
+    own[number] = np.arange(prod(dims))
+    natural = objective_value(shuffled, topology, own, "hop_bytes")
+    node_of = map_ranks(shuffled, topology, "auto(moves=100000)", seed=0)
+    assert objective_value(shuffled, topology, node_of, "hop_bytes") <= natural
 
 
 def test_the_heavy_pairs_of_a_stencil_with_diagonals_are_its_grid():
