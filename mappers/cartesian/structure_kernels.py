@@ -178,13 +178,13 @@ def grow(indptr: Ints, peer: Ints, vectors: Ints, place: Ints, placed: Bools) ->
         for i in range(indptr[w], indptr[w + 1]):
             near[peer[i]] = True
         best, second, from_, by = 0, 0, -1, -1
-        tried = 0
+        looked = 0
         for i in range(indptr[w], indptr[w + 1]):
             u = peer[i]
             last = placed[u] and missing[u] == 1 and indptr[u + 1] - indptr[u] == k
-            if not placed[u] or (tried > 1 and not last):
+            if not placed[u] or (looked > 1 and not last):
                 continue
-            tried += 1
+            looked += 1
             free, only = 0, -1
             for s in range(k):
                 cell = codes[u] + step[s]

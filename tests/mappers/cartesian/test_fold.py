@@ -19,7 +19,6 @@ from hopmap.traces.patterns.stencils import stencil_traffic
 from support.slow import examples
 from support.traffic import grid_traffic
 
-
 BOX = np.array([step for step in product((-1, 0, 1), repeat=3) if any(step)])
 STENCILS = {
     7: BOX[np.abs(BOX).sum(axis=1) == 1],
