@@ -58,6 +58,7 @@ def here(tmp_path, monkeypatch):
     Path("ib.txt").write_text('Switch\t65 "S-1"\t# "leaf"\n[1]\t"H-2"\n')
     Path("places.txt").write_text("n0 0x10\nn1 x1c0\n")
     Path("graph.json").write_text('{"instances": [1]}')
+    Path("cut.0.et").write_bytes(b"\x07\n\x051.0.0\x06\x08\x01\x18\x04\x28\x00\x30\x08")
     Path("nccl.xml").write_text("<system/>")
     return tmp_path
 
@@ -224,6 +225,7 @@ BAD = {
     f"advise lu.S.4 -t mesh:4 --samples {HUGE}": "samples 1 10,000",
     f"generate uniform --dims 4x4 --bytes {HUGE} --out new.csv": "uniform 0 549,755,813,888",
     f"generate training --sizes layers={HUGE} --out new.npz": "training 1 1,000,000,000",
+    "info cut.0.et": "cut.0.et message 2 byte 15 cut",
     "info training:sequence=6,cp=4": "sequence 6 cp 4",
     "map lu.S.4 -t file:ib.txt --out new.csv": "file:ib.txt line 2 switch",
     "map lu.S.4 -t file:places.txt --out new.csv": "file:places.txt line 2 address",

@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopmap.errors import choice, needs
@@ -333,7 +333,10 @@ def expect_below(graph: nx.DiGraph[str], parts: Iterable[Part]) -> None:
 
 
 def block(parts: list[Part], sizes: Sequence[str], spec: str) -> Topology:
-    """Hierarchy of blocks, pairs of blocks, ..., by the ratios of the block sizes."""
+    """Hierarchy of blocks, pairs of blocks, ..., by the ratios of the block sizes.
+
+    Blocks without nodes, with which topograph fills groups up, only keep their place.
+    """
     if not all(re.fullmatch(r"\d{1,9}", size) and int(size) for size in sizes):
         raise TopologyError(f"{spec}: block sizes {','.join(sizes)}: expected whole numbers")
     counts = [int(size) for size in sizes]
@@ -344,14 +347,16 @@ def block(parts: list[Part], sizes: Sequence[str], spec: str) -> Topology:
             raise TopologyError(
                 f"{spec}: block sizes {low}, {high}: expected each a power of two larger"
             )
-    graph = switches_of(parts)
-    tops = [("switch", part.name) for part in parts]
+    graph = switches_of(part for part in parts if part.nodes or part.switches)
+    if not graph:
+        raise TopologyError(f"{spec}: no block has nodes: expected at least one")
+    tops = [[("switch", part.name)] if part.nodes or part.switches else [] for part in parts]
     for level, ratio in enumerate([*ratios, len(tops)]):
         if len(tops) > 1:
-            groups = [tops[k : k + ratio] for k in range(0, len(tops), ratio)]
-            tops = [("pair", f"{level}:{k}") for k in range(len(groups))]
+            groups = [list(chain(*tops[k : k + ratio])) for k in range(0, len(tops), ratio)]
+            tops = [[("pair", f"{level}:{k}")] if group else [] for k, group in enumerate(groups)]
             for top, group in zip(tops, groups, strict=True):
-                graph.add_edges_from((top, child) for child in group)
+                graph.add_edges_from((*top, child) for child in group)
     return tree(graph, spec)
 
 

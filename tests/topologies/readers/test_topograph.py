@@ -73,3 +73,34 @@ def test_damaged_graphs_are_a_network_or_one_line():
                 from_topograph(damaged, SPEC)
             except TopologyError as error:
                 assert "\n" not in str(error)
+
+
+def test_blocks_without_nodes_keep_their_place(tmp_path):
+    """As topograph fills groups up: blocks 1 and 2 are a pair, 3 is in one with an empty block."""
+    text = (
+        "# block1=nvl-1\nBlockName=block1 Nodes=n[11-12]\nBlockName=block2 Nodes=n[21-22]\n"
+        "# block3=nvl-3\nBlockName=block3 Nodes=n[31-32]\nBlockName=block4\nBlockSizes=2,4\n"
+    )
+    (tmp_path / "topology.conf").write_text(text)
+    topology = topology_from_spec(f"file:{tmp_path}/topology.conf")
+    assert topology.names == ("n11", "n12", "n21", "n22", "n31", "n32")
+    assert topology.distance(0, [1, 2, 4]).tolist() == [2, 4, 6]
+    (tmp_path / "topology.conf").write_text("BlockName=block1\nBlockSizes=2\n")
+    with pytest.raises(TopologyError, match="no block has nodes: expected at least one"):
+        topology_from_spec(f"file:{tmp_path}/topology.conf")
+
+
+def test_topographs_topology_yaml_is_slurms(tmp_path):
+    pytest.importorskip("yaml", reason="needs the extra slurm")
+    text = (
+        "- topology: topo1\n  cluster_default: false\n  block:\n    block_sizes:\n        - 2\n"
+        "    blocks:\n        - block: block1\n          nodes: Node[301-302]\n"
+        "        - block: block2\n          nodes: Node303\n"
+        "- topology: topo2\n  cluster_default: true\n  tree:\n    switches:\n"
+        "        - switch: IB2\n          children: S[2-3]\n        - switch: S2\n"
+        "          nodes: Node[104-105]\n        - switch: S3\n          nodes: Node[201,205]\n"
+    )
+    (tmp_path / "topology.yaml").write_text(text)
+    topology = topology_from_spec(f"file:{tmp_path}/topology.yaml")
+    assert topology.names == ("Node104", "Node105", "Node201", "Node205")
+    assert topology_from_spec(f"file:{tmp_path}/topology.yaml#topo1").nodes == 3

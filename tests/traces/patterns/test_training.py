@@ -188,6 +188,25 @@ def test_a_sequence_that_is_shared_makes_everything_else_as_much_smaller():
     assert (by_rank[0] - by_rank[1]).tolist() == [ring] * 8
 
 
+def test_five_axes_together_send_what_their_formulas_add_up_to():
+    """Bytes of 32 ranks, two for each axis but four replicas, rings and pairs carry them out."""
+    words = "layers=4,hidden=64,sequence=32,vocabulary=128,batch=2,microbatches=3"
+    of = parse_training(f"{words},tp=2,cp=2,pp=2,dp=4,ep=2,experts=4,topk=2")
+    sent = lower(
+        TrainingSource("x", of).calls(), {"allreduce": "ring", "alltoall": "pairwise"}
+    ).traffic()
+    b, s, h, layers, m = 2, 32 // 2, 64, 4 // 2, 3  # of a rank: its tokens, its layers
+    tensor = 8 * b * s * h * 1 / 2 * layers * m * 2
+    stages = b * s * h * m * 2
+    context = 3 * (2 - 1) * 2 * b * s * h / 2 * layers * m * 2
+    experts = 4 * (b * s * 2 * h / 2) * 1 / 2 * layers * m * 2
+    attention = 2 * (8 - 1) / 8 * (4 * layers * h * h / 2 + 128 * h / 2) * 4
+    own = 2 * (4 - 1) / 4 * (8 * layers * h * h * (4 / 2) / 2) * 4
+    embedding = 2 * 1 / 2 * 128 * h / 2 * 4
+    each = tensor + stages + context + experts + attention + own + embedding
+    assert np.bincount(sent.src, sent.bytes, 32).tolist() == [each] * 32
+
+
 def test_attention_to_a_sequence_is_computed_while_its_keys_go_round():
     """On a network as quick as that, a step takes as long as its computation."""
     words = "layers=2,hidden=64,sequence=512,vocabulary=64,cp=4,microbatches=2,flops=1 Gflop/s"

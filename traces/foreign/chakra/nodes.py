@@ -138,6 +138,10 @@ _VALUES = {
     "sint64": 17, "fixed32": 19, "fixed64": 21, "sfixed32": 23, "sfixed64": 25, "bool": 27,
     "string": 29,
 }  # fmt: skip
+_READ = {
+    *("is_cpu_op", "num_ops", "tensor_size", "pg_name", "root"),
+    *("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag"),
+}
 _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
     "Attribute": {
         "name": (1, "string"),
@@ -173,7 +177,7 @@ def _of_protobuf(file: Path, data: bytes) -> Iterator[Node]:
                 f"{file}: message {number} at byte {at}: expected a message of Chakra's schema"
             ) from None
         if number:
-            values = {a.name: _value(a) for a in message.attr}
+            values = {a.name: _value(a) for a in message.attr if a.name in _READ}
             yield _node(
                 f"{file}: message {number} at byte {at}",
                 message.id,
