@@ -25,14 +25,14 @@ LINES = 400  # links of a network of switches that are drawn as lines
 FEWEST = 4  # switches of which a matrix tells apart
 
 
-def drawing_of(topology: Topology, levels: Sequence[Level]) -> dict[str, Any]:
-    """Return a plan or a matrix, see above, for `pack`."""
+def drawing_of(topology: Topology, levels: Sequence[Level], shown: Ints) -> dict[str, Any]:
+    """Return a plan or a matrix of the links that are shown, see above, for `pack`."""
     if is_box(topology):
-        return _planes(topology)
+        return _planes(topology, shown)
     if topology.switches and topology.links <= LINES:
         layout = by_levels(topology)
         radius = 0.45 * _nearest(layout.nodes[: topology.nodes])
-        return _plan(layout.nodes, layout.start, layout.end, radius)
+        return _plan(layout.nodes, layout.start[shown], layout.end[shown], radius)
     unit = np.arange(topology.vertices)
     if topology.switches:
         home = home_of(topology)
@@ -49,7 +49,7 @@ def _plan(nodes: Points, start: Points, end: Points, radius: float, **more: Any)
     return {"kind": "plan", "nodes": nodes.ravel(), "lines": lines, "radius": radius} | more
 
 
-def _planes(topology: Topology) -> dict[str, Any]:
+def _planes(topology: Topology, shown: Ints) -> dict[str, Any]:
     """Place the planes of a grid next to each other, so that they fill a wide page."""
     layout = slices(topology)
     dx, dy, dz = (*topology.dims, 1, 1)[:3]
@@ -59,11 +59,11 @@ def _planes(topology: Topology) -> dict[str, Any]:
     number = np.arange(dz)
     origin = np.stack((number % columns * wide, -(number // columns) * high), axis=1)
     shift = origin[plane] - (layout.nodes - coordinates(topology)[:, :2])
-    moved = shift[topology.link_from]
+    moved = shift[topology.link_from[shown]]
     corners = np.array([[-0.5, -0.5], [dx - 0.5, -0.5], [dx - 0.5, dy - 0.5], [-0.5, dy - 0.5]])
     planes = [(corners + each).ravel().tolist() for each in origin]
-    nodes, start, end = layout.nodes + shift, layout.start + moved, layout.end + moved
-    return _plan(nodes, start, end, 0.2, planes=planes, names=layout.names)
+    start, end = layout.start[shown] + moved, layout.end[shown] + moved
+    return _plan(layout.nodes + shift, start, end, 0.2, planes=planes, names=layout.names)
 
 
 def _blocks(

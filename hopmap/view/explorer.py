@@ -28,7 +28,7 @@ from hopmap.version import __version__
 
 from .drawing import drawing_of
 from .packing import pack
-from .replays import PARTS, Replay, heaviest_pairs, replay
+from .replays import PARTS, Replay, heaviest_pairs, links_shown, replay
 from .units import levels_of
 
 HERE = Path(__file__).parent
@@ -118,21 +118,23 @@ def explore(
     chosen = [baseline, (name or Path(place.name).name, node_of)]
     if np.array_equal(baseline[1], node_of):
         chosen = chosen[:1]
-    pairs = heaviest_pairs(traffic, network, [nodes for _, nodes in chosen])
+    mappings = [nodes for _, nodes in chosen]
+    pairs = heaviest_pairs(traffic, network, mappings)
+    shown = links_shown(traffic, network, mappings)
     runs: list[Replay] = []
     for done, (label, nodes) in enumerate(chosen):
         progress(done, len(chosen), label)
-        runs.append(replay(label, program, network, nodes, parameters, pairs, levels))
+        runs.append(replay(label, program, network, nodes, parameters, pairs, levels, shown))
     result = with_assumed(runs[-1].result, place.machine.settings, generated=workload.generated)
     content = {
         "ranks": program.ranks,
         "nodes": network.nodes,
         "names": list(network.names),
-        "from": network.link_from.astype(np.int64),
-        "to": network.link_to.astype(np.int64),
-        "kind": network.link_kind.astype(np.int64),
+        "from": network.link_from[shown].astype(np.int64),
+        "to": network.link_to[shown].astype(np.int64),
+        "kind": network.link_kind[shown].astype(np.int64),
         "kinds": [kind.name for kind in network.kinds],
-        "drawing": drawing_of(network, levels),
+        "drawing": drawing_of(network, levels, shown),
         "levels": [{"name": each.name, "ofNode": each.of_node} for each in levels],
         "src": traffic.src[pairs.kept].astype(np.int64),
         "dst": traffic.dst[pairs.kept].astype(np.int64),
@@ -151,6 +153,11 @@ def explore(
             f"rank pairs, {percent(pairs.share)} of the bytes; totals count all pairs."
         )
     title, verdict = f"{workload.name} on {network.spec}", _verdict(runs)
+    if len(shown) < network.links:
+        notes.append(
+            f"Shown are the {count(len(shown))} links that messages or answers take, of "
+            f"{count(network.links)}."
+        )
     page = render(
         HERE / "page.html.j2",
         title=title,

@@ -27,6 +27,7 @@ from .units import Level
 
 LEAST_BINS, BINS, BIN_CELLS = 16, 128, 4_000_000  # of time, at least, most, and times the links
 PAIRS, HOPS = 250_000, 1_000_000  # rank pairs on the page, and links on their routes
+LINKS = 60_000  # of a network of which the page holds all; of a larger one those in use
 FULL = 255  # of a byte: a link that is busy all the time
 
 # Parts of the critical path that a bar has, and the segments in each.
@@ -60,6 +61,18 @@ def heaviest_pairs(traffic: Traffic, topology: Topology, mappings: list[Ints]) -
     return Pairs(traffic, kept, len(sends), share)
 
 
+def links_shown(traffic: Traffic, topology: Topology, mappings: list[Ints]) -> Ints:
+    """Return the links that the page holds: all, or of many those that messages or answers take."""
+    if topology.links <= LINKS:
+        return np.arange(topology.links)
+    used = np.zeros(topology.links, dtype=np.bool_)
+    for node_of in mappings:
+        source, target = node_of[traffic.src], node_of[traffic.dst]
+        for ends in ((source, target), (target, source)):
+            used |= topology.loads(*ends, np.ones(traffic.pairs, dtype=np.int64)) > 0
+    return np.flatnonzero(used)
+
+
 class Replay(NamedTuple):
     """A run, and what its critical path consists of."""
 
@@ -78,9 +91,10 @@ def replay(
     parameters: Parameters,
     pairs: Pairs,
     levels: list[Level],
+    shown: Ints,
 ) -> Replay:
     """Replay a mapping with the compiled engine, operations and the use of links recorded."""
-    bins = int(np.clip(BIN_CELLS // max(1, topology.links), LEAST_BINS, BINS))
+    bins = int(np.clip(BIN_CELLS // max(1, len(shown)), LEAST_BINS, BINS))
     record = Record(operations=True, bins=bins)
     result = simulate(
         program, topology, node_of, parameters=parameters, engine="compiled", record=record
@@ -104,11 +118,11 @@ def replay(
         "nodeOf": node_of,
         "bin": use.width,
         "bins": use.busy.shape[1],
-        "busy": np.ceil(FULL * np.clip(use.fraction, 0, 1)).astype(np.int64).ravel(),
-        "busySeconds": result.link_busy,
-        "linkBytes": result.link_bytes,
+        "busy": np.ceil(FULL * np.clip(use.fraction[shown], 0, 1)).astype(np.int64).ravel(),
+        "busySeconds": result.link_busy[shown],
+        "linkBytes": result.link_bytes[shown],
         "routeStart": indptr,
-        "route": links.astype(np.int64),
+        "route": np.searchsorted(shown, links),
         "states": timeline.names,
         "state": timeline.state.ravel(),
         "steps": timeline.state.shape[1],

@@ -8,8 +8,11 @@ import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.topologies import Topology
-from hopmap.topologies.switch_kernels import SUBTREE, DragonflyRouter, FatTreeRouter
+from hopmap.topologies.families.hierarchy import hierarchy
+from hopmap.topologies.switch_kernels import FatTreeRouter
 from hopmap.topologies.tree_kernels import TreeRouter
+
+NAMES = {FatTreeRouter: "pod", TreeRouter: "part"}  # of units above switches
 
 
 class Level(NamedTuple):
@@ -29,23 +32,22 @@ def levels_of(topology: Topology) -> list[Level]:
 
     Left out are levels with a single unit, or with as many as the level before.
     """
-    router, nodes = topology.router, np.arange(topology.nodes)
+    nodes = np.arange(topology.nodes)
     found = [Level("node", nodes)]
     dims = topology.dims
-    if len(dims) > 1:
-        found.append(
-            Level("row" if len(dims) == 2 else "plane", topology.coords[:, -1].astype(np.int64))
-        )
+    if len(dims) in (2, 3):
+        name = "row" if len(dims) == 2 else "plane"
+        found.append(Level(name, topology.coords[:, -1].astype(np.int64)))
+    elif len(dims) > 3:  # boxes of the first dimensions, about as many as there are nodes in each
+        sizes = np.cumprod(dims)
+        size = int(sizes[np.argmin(np.abs(np.log(sizes / np.sqrt(topology.nodes))))])
+        found.append(Level(f"box of {size}", nodes // size))
     if topology.switches:
         home = home_of(topology)
         found.append(Level("switch", np.unique(home, return_inverse=True)[1]))
-    if isinstance(router, DragonflyRouter):
-        found.append(Level("group", nodes // (router.hosts * router.routers)))
-    if isinstance(router, FatTreeRouter):
-        below = router.levels[2:-1, SUBTREE].tolist()
-        found += [Level("pod" if len(below) == 1 else f"pod of {n}", nodes // n) for n in below]
-    if isinstance(router, TreeRouter):
-        found += [Level(f"part of {n}", nodes // n) for n in router.spans[2:-1].tolist()]
+    below = np.cumprod(hierarchy(topology) or (1,))[1:-1].tolist()  # nodes of each unit
+    name = NAMES.get(type(topology.router), "group")
+    found += [Level(name if len(below) == 1 else f"{name} of {n}", nodes // n) for n in below]
     kept = found[:1]
     for level in found[1:]:
         if 1 < level.units < kept[-1].units:

@@ -10,6 +10,7 @@ import pytest
 import hopmap as hm
 from hopmap.simulator.run_plan import server_name
 from hopmap.view.explorer import explore
+from hopmap.view.units import levels_of
 from support.browser import BINARY, LOOK, Browser
 
 pytestmark = pytest.mark.skipif(BINARY is None, reason="no chromium on this machine")
@@ -251,14 +252,20 @@ def test_keys_walk_through_cells_of_the_matrix_and_zoom(page):
 
 
 @pytest.mark.slow
-def test_the_order_of_ranks_decides_which_bytes_are_counted(page):
-    browser, _, run = page
-    for unit, left in run.content["leaving"].items():
+def test_ranks_are_ordered_by_unit_and_the_bytes_that_leave_it_are_named(page):
+    browser, network, run = page
+    traffic = run.result.program.traffic()
+    sends = traffic.bytes > 0
+    for level in levels_of(network):
+        unit, left = level.name, run.content["leaving"][level.name]
+        place = np.argsort(np.lexsort((np.arange(16), level.of_node[run.node_of])))
         browser.value(f"document.querySelector('#order').value = 'by {unit}'")
         browser.value("document.querySelector('#order').dispatchEvent(new Event('change'))")
         text = browser.text("#leaving-1")
         assert number_in(text) == pytest.approx(left, rel=0.005)
         assert f"leave their {unit}: " in text
+        cells = place[traffic.src[sends]].tolist(), place[traffic.dst[sends]].tolist()
+        assert {tuple(cell) for cell in browser.value(INKED)} == set(zip(*cells, strict=True))
 
 
 @pytest.mark.slow

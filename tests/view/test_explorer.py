@@ -99,6 +99,21 @@ def test_the_heaviest_pairs_are_kept_as_far_as_their_routes_fit(monkeypatch):
     assert pairs.share == pytest.approx(70 / 95)
 
 
+def test_of_a_large_network_the_links_in_use_are_shown(monkeypatch):
+    whole = data_of(explore(GRID, "torus:4x4", np.arange(8)))
+    monkeypatch.setattr(replays, "LINKS", 10)
+    found = explore(GRID, "torus:4x4", np.arange(8))
+    data, used = data_of(found), np.flatnonzero(found.runs[0].result.link_busy > 0)
+    assert f"Shown are the {len(data['from'])} links" in found.page
+    ends = set(zip(data["from"].tolist(), data["to"].tolist(), strict=True))
+    network = found.runs[0].result.network
+    assert ends >= {(network.link_from[link], network.link_to[link]) for link in used}
+    assert len(ends) < len(whole["from"])
+    (small,), (large,) = data["runs"], whole["runs"]
+    assert data["from"][small["route"]].tolist() == whole["from"][large["route"]].tolist()
+    assert small["linkBytes"].sum() == large["linkBytes"].sum()
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [("network.routing", "adaptive"), ("noise.compute", 0.1), ("progress", "in_mpi_calls")],
