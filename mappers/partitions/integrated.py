@@ -7,7 +7,8 @@ any network, since subsystems are the halves of `recursive_bisection` where ther
 pairs that leave a domain pull by their mean distance.
 
 1. From the whole network to its subsystems, level by level, to single nodes: a V-cycle each (see
-   `vcycles`), several for the first level, of which the best is kept.
+   `vcycles`), several for the first level, of which the best is kept. On hierarchies vertices of a
+   grid (see `cartesian.structure`) are cut into boxes instead, across the longest side each time.
 2. In turn: another first level, from which the others are rebuilt if it is better than the one
    there is, and a V-cycle of the whole mapping.
 
@@ -62,7 +63,7 @@ def integrated(
       The first mapping is made even if that exceeds the budget.
     """
     from .blocks_kernels import block_cost
-    from .vcycles import descend, first_level, machine_of, other_start, vcycle, vertices_of
+    from .vcycles import boxes, descend, first_level, machine_of, other_start, vcycle, vertices_of
 
     few_nodes("integrated", traffic, topology)
     watch = stop.watch()
@@ -76,6 +77,8 @@ def integrated(
     best = None if initial is None else number[initial]
     done = 0
     try:
+        if best is None:
+            best = boxes(traffic, topology, machine)
         if best is None:
             best = descend(graph, machine, first_level(graph, machine, starts, random), random)
         cost = block_cost(*graph[:3], best, machine.far)

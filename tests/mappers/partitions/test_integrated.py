@@ -81,6 +81,14 @@ def test_a_start_is_never_worsened(spec, seed, objective):
     assert after >= before if objective == "cardinality" else after <= before
 
 
+def test_a_plain_grid_is_cut_into_boxes_along_the_levels():
+    """64 x 64 on 4 x 4 nodes: quarters share 128 pairs, 10 apart, their quarters 64 each."""
+    room = with_room(topology_from_spec("tree:4:4@1:10"), 64 * 64, 0.0)
+    node_of = map_ranks(shuffled(grid(64, 64), 1), room, "integrated(cycles=0)")
+    value = objective_value(shuffled(grid(64, 64), 1), room, node_of, "hop_bytes")
+    assert value == 128 * 10 + 4 * 64
+
+
 @pytest.mark.parametrize("seed", [0, *slow(1, 2)])
 def test_a_grid_of_blocks_on_its_hierarchy_is_cut_along_the_blocks(seed):
     """32 x 32 in 4 x 4 blocks; pairs weigh 100 in a block, 10 between those of a quarter, else 1.
