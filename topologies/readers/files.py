@@ -31,6 +31,7 @@ NETWORK_FORMATS: Mapping[str, str] = {
     "Slingshot": "lines of HOST ADDRESS or HOST XNAME: a dragonfly",
     "topograph JSON": "NVIDIA topograph's graph: tree",
     "scontrol show topology": "Slurm, what it prints: tree, block",
+    "SLURM_TOPOLOGY_ADDR": "Slurm, what nodes of a job have in it, a line each: tree",
     "topology.conf": "Slurm: tree, block, ring",
     "topology.yaml": "Slurm: tree, block, ring, torus3d",
 }
@@ -81,6 +82,7 @@ def from_file(path: str) -> Topology:
     from .simgrid import from_platform
     from .slingshot import from_slingshot, is_slingshot
     from .slurm import from_slurm_conf, from_slurm_yaml, is_slurm_conf, is_slurm_yaml
+    from .slurm_addresses import from_slurm_addresses, is_slurm_addresses
     from .topograph import from_topograph, is_topograph
 
     of_xml = {"graphml": from_graphml, "topology": from_hwloc, "platform": from_platform}
@@ -97,6 +99,7 @@ def from_file(path: str) -> Topology:
             (is_slurm_conf, from_slurm_conf),
             (is_slurm_yaml, from_slurm_yaml),
             (is_slingshot, from_slingshot),
+            (is_slurm_addresses, from_slurm_addresses),
         ):
             if known(text):
                 return _with_slots(read(text, spec, wanted), slots or 1)
