@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator
 
 from hopmap.arrays import Floats
-from hopmap.units import compact, duration, time_unit
+from hopmap.units import compact, duration, runtime, time_unit
 
 from .style import (
     BLUE,
@@ -27,6 +27,8 @@ from .style import (
     ORANGE,
     RED,
     SKY,
+    add_bars,
+    add_points,
     label,
     legend,
     mark,
@@ -40,6 +42,7 @@ from .style import (
 STATISTICS = {"total": "total", "max": "maximum", "avg": "average", "min": "minimum"}
 DOTS = 2000  # runs in a figure of excess; more become an image
 _TICKS = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)  # of an excess
+_PARTS = {"compute": "#b4bec6", "communicate": SKY, "wait": ORANGE}
 _LINE, _COLUMNS = 0.19, 2  # inches a line of a legend; its columns
 LETTERS = 38  # of the smallest text that fit side by side below an axis
 
@@ -86,6 +89,8 @@ def ienpc_bars(
             axes.plot(ends, y[spread], "|", color=INK, markersize=4)
         if key == "total" and ieplc:
             axes.axvline(ieplc, color=RED, linewidth=1.3, linestyle=(0, (4, 2)))
+        said = [f"{m}: {word} {v:,.6g} messages" for m, v in zip(mappers, values, strict=True)]
+        add_bars(axes, np.zeros(len(values)), values, said)
         plain_title(axes, word)
         _rows(axes, names)
         top = (limits or {}).get(key) or max([*values, 0.0])
@@ -125,17 +130,20 @@ def runtime_bars(
     figure, axes = _rows_figure(names, title)
     y = np.arange(len(names))
     start = np.zeros(len(names))
-    for part, colour in zip(table.T / scale, ("#b4bec6", SKY, ORANGE), strict=True):
+    ends = zip(mappers, spans.tolist(), strict=True)
+    add_points(axes, spans[:, 0] / scale, y, [f"{m}: makespan {_spread(*e)}" for m, e in ends])
+    for part, (name, colour) in zip(table.T / scale, _PARTS.items(), strict=True):
         axes.barh(y, part, left=start, color=colour, height=0.68)
+        means = zip(mappers, (part * scale).tolist(), strict=True)
+        said = [f"{mapper}: {name} {runtime(mean)}, mean over ranks" for mapper, mean in means]
+        add_bars(axes, start, start + part, said)
         start += part
     axes.hlines(y, spans[:, 1] / scale, spans[:, 2] / scale, color=INK, linewidth=1)
     axes.plot(spans[:, 0] / scale, y, "D", color=INK, markersize=4.2, markeredgecolor="white")
     value_axis(axes, lambda v: f"{v:,.6g}", top / scale, 5)
     axes.set_xlabel(f"simulated time ({unit})")
     handles: list[Any] = [
-        Patch(color="#b4bec6", label="compute"),
-        Patch(color=SKY, label="communicate"),
-        Patch(color=ORANGE, label="wait"),
+        *(Patch(color=colour, label=name) for name, colour in _PARTS.items()),
         Line2D([], [], color=INK, marker="D", markersize=4.2, linewidth=0, label="makespan"),
     ]
     legend(figure, handles)
@@ -169,6 +177,8 @@ def mapping_time(
             value, low, high = (max(float(v), 1e-6) for v in spread)
             axes.plot([low, high], [y + shift] * 2, color=CYCLE[place], linewidth=1.2)
             axes.plot(value, y + shift, **mark(place))
+            words = f"{mappers[y]} on {topology}: {_spread(*spread)}"
+            add_points(axes, [value], [y + shift], [words])
         handles.append(Line2D([], [], label=label(topology, 21, 1), **mark(place)))
     set_ticks(axes.xaxis, duration, LogLocator(10, numticks=5))
     low, high = axes.get_xlim()
@@ -178,6 +188,12 @@ def mapping_time(
     axes.set_xlabel("mapping time (log)")
     legend(figure, handles, columns=2)
     return figure
+
+
+def _spread(value: float, low: float, high: float) -> str:
+    """Write a time, and its range over seeds if there is one."""
+    same = duration(low) == duration(high)
+    return duration(value) + ("" if same else f", {duration(low)} to {duration(high)}")
 
 
 def _height(names: Sequence[str], gap: float) -> float:
@@ -215,7 +231,7 @@ def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: s
     most = max((float(each.max()) for cases in excess.values() for each in cases), default=0.0)
     dots = sum(len(each) for cases in excess.values() for each in cases)
     figure, axes = _rows_figure(names, title)
-    for y, cases in enumerate(excess.values()):
+    for y, (mapper, cases) in enumerate(excess.items()):
         values = np.concatenate(cases)
         shift = np.linspace(-0.3, 0.3, len(cases)) if len(cases) > 1 else np.zeros(1)
         rows = np.repeat(y + shift, [len(each) for each in cases])
@@ -229,6 +245,8 @@ def excess_strips(excess: Mapping[str, Sequence[Floats]], *, title: str, what: s
             markeredgewidth=0,
             rasterized=dots > DOTS,
         )
+        said = [f"{mapper}: +{100 * value:,.3g} % {what}" for value in values]
+        add_points(axes, np.log1p(values), rows, said)
         middle = np.log1p(np.median(values))
         axes.plot([middle, middle], [y - 0.36, y + 0.36], color=INK, linewidth=1.8)
     right = max(np.log1p(most) * 1.04, np.log1p(0.01))
@@ -271,8 +289,11 @@ def variation(
     figure = new_figure(3.05 + foot + height_of_legend(mappers), title)
     axes = figure.subplots()
     x = np.arange(len(points))
-    for place, row in enumerate(runtimes.values()):
+    for place, (mapper, row) in enumerate(runtimes.items()):
         values = [np.nan if value is None else value / scale for value in row]
+        done = [k for k, value in enumerate(row) if value is not None]
+        said = [f"{mapper}, {points[k]}: {runtime(row[k])}" for k in done]
+        add_points(axes, x[done], np.asarray(values)[done], said)
         axes.plot(x, values, **mark(place) | {"linestyle": "-", "linewidth": 1.1})
     axes.set_xticks(x, marks)
     axes.set_xlabel(label(common, 40, 1))

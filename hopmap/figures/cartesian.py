@@ -24,11 +24,12 @@ from scipy.ndimage import label as components
 from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces import Traffic
 
-from .style import CYCLE, INK, SMALL, WIDTH, label, new_figure, sheet, style, write
+from .style import CYCLE, INK, SMALL, WIDTH, add_tips, label, new_figure, sheet, style, write
 
 CELLS = 20_000  # ranks of a grid that is drawn
 _TINTS = [tuple(1 - 0.42 * (1 - c) for c in to_rgb(colour)) for colour in CYCLE] + [(0.88,) * 3]
 _LETTER = 0.085  # inches of a letter at 10 points
+SAID = 300  # cells of a plane that say something at the mouse
 NUMBERED = 300  # parts in a plane that bear numbers; more are colours only
 
 
@@ -191,6 +192,10 @@ def _plane(
     # one path of all of them: ten times shorter than a line each
     borders = Path(np.reshape(segments, (-1, 2)), [Path.MOVETO, Path.LINETO] * len(segments))
     axes.add_patch(PathPatch(borders, edgecolor=INK, linewidth=0.7, fill=False))
+    if plane.size <= SAID:
+        corners = [(left + c * cell, top - r * cell) for r, c in np.ndindex(plane.shape)]
+        boxes = [((a, b), (a + cell, b - cell)) for a, b in corners]
+        add_tips(axes, boxes, [f"node {n}: {(plane == n).sum()} ranks" for n in plane.ravel()])
     for part in written:
         room = part.width * cell * 0.96 / (_LETTER * SMALL / 10)
         text = part.text if len(part.text) <= room else part.text.partition(":")[0]

@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, LogLocator
 
 from hopmap.units import runtime, time_unit
 
-from .style import INK, SMALL, add_tips, label, legend, mark, new_figure, set_ticks, style
+from .style import INK, SMALL, add_points, label, legend, mark, new_figure, set_ticks, style
 
 _ROW = 0.19  # inches a line of the legend
 SAME = 0.01  # of their values: lines nearer than this hide each other
@@ -76,7 +76,7 @@ def runtime_over(
         y = np.asarray(row) / scale
         axes.plot(values, y, **looks)
         said = [f"{network}, {text(x)}: {runtime(s)}" for x, s in zip(values, row, strict=True)]
-        add_tips(axes, np.stack((values, y), axis=1)[:, None], said)
+        add_points(axes, values, y, said)
     axes.set_xscale("log")
     axes.set_yscale("log")
     named = 0.0

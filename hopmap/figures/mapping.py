@@ -125,7 +125,7 @@ def mapping_view(
     shape = (1, 2) if len(chosen) > 1 else (2, 1)
     ratios: dict[str, Any] = {} if len(chosen) > 1 else {"height_ratios": [legend, _HISTOGRAM]}
     key, histogram = under.subfigures(*shape, **ratios)
-    _draw_key(key, colours, wide=len(chosen) > 1)
+    _draw_key(key, colours)
     series = [_share(hops[name], pairs) for name in places]
     _histogram(histogram.subplots(), series, list(places))
     return figure
@@ -189,14 +189,12 @@ def _by_bytes(
     return _Colours(of_nodes, says, norm, text, f"{unit} that leave a node, times hops", [])
 
 
-def _draw_key(figure: Any, colours: _Colours, *, wide: bool) -> None:
+def _draw_key(figure: Any, colours: _Colours) -> None:
     """Draw what colours say: a scale, or patches with the bounds of blocks."""
     axes = figure.subplots()
     if colours.norm is not None:
-        if wide:  # next to the histogram, as low as its bars begin
-            axes.set_box_aspect(0.04)
-        else:
-            axes.set_box_aspect(0.035)
+        axes.set_box_aspect(0.04)
+        axes.set_anchor("N")
         colour_bar(figure, axes, colours.norm, sequential(0.03), colours.text, colours.title)
         return
     axes.set_axis_off()

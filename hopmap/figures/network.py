@@ -52,7 +52,6 @@ from .style import (
     label,
     list_busiest,
     new_figure,
-    plain_title,
     sequential,
     sheet,
     style,
@@ -372,4 +371,6 @@ def _draw_sorts(
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(sorts) - 0.4, -0.6)
     value_axis(axes, text, top, 4)
-    plain_title(axes, "by sort: mean (dark), busiest (pale)")
+    axes.set_title(
+        "by sort: mean (dark), busiest (pale)", fontsize=8.5, weight="normal", loc="right"
+    )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from hopmap.arrays import Floats, Ints
 from hopmap.traces import Traffic
 from hopmap.units import compact, show_bytes
 
@@ -23,6 +27,7 @@ from .style import (
 )
 
 CELLS = 256  # across the picture; more ranks share cells
+BLOCKS = 24  # across a picture of many cells, that say something at the mouse
 SQUARES = 600  # cells that are drawn as squares; more become an image
 
 
@@ -42,7 +47,7 @@ def spy_plot(traffic: Traffic, *, title: str = "") -> Figure:
         (traffic.src // group).astype(np.int64) * cells + traffic.dst // group,
         return_inverse=True,
     )
-    total = np.bincount(inverse, weights=weight, minlength=len(key))
+    total = np.bincount(inverse, weights=weight, minlength=len(key)).astype(np.float64)
     key, total = key[total > 0], total[total > 0]
     row, column = key // cells, key % cells
 
@@ -88,6 +93,7 @@ def spy_plot(traffic: Traffic, *, title: str = "") -> Figure:
         image[row, column] = total
         edges = np.minimum(np.arange(cells + 1) * group, traffic.ranks) - 0.5
         axes.pcolormesh(edges, edges, image, norm=norm, cmap=cmap, rasterized=True)
+        _say_blocks(axes, traffic.ranks, group, row, column, total, text_of)
     share = f", {group} × {group} ranks a cell" if group > 1 else ""
     if low < high:
         if text_of(low) == text_of(high):
@@ -98,6 +104,31 @@ def spy_plot(traffic: Traffic, *, title: str = "") -> Figure:
         text = f"{text_of(low)} each" if what == "bytes" else f"messages: {text_of(low)} each"
         plain_title(bar, text + share)
     return figure
+
+
+def _say_blocks(
+    axes: Axes,
+    ranks: int,
+    group: int,
+    row: Ints,
+    column: Ints,
+    total: Floats,
+    text_of: Callable[[float], str],
+) -> None:
+    """Say what blocks of cells carry in all, where cells are too many."""
+    wide = group * -(-(int(max(row.max(), column.max())) + 1) // BLOCKS)  # ranks
+    blocks = -(-ranks // wide)
+    keys, inverse = np.unique(
+        row * group // wide * blocks + column * group // wide, return_inverse=True
+    )
+    sums = np.bincount(inverse, weights=total)
+    corners = np.stack((keys % blocks, keys // blocks), axis=1) * wide
+    boxes = [(at - 0.5, np.minimum(at + wide, ranks) - 0.5) for at in corners]
+    said = [
+        f"{_ranks(y // wide, wide)} → {_ranks(x // wide, wide)}: {text_of(value)}"
+        for (x, y), value in zip(corners.tolist(), sums.tolist(), strict=True)
+    ]
+    add_tips(axes, boxes, said)
 
 
 def _ranks(cell: int, group: int) -> str:

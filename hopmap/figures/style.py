@@ -378,6 +378,18 @@ def add_tips(axes: Axes, polygons: Iterable[ArrayLike], texts: Sequence[str]) ->
     known += [(own, corners, text) for corners, text in zip(polygons, texts, strict=True)]
 
 
+def add_points(axes: Axes, x: ArrayLike, y: ArrayLike, texts: Sequence[str]) -> None:
+    """Say something of marks in the axes' data."""
+    add_tips(axes, np.column_stack((x, y))[:, None], texts)
+
+
+def add_bars(axes: Axes, starts: ArrayLike, ends: ArrayLike, texts: Sequence[str]) -> None:
+    """Say something of horizontal bars, one a row, the first at 0."""
+    pairs = zip(np.asarray(starts).tolist(), np.asarray(ends).tolist(), strict=True)
+    boxes = [[(start, y - 0.4), (end, y + 0.4)] for y, (start, end) in enumerate(pairs)]
+    add_tips(axes, boxes, texts)
+
+
 def squares(middles: ArrayLike, half: float) -> list[ArrayLike]:
     """Return a square around each of some points, shape (points, 2)."""
     corners = half * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])

@@ -21,7 +21,6 @@ from hopmap.figures.bars import (
 )
 from hopmap.figures.cartesian import drawable_dims, grid_mappings, off_node
 from hopmap.figures.crossings import crossings, runtime_over
-from hopmap.figures.layout import name_vertex
 from hopmap.figures.mapping import mapping_view, turnable
 from hopmap.figures.network import link_loads
 from hopmap.figures.spy import spy_plot
@@ -32,7 +31,7 @@ from hopmap.simulator import KEYS, HotLink, hot_links
 from hopmap.simulator.parameters.settings import LINK_UNITS, normalise
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
-from hopmap.units import count, data, show_value
+from hopmap.units import count, show_value
 
 from .summary import excess, measure
 from .tables import SECTIONS as OPTIONAL
@@ -275,7 +274,7 @@ def _network(
             hot = []
             if traffic is not None:
                 hot = hot_links(traffic, topology, _node_of(entry), top=HOT, by=unit, pairs=2)
-                caption += _hottest(hot, topology, unit)
+                caption += _name_pairs(hot)
             links = [link.link for link in hot]
             figure = link_loads(topology, load, title=title, unit=unit, limit=top, hot=links)
             yield "links", f"links {word}", caption, figure
@@ -305,15 +304,13 @@ def case_grids(case: Case, traffic: Traffic | None) -> Figure | None:
     return grid_mappings(dims, mappings, title=f"by node, {case.topology}")
 
 
-def _hottest(hot: list[HotLink], topology: Topology, unit: str) -> str:
-    """Name the hottest links, what they carry, and the heaviest rank pairs behind each."""
-    said = []
-    for place, link in enumerate(hot, 1):
-        ends = f"{name_vertex(topology, link.source)} → {name_vertex(topology, link.target)}"
-        carried = data(link.bytes) if unit == "bytes" else f"{count(link.messages)} messages"
-        pairs = ", ".join(f"{src} to {dst}" for src, dst, *_ in link.pairs)
-        said.append(f"({place}) {ends}: {carried}, ranks {pairs}")
-    return f". Hottest: {'; '.join(said)}" if said else ""
+def _name_pairs(hot: list[HotLink]) -> str:
+    """Name the heaviest rank pairs behind each of the links that the picture names."""
+    said = [
+        f"({place}) {', '.join(f'{src} to {dst}' for src, dst, *_ in link.pairs)}"
+        for place, link in enumerate(hot, 1)
+    ]
+    return f". Ranks that load the busiest links most: {'; '.join(said)}" if said else ""
 
 
 def _loads(

@@ -109,20 +109,42 @@ function turn(view) {
   return canvas;
 }
 // Only the drawing turns: its title, legend and bars stay.
-for (const image of document.querySelectorAll("img[data-turn]")) {
-  const button = document.createElement("button"), frame = document.createElement("div");
-  frame.className = "frame";
-  frame.style.width = image.style.width;
-  image.replaceWith(frame);
-  frame.append(image);
+for (const picture of document.querySelectorAll("[data-turn]")) {
+  const button = document.createElement("button");
   button.type = "button";
   button.textContent = "Turn it";
   let canvas = null;
   button.onclick = () => {
-    canvas ??= turn(JSON.parse(image.dataset.turn));
+    canvas ??= turn(JSON.parse(picture.dataset.turn));
     const turning = !canvas.isConnected;
-    if (turning) frame.append(canvas); else canvas.remove();
+    if (turning) picture.append(canvas); else canvas.remove();
     button.textContent = turning ? "The drawing again" : "Turn it";
   };
-  frame.parentNode.append(button);
+  picture.parentNode.append(button);
+}
+
+// Browsers show the titles of marks to a mouse; a tap or a click writes them below the figure.
+document.addEventListener("click", event => {
+  const title = event.target.closest?.(".tips > path")?.querySelector("title");
+  if (title) event.target.closest("figure").querySelector("output").textContent = title.textContent;
+});
+
+// Tables that are wider than the window say so.
+const wide = () => {
+  for (const box of document.querySelectorAll(".scroll"))
+    box.classList.toggle("scrolls", box.scrollWidth > box.clientWidth + 1);
+};
+addEventListener("resize", wide);
+wide();
+
+// One click copies a command.
+for (const command of document.querySelectorAll("pre.copy")) {
+  const button = document.createElement("button"), text = command.textContent;
+  button.type = "button";
+  button.textContent = "Copy";
+  button.onclick = async () => {
+    await navigator.clipboard.writeText(text).catch(() => getSelection().selectAllChildren(command));
+    button.textContent = "Copied";
+  };
+  command.after(button);
 }

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
@@ -34,10 +33,10 @@ from hopmap.traces.safety.atomic_files import replacing_folder, write_text
 from hopmap.units import count, percent
 from hopmap.version import __version__
 
-from .summary import choose_cases, export_commands, summary, write_cases
+from .summary import choose_cases, export_commands, summarise_unmoved, summary, write_cases
+from .timelines import Timeline, made_timelines, timelines
 
-PAGE_BYTES = 1_500_000  # of figures in the page; others are in the folder only
-AREA = 40  # of these, around what a tooltip says
+PAGE_BYTES = 4_000_000  # of figures in the page; others are in the folder only
 HEAD = 4096  # bytes of a page that hold its digest
 HERE = Path(__file__).parent
 INPUTS = ("plan.json", "scenario.toml", "published.csv")
@@ -47,7 +46,7 @@ Sections = dict[str, dict[str, list[dict[str, Any]]]]  # pictures by trace and s
 
 
 def write_report(folder: str | Path, *, progress: Progress | None = None) -> Path:
-    """Write ``report.html`` and ``figures/*.svg`` into a folder of results.
+    """Write ``report.html``, ``figures/*.svg`` and ``timelines/*.csv`` into a folder of results.
 
     The page holds its figures, style and script itself; both appear whole or not at all. Nothing is
     drawn again unless results or hopmap have changed since.
@@ -75,9 +74,9 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     if is_up_to_date(folder, digest):
         return target
     # matplotlib takes a while to import
-    from hopmap.figures.style import panel, svg_text, tips
+    from hopmap.figures.style import panel, svg_text
 
-    from .figures import OF_STUDY, SECTIONS, count_figures, figures
+    from .figures import OF_STUDY, PICTURED, SECTIONS, count_figures, figures
 
     whole = load_study(folder)
     study = replace(whole, cases=choose_cases(whole))
@@ -86,26 +85,29 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     sections: Sections = {trace: {section: [] for section in SECTIONS} for trace in study.traces()}
     sections[""] = {section: [] for section in OF_STUDY}
     spent = 0
+    replayable = {
+        trace: list(timelines(study, study.ends_of(trace)[:PICTURED])) for trace in study.traces()
+    }
     with replacing_folder(folder / "figures") as drawn:
         for done, picture in enumerate(figures(whole, study, traffic), 1):
             svg = svg_text(picture.figure)
             (drawn / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
             width = round(96 * picture.figure.get_figwidth())
             shown = {"caption": picture.caption, "name": picture.name, "width": width}
-            said, turn = tips(picture.figure), ""
+            turn = ""
             if picture.turn is not None:
                 view = picture.turn | {"box": panel(picture.figure.axes[0])}
                 turn = json.dumps(view, separators=(",", ":"))
-            shown |= {"uri": "", "turn": turn, "first": picture.first, "tips": said}
-            size = len(uri := image_uri(svg)) + sum(len("".join(tip)) + AREA for tip in said)
-            if spent + size <= PAGE_BYTES:
-                spent += size
-                shown["uri"] = uri
+            image = inline(svg, f"f{done}")
+            if spent + len(image) > PAGE_BYTES:
+                image = Markup("")
+            spent += len(image)
+            shown |= {"image": image, "turn": turn, "first": picture.first}
             sections[picture.trace][picture.section].append(shown)
             if progress is not None:
                 progress(done, max(done, total), picture.caption)
         _keep_others(folder / "figures", drawn)
-        page = _render(whole, study, traffic, sections, digest)
+        page = _render(whole, study, traffic, sections, replayable, digest)
     write_cases(whole, folder / "cases.csv")
     write_text(target, page)
     return target
@@ -130,6 +132,7 @@ def digest_of_report(folder: Path) -> str:
     for run_id in loose_ids(folder):
         written = loose_path(folder, "runs", run_id).stat().st_mtime_ns
         digest.update(f"{run_id} {written}\0".encode())
+    digest.update("\0".join(made_timelines(folder)).encode())
     for file in (folder / name for name in INPUTS):
         digest.update(file.read_bytes() + b"\0" if file.is_file() else b"\0")
     code = sources_of(HERE / "report.py", HERE / "figures.py", full=True)
@@ -138,7 +141,7 @@ def digest_of_report(folder: Path) -> str:
 
 def is_up_to_date(folder: Path, digest: str) -> bool:
     """Whether the folder has the page of that digest, and the files of the page."""
-    if not (folder / "figures").is_dir() or not (folder / "cases.csv").is_file():
+    if not all((folder / name).exists() for name in ("figures", "cases.csv")):
         return False
     with suppress(OSError), (folder / "report.html").open("rb") as page:
         return f'content="{digest}"'.encode() in page.read(HEAD)
@@ -151,11 +154,20 @@ def _traffic(folder: Path, trace: str) -> Traffic | None:
     return None
 
 
-def image_uri(svg: str) -> Markup:
-    """Return a figure as the address of an image, between double quotes; shorter than base64."""
-    text = re.sub("<[^>]*>", lambda tag: tag[0].replace("'", "&apos;").replace('"', "'"), svg)
-    safe = quote(" ".join(text.split()), safe=" !$'()*+,-./:;<=>?@[]^_{|}~")
-    return Markup(f"data:image/svg+xml,{safe}")
+def inline(svg: str, name: str) -> Markup:
+    """Return a figure as a part of a page, where names of its parts begin with that of the figure.
+
+    Names that nothing refers to are left out.
+    """
+    text = re.sub(r' xmlns(?::\w+)?="[^"]*"', "", svg[svg.index("<svg") :])
+    text = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>", "", text, flags=re.DOTALL)
+    used = set(re.findall(r"#([\w-]+)", text))
+
+    def rename(tag: re.Match[str]) -> str:
+        kept = re.sub(r'(\s+)id="([^"]*)"', lambda own: own[0] if own[2] in used else "", tag[0])
+        return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", kept)
+
+    return Markup(re.sub("<[^!>]*>", rename, text))
 
 
 def breakable(text: str) -> Markup:
@@ -181,6 +193,7 @@ def _render(
     study: Study,
     traffic: dict[str, Traffic | None],
     sections: Sections,
+    replayable: dict[str, list[Timeline]],
     digest: str,
 ) -> str:
     from . import tables
@@ -205,6 +218,7 @@ def _render(
             lambda case: tables.network_parts(study, case),
             tables.prices_of(study),
         ),
+        unmoved=summarise_unmoved(full),
         compares=any(networks(study.cases_of(trace)) for trace in study.traces()),
         exports=export_commands(full),
         infeasible=study.plan.infeasible,
@@ -223,6 +237,8 @@ def _render(
                     for part in tables.SECTIONS.values()
                     for found in part.findings(study, trace)
                 ],
+                "thesis": tables.thesis_table(study.cases_of(trace)),
+                "timelines": replayable[trace],
                 "figures": sections[trace],
             }
             for place, trace in enumerate(study.traces(), 1)

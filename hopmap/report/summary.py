@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.arrays import Floats
-from hopmap.scenarios.results.ranking import networks
+from hopmap.scenarios.results.ranking import matters, networks
 from hopmap.scenarios.results.study import Case, Study
 from hopmap.traces.safety.atomic_files import replacing
 from hopmap.units import MISSING, count, duration, percent
@@ -25,6 +25,7 @@ from .tables import Cell, head_of
 
 ROWS = 400  # mappers in cases that a page lists; of more, some cases are chosen
 CHOSEN = 12
+NAMED = 12  # cases in one sentence
 
 
 def measure(study: Study) -> str:
@@ -78,6 +79,25 @@ def summary(study: Study) -> dict[str, Any] | None:
             ]
         )
     return {"head": head_of(names), "rows": rows, "replayed": measure(study) == "makespan"}
+
+
+def summarise_unmoved(study: Study) -> str:
+    """Say in one sentence in which cases no mapping is faster than the default order; "" for none.
+
+    Faster is what has a practical difference that neither chance nor the models explain.
+    """
+    known = [case for case in study.cases if case.replayed and case.default is not None]
+    same = [case for case in known if not matters(case)]
+    if not same:
+        return ""
+    how_many = "all" if len(same) == len(known) else f"{len(same)} of"
+    cases = f"{how_many} {len(known)} cases" if len(known) > 1 else "the only case"
+    named = "; ".join(f"{case.trace} on {case.where}" for case in same[:NAMED])
+    named += f"; and {len(same) - NAMED} more" * (len(same) > NAMED)
+    return (
+        f"In {cases} placement does not matter: no mapping is faster than {same[0].order} by "
+        f"{percent(study.relevance)} or more, and by more than chance: {named}."
+    )
 
 
 def _count_leads(study: Study) -> Counter[str]:

@@ -98,9 +98,10 @@ def best_table(
     compared = any(networks(those) for those in traces)
     made_of = {id(c): parts(c) for those in traces for c in those if parts and networks(those)}
     costs = {k: each.price(prices) for k, each in made_of.items()} if prices else {}
-    names = ["Trace", "Topology", "Nodes", "Mapper", "Verdict", f"Hop-bytes against {order}"]
+    names = ["Trace", "Topology", "Nodes", "Mapper", "Verdict"]
     if replayed:
         names += ["Runtime", f"Runtime of {order}", f"Runtime against {order}", "Network’s share"]
+    names.append(f"Hop-bytes against {order}")
     if made_of:
         names += ["Switches", "Links", "Bisection", *(["Price"] if costs else [])]
     if compared:
@@ -153,15 +154,20 @@ def _best_row(case: Case, replayed: bool) -> list[Cell]:
         Cell(case.topology, case.topology, case.variant),
         Cell(count(nodes), nodes),
         mapper._replace(look="best" if case.significant and matters(case) else ""),
-        Cell(verdict(case), verdict(case)),
-        _compare(case, best, quantity),
+        # one sentence above has all in which placement does not matter
+        Cell(words, words) if (words := _verdict(case)) else Cell(MISSING),
     ]
     if replayed:
         before = default.value("makespan") if default else None
         row += [Cell(runtime(makespan), makespan), Cell(runtime(before), before)]
         row += [_compare(case, best, "makespan")]
         row += [Cell(MISSING) if share is None else Cell(percent(share), share)]
-    return row
+    return [*row, _compare(case, best, quantity)]
+
+
+def _verdict(case: Case) -> str:
+    """Return what placing ranks buys; "" where it buys nothing."""
+    return "" if case.replayed and case.default and not matters(case) else verdict(case)
 
 
 def _compare(case: Case, entry: Entry, column: str) -> Cell:
@@ -226,9 +232,9 @@ def link_rows(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-REST = (
-    *("IeNPC total", "average", "minimum", "maximum", "Conges\u00adtion"),
-    *("Dilation average", "longest", "Mapping time"),
+THESIS = (
+    *("Mapper", "Topology", "IeNPC total", "average", "minimum", "maximum"),
+    *("Dilation average", "longest"),
 )
 
 
@@ -236,25 +242,55 @@ def main_table(cases: Iterable[Case]) -> dict[str, Any]:
     """Every mapper on every topology of a trace, best seed, the range over seeds below."""
     cases = list(cases)
     compared = [f"against {case.order}" for case in cases if case.default][:1]
-    names = ["Mapper", "Topology", "Hop-bytes", *compared]
+    names = ["Mapper", "Topology"]
     if replayed := any(case.replayed for case in cases):
         names += ["Simulated runtime", *compared]
     if energy := any(case.best.value("energy") is not None for case in cases):
         names.append("Energy")
+    names += ["Busiest link", "Hop-bytes", *compared, "Mapping time"]
     columns = replayed, bool(compared), energy
     rows = [_main_row(case, entry, *columns) for case in cases for entry in case.entries]
-    return {"head": head_of([*names, *REST]), "rows": rows}
+    return {"head": head_of(names), "rows": rows}
+
+
+def thesis_table(cases: Iterable[Case]) -> dict[str, Any]:
+    """Metrics of the HAEC thesis, of every mapper on every topology of a trace: the best seed."""
+    rows = [
+        [
+            Cell(entry.mapper, entry.mapper),
+            Cell(case.topology, case.topology, case.variant),
+            _cell(entry, "messages_ienpc_total", whole, spread=True),
+            _cell(entry, "messages_ienpc_avg", whole),
+            _cell(entry, "messages_ienpc_min", count),
+            _cell(entry, "messages_ienpc_max", count),
+            _cell(
+                entry,
+                f"{_load(entry)}_dilation_avg",
+                lambda v: MISSING if v is None else f"{v:,.3f}",
+            ),
+            _cell(entry, "messages_dilation_max", count),
+        ]
+        for case in cases
+        for entry in case.entries
+    ]
+    return {"head": head_of(THESIS), "rows": rows}
+
+
+def _cell(entry: Entry, column: str, text: Any, spread: bool = False) -> Cell:
+    """Return a figure of the best seed, the range over all seeds below it."""
+    value, ends = entry.value(column), entry.runs[column].agg(["min", "max"])
+    low, high = (text(number(end)).replace(" ", "\u00a0") for end in ends)
+    return Cell(text(value), value, f"{low} to\u00a0{high}" if spread and low != high else "")
+
+
+def _load(entry: Entry) -> str:
+    """Return what links carry: bytes, or messages where these have none."""
+    return "bytes" if entry.value("bytes_ieplc_total") else "messages"
 
 
 def _main_row(case: Case, entry: Entry, replayed: bool, compared: bool, energy: bool) -> list[Cell]:
     seeds = len(entry.runs)
-
-    def cell(column: str, text: Any, spread: bool = False) -> Cell:
-        value, ends = entry.value(column), entry.runs[column].agg(["min", "max"])
-        low, high = (text(number(end)).replace(" ", "\u00a0") for end in ends)
-        return Cell(text(value), value, f"{low} to\u00a0{high}" if spread and low != high else "")
-
-    load = "bytes" if entry.value("bytes_ieplc_total") else "messages"
+    load = _load(entry)
     leads = entry in case.leaders
     alone = "best" if case.significant else "shortest"
     look = "best" if leads and case.significant else ""
@@ -267,24 +303,18 @@ def _main_row(case: Case, entry: Entry, replayed: bool, compared: bool, energy: 
     row = [
         Cell(entry.mapper, entry.mapper, " · ".join(notes), look),
         Cell(case.topology, case.topology, case.variant),
-        cell("hop_bytes", data, spread=True),
-        *([_compare(case, entry, "hop_bytes")] if compared else []),
     ]
     if replayed:
-        row += [_runtime(entry) or cell("makespan", runtime, spread=True)]
+        row += [_runtime(entry) or _cell(entry, "makespan", runtime, spread=True)]
         row += [_compare(case, entry, "makespan")._replace(note="")] if compared else []
     if energy:
-        row.append(cell("energy", joules))
+        row.append(_cell(entry, "energy", joules))
     seconds = entry.mean("mapping_seconds")
     return [
         *row,
-        cell("messages_ienpc_total", whole, spread=True),
-        cell("messages_ienpc_avg", whole),
-        cell("messages_ienpc_min", count),
-        cell("messages_ienpc_max", count),
-        cell(f"{load}_congestion_max", data if load == "bytes" else count),
-        cell(f"{load}_dilation_avg", lambda v: MISSING if v is None else f"{v:,.3f}"),
-        cell("messages_dilation_max", count),
+        _cell(entry, f"{load}_congestion_max", data if load == "bytes" else count),
+        _cell(entry, "hop_bytes", data, spread=True),
+        *([_compare(case, entry, "hop_bytes")] if compared else []),
         Cell(duration(seconds), seconds),
     ]
 

@@ -16,7 +16,7 @@ from hopmap.arrays import Ints
 from hopmap.errors import HopmapError
 from hopmap.mappers import map_ranks
 from hopmap.progress import Progress, silent
-from hopmap.report.report import image_uri, render
+from hopmap.report.report import inline, render
 from hopmap.simulator import Parameters, simulate
 from hopmap.simulator.measured.calibration import CollectiveFit, fit_collectives
 from hopmap.simulator.measured.errors import (
@@ -133,8 +133,7 @@ class Validation:
                 ),
                 ("Made by", f"hopmap {__version__}"),
             ],
-            picture=image_uri(svg_text(figure)),
-            width=round(96 * figure.get_figwidth()),
+            picture=inline(svg_text(figure), "f"),
             columns=COLUMNS,
             errors=[
                 ("all sizes", *error_cells(everything)),

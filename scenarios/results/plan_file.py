@@ -46,7 +46,7 @@ def save_plan(folder: Path, plan: Plan) -> None:
     write_text(folder / "plan.json", plan.model_dump_json(indent=1) + "\n")
 
 
-OWN = ("scenario.toml", "published.csv", "report.html", "cases.csv", "figures")
+OWN = ("scenario.toml", "published.csv", "report.html", "cases.csv", "figures", "timelines")
 """What a sweep and its report replace in a folder of results."""
 
 

@@ -19,6 +19,8 @@ from hopmap.figures.style import (
     ORANGE,
     SMALL,
     WIDTH,
+    add_points,
+    add_tips,
     label,
     legend,
     mark,
@@ -27,7 +29,7 @@ from hopmap.figures.style import (
     set_ticks,
     style,
 )
-from hopmap.units import MISSING, compact, show_bytes, show_seconds, time_unit
+from hopmap.units import MISSING, compact, runtime, show_bytes, show_seconds, time_unit
 
 from .correlation import METRICS, OUTCOMES, Relation, Tau, format_tau
 
@@ -93,10 +95,15 @@ def _draw_block(axes: Axes, title: str, rows: _Rows) -> None:
     axes.invert_yaxis()
     for row, (_, taus) in enumerate(rows):
         for column, tau in enumerate(taus):
+            value = MISSING if tau is None else format_tau(tau.value)
+            words = f"{rows[row][0]}: τ {value}" + ", unlikely to be chance" * bool(
+                tau and tau.clear
+            )
+            add_tips(axes, [[(column, row), (column + 1, row + 1)]], [words])
             axes.text(
                 column + 0.5,
                 row + 0.5,
-                MISSING if tau is None else format_tau(tau.value),
+                value,
                 ha="center",
                 va="center_baseline",
                 size=SMALL,
@@ -126,6 +133,9 @@ def scatter(relation: Relation, *, title: str) -> Figure:
         for mapper in drawn:
             own = runs[runs["mapper"] == mapper]
             axes.plot(own[column], own["makespan"] / scale, **mark(mappers.index(mapper)))
+            pairs = zip(own["makespan"], own[column], strict=True)
+            said = [f"{mapper}: {runtime(time)}, {name} {text(x)}" for time, x in pairs]
+            add_points(axes, own[column], own["makespan"] / scale, said)
         plain_title(axes, f"τ {format_tau(relation.taus[column, 'makespan'].value)}", SMALL, 2)
         axes.set_xlabel(name)
         axes.grid(visible=True)
@@ -180,6 +190,9 @@ def _panel(
     for mapper, line in panel.lines.items():
         x, y = zip(*sorted(line), strict=True)
         axes.plot(x, [value / scale for value in y], **_line(mapper, mappers))
+        write = show_seconds if panel.unit == "seconds" else "{:.4g}".format
+        said = [f"{mapper}, {at:g}: {write(value)}" for at, value in zip(x, y, strict=True)]
+        add_points(axes, x, np.asarray(y) / scale, said)
     plain_title(axes, panel.title, pad=4)
     axes.set_xlabel(varies, labelpad=2)
     axes.grid(visible=True)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib.image as plt
+import numpy as np
 import pytest
 
 from hopmap.figures import style
@@ -99,7 +103,7 @@ def test_nothing_sticks_out_overlaps_or_is_too_small(
 def test_tables_of_seeds_variants_and_energy_fit_a_desktop(browser: Browser, page: Path) -> None:
     browser.open(page, 1280)
     # the appendix has up to 16 columns
-    tables = "[...document.querySelectorAll('.scroll')].filter(box => !box.closest('#relations'))"
+    tables = "[...document.querySelectorAll('.scroll')].filter(box => !box.closest('#appendix'))"
     assert browser.value(f"{tables}.filter(box => box.scrollWidth > box.clientWidth).length") == 0
 
 
@@ -130,11 +134,11 @@ def test_a_click_on_a_header_sorts_and_another_turns_the_order(
 def test_a_mapping_in_three_dimensions_can_be_turned(browser: Browser, page: Path) -> None:
     browser.open(page, 390)
     boxes = "4x2x2" in page.read_text(encoding="utf-8") or "2x2x2" in page.read_text()
-    assert (browser.value("document.querySelectorAll('img[data-turn]').length") > 0) == boxes
+    assert (browser.value("document.querySelectorAll('[data-turn]').length") > 0) == boxes
     if not boxes:
         return
     browser.value("document.querySelector('figure button').click()")
-    drawing = "document.querySelector('.frame img').getBoundingClientRect()"
+    drawing = "document.querySelector('[data-turn] svg').getBoundingClientRect()"
     turning = "document.querySelector('canvas.turn').getBoundingClientRect()"
     assert browser.value(f"{turning}.top - {drawing}.top") > 20  # the title stays
     assert browser.value(f"{drawing}.bottom - {turning}.bottom") > 100  # as do legend and bars
@@ -150,21 +154,90 @@ def test_a_mapping_in_three_dimensions_can_be_turned(browser: Browser, page: Pat
 
 
 @pytest.mark.parametrize("page", ["varied"], indirect=True)
-def test_cells_links_and_nodes_have_tooltips_where_they_are_drawn(
+def test_marks_of_all_pictures_have_titles_where_they_are_drawn(
     browser: Browser, page: Path
 ) -> None:
     browser.open(page, 1280)
-    for words in ("→ 1: ", "rank 0 on ", "switch 0 → "):
-        assert browser.value(
-            f"[...document.querySelectorAll('area')].some(area => area.title.includes('{words}'))"
-        )
-    outside = """[...document.images].filter(image => image.useMap).filter(image => {
-        const box = image.getBoundingClientRect();
-        const [map] = document.getElementsByName(image.useMap.slice(1));
-        return [...map.areas].some(area => area.coords.split(",").some((at, k) =>
-            at < 0 || at > (k % 2 ? box.height : box.width)));
-    }).map(image => image.alt)"""
+    titles = "[...document.querySelectorAll('.tips title')].map(title => title.textContent)"
+    for words in ("→ 1: ", "rank 0 on ", "switch 0", "makespan", "compute", "hops", "annealing"):
+        assert browser.value(f"{titles}.some(title => title.includes('{words}'))"), words
+    silent = """[...document.querySelectorAll('figure svg')]
+        .filter(svg => !svg.querySelector('title'))
+        .map(svg => svg.parentElement.getAttribute('aria-label'))"""
+    assert browser.value(silent) == []
+    outside = """[...document.querySelectorAll('figure svg')].filter(svg => {
+        const box = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll('.tips path')].some(path => {
+            const at = path.getBoundingClientRect();
+            return at.left < box.left - 7 || at.right > box.right + 7
+                || at.top < box.top - 7 || at.bottom > box.bottom + 7;
+        });
+    }).map(svg => svg.parentElement.getAttribute('aria-label'))"""
     assert browser.value(outside) == []
+
+
+@pytest.mark.parametrize("page", ["varied"], indirect=True)
+def test_a_tap_writes_below_the_picture_what_a_mark_stands_for(
+    browser: Browser, page: Path
+) -> None:
+    browser.open(page, 390)
+    mark = "document.querySelector('.tips path:has(title)')"
+    browser.value(f"{mark}.scrollIntoView({{block: 'center'}})")
+    x, y = browser.value(
+        f"(box => [box.left + box.width / 2, box.top + box.height / 2])"
+        f"({mark}.getBoundingClientRect())"
+    )
+    for kind in ("mousePressed", "mouseReleased"):
+        browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+    under = browser.value(f"document.elementFromPoint({x}, {y}).textContent")
+    assert under
+    assert browser.value(f"{mark}.closest('figure').querySelector('output').textContent") == under
+
+
+@pytest.mark.parametrize("page", ["varied"], indirect=True)
+def test_tables_that_scroll_say_so_and_others_do_not(browser: Browser, page: Path) -> None:
+    said = """[...document.querySelectorAll('.scroll')].map(box =>
+        [box.scrollWidth > box.clientWidth + 1,
+         getComputedStyle(box, '::before').content.includes('sideways')])"""
+    for width in (390, 1280):
+        browser.open(page, width)
+        found = browser.value(said)
+        assert all(scrolls == says for scrolls, says in found)
+        assert any(scrolls for scrolls, _ in found) or width > 390
+
+
+@pytest.mark.parametrize("page", ["varied"], indirect=True)
+def test_dark_pages_keep_the_order_of_the_colour_scale(browser: Browser, page: Path) -> None:
+    """What is darker by day is darker by night, and no two of a scale's colours meet."""
+    from hopmap.figures.style import sequential
+
+    colours = (sequential()(np.linspace(0, 1, 12))[:, :3] * 255).round().astype(int).tolist()
+    boxes = "".join(
+        f"<rect x='{20 * k}' width='20' height='20' fill='rgb({r},{g},{b})'/>"
+        for k, (r, g, b) in enumerate(colours)
+    )
+    shown = {}
+    for scheme in ("light", "dark"):
+        emulated = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.call("Emulation.setEmulatedMedia", features=emulated)
+        browser.open(page, 1280)
+        browser.value(
+            "document.querySelector('main').innerHTML = "
+            f"`<figure style='padding:0'><svg width='240' height='20'>{boxes}</svg></figure>`;"
+            "scrollTo(0, 0)"
+        )
+        x, y = browser.value(
+            "(box => [box.left, box.top])(document.querySelector('figure svg')"
+            ".getBoundingClientRect())"
+        )
+        clip = {"x": x, "y": y, "width": 240, "height": 20, "scale": 1}
+        png = browser.call("Page.captureScreenshot", format="png", clip=clip)["data"]
+        pixels = plt.imread(io.BytesIO(base64.b64decode(png)))[10, 10::20, :3]
+        shown[scheme] = pixels @ [0.2126, 0.7152, 0.0722]
+    browser.call("Emulation.setEmulatedMedia", features=[])
+    for luminance in shown.values():
+        assert (np.diff(luminance) < -0.005).all()
+    assert shown["dark"][0] < shown["light"][0]
 
 
 @pytest.mark.parametrize("page", ["varied"], indirect=True)

@@ -10,17 +10,21 @@
     const box = e.getBoundingClientRect();
     if (box.width && (box.right > wide + 1 || box.left < -1) && !inBox(e.parentElement)) say("sticks out of the window", e);
     const own = [...e.childNodes].some(n => n.nodeType === Node.TEXT_NODE && n.data.trim());
-    if (own && e.checkVisibility() && parseFloat(style(e).fontSize) < 11) say("text below 11 px", e);
+    if (own && !e.closest("svg") && e.checkVisibility() && parseFloat(style(e).fontSize) < 11) say("text below 11 px", e);
   }
 
   // figures are SVG: their text is as large as their picture lets it be
-  for (const i of document.images) {
-    if (!i.complete || !i.naturalWidth) { wrong.push(`not loaded: ${i.alt}`); continue; }
-    const svg = decodeURIComponent(i.src.slice(i.src.indexOf(",") + 1));
-    const shown = i.getBoundingClientRect().width / i.naturalWidth * 4 / 3; // points to pixels
-    const sizes = [...svg.matchAll(/font(?:-size)?:[^;'"]*?([\d.]+)px/g)].map(found => found[1] * shown);
-    if (!sizes.length) wrong.push(`no text found in ${i.alt}`);
-    if (Math.min(...sizes) < 10.9) wrong.push(`text of ${Math.min(...sizes)} px in ${i.alt}`);
+  for (const i of document.images) if (!i.complete || !i.naturalWidth) wrong.push(`not loaded: ${i.alt}`);
+  for (const svg of document.querySelectorAll("figure svg")) {
+    const name = svg.parentElement.getAttribute("aria-label");
+    const shown = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+    const sizes = [...svg.querySelectorAll("text")].map(text => parseFloat(style(text).fontSize) * shown);
+    if (!sizes.length) wrong.push(`no text found in ${name}`);
+    if (Math.min(...sizes) < 10.9) wrong.push(`text of ${Math.min(...sizes)} px in ${name}`);
+    for (const use of svg.querySelectorAll("use")) {
+      const of = use.getAttribute("xlink:href");
+      if (!document.getElementById(of.slice(1))) wrong.push(`no ${of} in ${name}`);
+    }
   }
 
   const apart = "h1, h2, h3, nav, .how, .findings, figcaption, .scroll, figure";
