@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,7 @@ from hopmap.traces.sources import open_source
 from .tables import topology_of
 
 TRAFFIC = (".npz", ".mtx", ".csv", ".graph", ".grf", ".prof")  # files that are sent in rounds
+LOCK = "scenario.lock.toml"
 FOLDER = "timelines"
 """Next to the page: mappings that the report writes, and what its commands make of them."""
 
@@ -87,11 +89,11 @@ def _command(study: Study, case: Case, entry: Entry, place: str) -> list[str]:
 
 
 def _source(study: Study, trace: str) -> str:
-    """Return how the scenario writes a trace, which may be a file relative to it."""
-    written = [text for text in study.scenario.get("traces", []) if isinstance(text, str)]
-    same = [text for text in written if text == trace]
-    files = [text for text in written if Path(text).name == trace or Path(text).stem == trace]
-    return next(iter([*same, *files]), trace)
+    """Return where a trace lay when it was run, or what is generated."""
+    with suppress(OSError, tomllib.TOMLDecodeError, KeyError, AttributeError):
+        lock = tomllib.loads((study.folder / LOCK).read_text(encoding="utf-8"))
+        return str(lock["traces"][trace].get("path", trace))
+    return trace
 
 
 def _is_generated(source: str, folder: Path) -> bool:
