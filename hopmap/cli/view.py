@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .console import print_json, say, say_written, working
+from .console import print_json, say, say_written, warn_of, working
 from .options import (
     AsJson,
     MachineOptions,
@@ -20,7 +20,7 @@ from .options import (
     from_stdin,
 )
 
-OF_RESULTS = ("topology", "trace_name", "variant", "regret")
+OF_RESULTS = ("steps", "topology", "trace_name", "variant", "regret")
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,14 @@ def view(
     with working("replaying") as progress:
         if mapping is None:
             case = results.trace_name, topology, results.variant
-            found = explore_results(trace, case, sections=sections, progress=progress)
+            found = explore_results(
+                trace, case, steps=replay.steps, sections=sections, progress=progress
+            )
         else:
             workload, place = replay.workload(trace), machine.machine(topology)
             found = explore(workload, place, mapping, sections=sections, progress=progress)
     found.write(out)
+    warn_of(found.title, found.runs[-1].result.omitted)
     if as_json:
         print_json(found.to_dict() | {"out": str(out)})
         return

@@ -145,7 +145,9 @@ def explore(
     notes = [f"Replayed by engine compiled with hopmap {__version__}."]
     if result.assumed:
         notes.append(f"Assumed, neither measured nor published: {format_keys(result.assumed)}.")
-    notes += [f"Left out of the replay, or simplified: {entry}." for entry in result.omitted]
+    if workload.steps is not None:
+        notes.append(f"Time steps replayed: {workload.steps}.")
+    notes += [f"{entry.kind.capitalize()}: {entry}." for entry in result.omitted]
     notes += [f"{what[:1].upper()}{what[1:]}: {n:,}." for what, n in result.notes.items()]
     if len(pairs.kept) < pairs.of:
         notes.append(
@@ -165,6 +167,7 @@ def explore(
         parts=list(PARTS),
         levels=[each.name for each in levels],
         verdict=verdict,
+        warnings=[str(entry) for entry in result.omitted if entry.substantial],
         notes=notes,
         sections=sections,
         data=Markup(pack(content)),

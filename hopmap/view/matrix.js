@@ -35,6 +35,13 @@ const matrices = data.runs.map((r, number) => {
     sheet.getContext("2d").putImageData(image, 0, 0);
     g.imageSmoothingEnabled = false;
     g.drawImage(sheet, 0, 0, wide, high);
+    if (pairs && 5 * size > wide) { // a few narrow cells would not be seen
+      for (let k = 0; k < sums.length; k++) {
+        if (!sums[k]) continue;
+        g.fillStyle = rgb(image.data.slice(4 * k, 4 * k + 3));
+        g.fillRect((k % size + 0.5) * wide / size - 2.5, (Math.floor(k / size) + 0.5) * high / size - 2.5, 5, 5);
+      }
+    }
     const edges = state.order.startsWith("by ") ? rows(number).edges : [];
     g.strokeStyle = css("--soft");
     g.lineWidth = 0.7;
@@ -100,7 +107,7 @@ redraws.push(() => {
   });
   const said = state.link < 0 ? "" : matrices.map(part => {
     const found = pairsOver(state.link, data.runs[part.number]);
-    return `${found.length} rank pairs, ${bytes(found.reduce((sum, p) => sum + data.bytes[p], 0))} by ${data.runs[part.number].name}`;
+    return `${found.length} rank pair${found.length === 1 ? "" : "s"}, ${bytes(found.reduce((sum, p) => sum + data.bytes[p], 0))} by ${data.runs[part.number].name}`;
   }).join("; ");
   get("filter").textContent = said ? `Over ${linkName(state.link)}: ${said}` : "";
   get("clear").hidden = state.link < 0;

@@ -173,7 +173,9 @@ const middle = (mark, s) => {
   return [(a + c) / 2, (b + d) / 2];
 };
 function number(g, s, mark, k) {
-  const [x, y] = middle(mark, s).map((v, i) => Math.min((i ? s.high : s.wide) - 11, Math.max(11, v)));
+  const [px, py] = middle(mark, s);
+  if (px < 0 || py < 0 || px > s.wide || py > s.high) return;
+  const x = Math.min(s.wide - 11, Math.max(11, px)), y = Math.min(s.high - 11, Math.max(11, py));
   g.beginPath();
   g.arc(x, y, 9, 0, 7);
   g.fillStyle = css("--page");
@@ -238,7 +240,8 @@ const linksPicture = picture(get("links"), get("say-network"), {
     if (!order.length) return "no link is busy at this time";
     const step = name === "ArrowRight" || name === "ArrowDown" ? 1 : -1, now = order.indexOf(cursor);
     cursor = order[now < 0 ? 0 : (now + step + order.length) % order.length];
-    linksPicture.draw();
+    const [x, y] = middle(cursor, sheet);
+    linksPicture.reveal(x / sheet.wide, y / sheet.high);
     return sayMark(cursor);
   },
 });

@@ -29,8 +29,8 @@ const plural = name => name.endsWith("switch") ? `${name}es` : name.startsWith("
 
 // More is farther from the page's own colour, in light and in dark: inferno's stops, as in figures.
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const inferno = [[252, 231, 140], [251, 155, 36], [228, 90, 49], [167, 44, 96], [106, 23, 110], [40, 11, 84]];
-const nocturnal = [[74, 24, 110], [136, 34, 106], [186, 54, 85], [227, 89, 51], [249, 140, 10], [252, 240, 160]];
+const inferno = [[251, 203, 88], [247, 145, 36], [228, 90, 49], [167, 44, 96], [106, 23, 110], [40, 11, 84]];
+const nocturnal = [[104, 30, 122], [146, 38, 106], [186, 54, 85], [227, 89, 51], [249, 140, 10], [252, 240, 160]];
 const ramp = t => {
   const stops = dark.matches ? nocturnal : inferno, at = Math.min(Math.max(t, 0), 1) * (stops.length - 1);
   const k = Math.min(stops.length - 2, Math.floor(at));
@@ -103,6 +103,8 @@ function picture(canvas, output, part, view = { x0: 0, y0: 0, size: 1 }) {
     view.size = size;
     move(less * x, less * y);
   };
+  // Move as far as it takes to see a place, and draw.
+  const reveal = (x, y) => x < 0 || y < 0 || x > 1 || y > 1 ? move((x - 0.5) * view.size, (y - 0.5) * view.size) : draw();
   let held = null;
   canvas.onpointerdown = event => { held = { x: event.clientX, y: event.clientY, moved: false }; };
   canvas.onpointermove = event => {
@@ -134,5 +136,5 @@ function picture(canvas, output, part, view = { x0: 0, y0: 0, size: 1 }) {
   };
   redraws.push(draw);
   new ResizeObserver(draw).observe(canvas);
-  return { view, draw };
+  return { view, draw, reveal };
 }

@@ -32,6 +32,7 @@ def explore_results(
     folder: str | Path,
     wanted: tuple[str | None, str | None, str | None] = (None, None, None),
     *,
+    steps: int | None = None,
     sections: Sequence[Section] = (),
     progress: Progress = silent,
 ) -> Explorer:
@@ -43,6 +44,8 @@ def explore_results(
         What ``hopmap run`` filled.
     wanted : trace, topology and variant, as the report names them, None for any
         Which case; of several the one in which the best mapping saves the largest share of the run.
+    steps : int, optional
+        Time steps of a benchmark; as many as the scenario replayed when left out.
     sections : sequence of Section
         Appended to the sections of the results.
 
@@ -58,7 +61,7 @@ def explore_results(
     case = _case(study, wanted)
     machine = Machine(study.spec_of(case.topology), dict(study.settings_of(case)))
     return explore(
-        _workload(folder, study, case),
+        _workload(folder, study, case, steps),
         machine,
         np.asarray(case.best.best["node_of"], dtype=np.int64),
         name=case.best.mapper.strip(),
@@ -95,7 +98,7 @@ def _case(study: Study, wanted: Sequence[str | None]) -> Case:
     return max(found, key=saves)
 
 
-def _workload(folder: Path, study: Study, case: Case) -> Workload:
+def _workload(folder: Path, study: Study, case: Case, steps: int | None) -> Workload:
     """Open the trace of a case where it lay when it was run."""
     try:
         traces = tomllib.loads((folder / LOCK).read_text(encoding="utf-8"))["traces"]
@@ -106,7 +109,8 @@ def _workload(folder: Path, study: Study, case: Case) -> Workload:
         raise ViewError(f"{folder / LOCK}: expected the table traces with {case.trace}") from None
     if source.digest() != digest:
         raise ViewError(f"{case.trace}: changed since {folder} was made: run the scenario again")
-    steps = study.steps if source.has_steps else None
+    if steps is None and source.has_steps:
+        steps = study.steps
     rounds = None if source.has_program else study.rounds
     return Workload(source, steps, rounds)
 

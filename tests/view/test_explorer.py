@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ import pytest
 import hopmap as hm
 from hopmap.errors import HopmapError
 from hopmap.traces import Traffic
-from hopmap.view import replays
+from hopmap.traces.summary import Omission
+from hopmap.view import explorer, replays
 from hopmap.view.explorer import explore
 from hopmap.view.replays import heaviest_pairs
 from hopmap.view.units import levels_of
@@ -97,6 +99,17 @@ def test_the_heaviest_pairs_are_kept_as_far_as_their_routes_fit(monkeypatch):
     assert traffic.bytes[pairs.kept].tolist() == [40, 30]  # two hops each
     assert pairs.of == 4
     assert pairs.share == pytest.approx(70 / 95)
+
+
+def test_what_a_replay_leaves_out_and_how_many_steps_it_has_stand_on_the_page(monkeypatch):
+    found = explore(hm.Workload("lu.S.4", 2), "torus:4", [3, 2, 1, 0])
+    assert "Time steps replayed: 2." in found.page
+    left = [Omission("sleeping", 3, 1.0, 0.5), Omission("naps", 1)]
+    monkeypatch.setattr(explorer, "with_assumed", lambda run, *_, **__: replace(run, omitted=left))
+    page = explore("lu.S.4", "torus:4", [3, 2, 1, 0]).page
+    assert '<p class="warning">sleeping: 3, 1 s (50.00% of the run)</p>' in page
+    assert "<li>Left out: naps: 1.</li>" in page
+    assert page.count("naps") == 1
 
 
 def test_of_a_large_network_the_links_in_use_are_shown(monkeypatch):

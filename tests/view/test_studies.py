@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+from hopmap.errors import HopmapError
 from hopmap.scenarios.sweep.run import run_scenario
 from hopmap.scenarios.sweep.scenario_files import load_scenario
 from hopmap.view.studies import (
@@ -50,6 +51,11 @@ def test_the_best_mapping_and_the_default_order_are_those_of_the_results(results
     found = explore_results(results, (None, "torus:4x4", "bandwidth slow"))
     assert [run.name for run in found.runs] == ["sweep"]  # which is the best here
     assert (found.runs[0].node_of == np.arange(16)).all()
+
+
+def test_fewer_steps_may_be_replayed_than_the_scenario_did(results):
+    with pytest.raises(HopmapError, match=r"steps 2: .* is no benchmark"):
+        explore_results(results, steps=2)
 
 
 def test_runtimes_over_the_parameter_and_regrets_over_models_are_on_the_page(results):
