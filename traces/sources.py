@@ -282,10 +282,11 @@ def _open_file(path: Path) -> Source:
         recording: Source | None = load_named(__package__, BY_CONTENT)(str(path), None)
         if recording is not None:
             return recording
+    others = ", ".join(tools())
     tables = ", ".join(name for name in KINDS if name[0] == "." and name not in (".otf2", ".prof"))
     raise TraceError(
-        f"{path}: no trace by its name or its content: expected an OTF2 archive, a trace of "
-        f"{', '.join(tools())}, or traffic, {tables} or a folder of .prof"
+        f"{path}: no trace by its name or its content: expected an OTF2 archive, "
+        f"{f'a trace of {others}, ' if others else ''}or traffic, {tables} or a folder of .prof"
     )
 
 

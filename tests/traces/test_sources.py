@@ -11,7 +11,7 @@ from hopmap.errors import HopmapWarning
 from hopmap.plugins import VARIABLE
 from hopmap.scenarios.sweep import SHIPPED
 from hopmap.traces import FORMATS, TraceError, Traffic, save_traffic
-from hopmap.traces.sources import KINDS, is_source_name, open_source
+from hopmap.traces.sources import KINDS, is_source_name, open_source, tools
 from support import DATA
 
 
@@ -71,7 +71,7 @@ def test_what_is_no_trace_is_answered_with_what_would_be(here):
     for name in ("notes.txt", "empty"):
         with pytest.raises(TraceError) as caught:
             open_source(name)
-        for word in (name, "OTF2 archive", "dumpi", ".npz", ".csv", ".prof"):
+        for word in (name, "OTF2 archive", *tools(), ".npz", ".csv", ".prof"):
             assert word in str(caught.value)
 
 
