@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 
 from hopmap.errors import HopmapError
 from hopmap.launchers.mapping_files import write_mapping
+from hopmap.scenarios.results.plan_file import read_traces
 from hopmap.scenarios.results.study import Case, Entry, Study
 from hopmap.simulator import key_of
 from hopmap.simulator.parameters.settings import LINK_UNITS
@@ -25,7 +25,6 @@ from hopmap.traces.sources import open_source
 from .tables import topology_of
 
 TRAFFIC = (".npz", ".mtx", ".csv", ".graph", ".grf", ".prof")  # files that are sent in rounds
-LOCK = "scenario.lock.toml"
 FOLDER = "timelines"
 """Next to the page: mappings that the report writes, and what its commands make of them."""
 
@@ -76,7 +75,7 @@ def made_timelines(folder: Path) -> list[str]:
 
 def _command(study: Study, case: Case, entry: Entry, place: str) -> list[str]:
     """Return the words that replay a run and write its timelines."""
-    source = _source(study, case.trace)
+    source = read_traces(study.folder).get(case.trace, {}).get("path", case.trace)
     words = ["hopmap", "simulate", source, f"{place}.csv"]
     words += ["-t", study.spec_of(case.topology), "--engine", str(entry.best["engine"])]
     if study.steps is not None and _is_generated(source, study.folder):
@@ -86,14 +85,6 @@ def _command(study: Study, case: Case, entry: Entry, place: str) -> list[str]:
     for key, value in study.settings_of(case):
         words += ["--set", f"{key}={_with_unit(key, value)}"]
     return [*words, "--perfetto", f"{place}.json", "--otf2", place]
-
-
-def _source(study: Study, trace: str) -> str:
-    """Return where a trace lay when it was run, or what is generated."""
-    with suppress(OSError, tomllib.TOMLDecodeError, KeyError, AttributeError):
-        lock = tomllib.loads((study.folder / LOCK).read_text(encoding="utf-8"))
-        return str(lock["traces"][trace].get("path", trace))
-    return trace
 
 
 def _is_generated(source: str, folder: Path) -> bool:

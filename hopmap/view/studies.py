@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from hopmap.api.workload import Workload
 from hopmap.arrays import Floats
 from hopmap.errors import HopmapError
 from hopmap.progress import Progress, silent
+from hopmap.scenarios.results.plan_file import LOCK, read_traces
 from hopmap.scenarios.results.study import Case, Study, load_study
 from hopmap.traces.sources import open_source
 from hopmap.units import percent
@@ -21,7 +21,6 @@ from hopmap.units import percent
 from .explorer import Explorer, Section, explore
 
 MODELS = 400  # cells in a row of regrets
-LOCK = "scenario.lock.toml"
 
 
 class ViewError(HopmapError, ValueError):
@@ -100,14 +99,11 @@ def _case(study: Study, wanted: Sequence[str | None]) -> Case:
 
 def _workload(folder: Path, study: Study, case: Case, steps: int | None) -> Workload:
     """Open the trace of a case where it lay when it was run."""
-    try:
-        traces = tomllib.loads((folder / LOCK).read_text(encoding="utf-8"))["traces"]
-        entry = traces[case.trace]
-        source = open_source(entry.get("path", case.trace))
-        digest = entry["digest"]
-    except (OSError, tomllib.TOMLDecodeError, KeyError, AttributeError):
-        raise ViewError(f"{folder / LOCK}: expected the table traces with {case.trace}") from None
-    if source.digest() != digest:
+    entry = read_traces(folder).get(case.trace)
+    if entry is None:
+        raise ViewError(f"{folder / LOCK}: expected the table traces with {case.trace}")
+    source = open_source(entry.get("path", case.trace))
+    if source.digest() != entry.get("digest"):
         raise ViewError(f"{case.trace}: changed since {folder} was made: run the scenario again")
     if steps is None and source.has_steps:
         steps = study.steps

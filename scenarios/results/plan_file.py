@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -70,6 +72,17 @@ def read_plan(folder: Path) -> Plan:
             f"{folder}: no results there: plan.json is missing or damaged: expected a folder of "
             "`hopmap run`"
         ) from None
+
+
+LOCK = "scenario.lock.toml"
+
+
+def read_traces(folder: Path) -> dict[str, dict[str, str]]:
+    """Return where each trace lay when it was run, and its digest; nothing without the lock."""
+    with suppress(OSError, ValueError, KeyError, AttributeError):
+        traces = tomllib.loads((folder / LOCK).read_text(encoding="utf-8"))["traces"]
+        return {name: dict(entry) for name, entry in traces.items()}
+    return {}
 
 
 def _expect_inside(folder: Path) -> None:
