@@ -8,9 +8,11 @@ out, and so are the blocks of adapters, which say the same links again.
 A host has one port here: the first by the adapter's name, or that of ``#ADAPTER`` behind the path.
 Where leaves (switches with hosts) have cables to spines alone, and spines to leaves alone, it is a
 fat tree of two levels: each leaf and spine have a link, as wide as their cables together, and the
-target's number chooses the spine. A pair without a cable is a link that is down. Any other fabric
-is a graph, in which all messages between two switches take the same shortest way. Speeds are data
-rates a lane times lanes.
+target's number chooses the spine. A pair without a cable is a link that is down. With more levels
+the switches above the same leaves are merged, level by level, into one that is joined to those
+below it by links as wide as all cables: a tree, as if messages spread evenly. A fabric with cables
+within a level is a graph, in which all messages between two switches take the same shortest way.
+Speeds are data rates a lane times lanes.
 
 Sources: linux-rdma, rdma-core, infiniband-diags/ibnetdiscover.c and man page; InfiniBand
 architecture specification, volume 2, for rates.
@@ -21,7 +23,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -75,12 +79,14 @@ def from_ibnetdiscover(text: str, spec: str, adapter: str = "") -> Topology:
     leaf_of, speed = _choose_ports(fabric, spec, adapter)
     rates = fabric.rates()
     leaves = [switch for switch in fabric.switches if switch in set(leaf_of.values())]
-    spines = [other for other in fabric.switches if any(other in rates[leaf] for leaf in leaves)]
     hosts = sorted(leaf_of, key=lambda host: leaves.index(leaf_of[host]))
-    with_hosts = {switch for switch, *_ in fabric.ports}
-    above = {other for spine in spines for other in rates[spine]}
-    if not set(spines).isdisjoint(leaves) or not above <= with_hosts - set(spines):
+    others = {switch for switch, *_ in fabric.ports} - set(leaves)  # of other adapters
+    level = _levels(rates, leaves, others)
+    spines = [switch for switch in fabric.switches if level.get(switch) == 2]
+    if any(level[a] == level.get(b) for a in level for b in rates[a]):
         return _graph(rates, leaf_of, hosts, speed, spec)
+    if max(level.values()) > 2:
+        return _merged(rates, level, leaf_of, hosts, speed, spec)
     network = from_leaves(
         [leaves.index(leaf_of[host]) for host in hosts],
         [0] * len(leaves),
@@ -106,6 +112,62 @@ def _with_cables(network: Topology, wide: Floats, speed: float, spec: str) -> To
     return reroute(network, down, spec) if down.any() else network
 
 
+def _levels(
+    rates: dict[str, Counter[str]], leaves: Sequence[str], left_out: set[str]
+) -> dict[str, int]:
+    """Cables from the nearest leaf to every switch, and 1."""
+    level = dict.fromkeys(leaves, 1)
+    reached = list(leaves)
+    for switch in reached:
+        for other in rates[switch]:
+            if other not in level and other not in left_out:
+                level[other] = level[switch] + 1
+                reached.append(other)
+    return level
+
+
+def _merged(
+    rates: dict[str, Counter[str]],
+    level: dict[str, int],
+    leaf_of: dict[str, str],
+    hosts: list[str],
+    speed: float,
+    spec: str,
+) -> Topology:
+    """Return a tree of merged switches, for fabrics of three and more levels."""
+    import networkx as nx
+
+    warnings.warn(
+        f"{spec}: {max(level.values())} levels of switches: those above the same leaves are "
+        "merged, with links as wide as all cables together",
+        HopmapWarning,
+        stacklevel=2,
+    )
+    tree: nx.Graph[Any] = nx.Graph()
+    tree.add_nodes_from(hosts, host=True)
+    tree.add_edges_from(((host, (1, leaf_of[host])) for host in hosts), rate=speed)
+    fabric: nx.Graph[str] = nx.Graph()
+    top = {switch: (1, switch) for switch, at in level.items() if at == 1}  # merged, by its leaves
+    for now in range(2, max(level.values()) + 1):
+        fabric.add_nodes_from(switch for switch, at in level.items() if at <= now)
+        fabric.add_edges_from((a, b) for a in fabric for b in rates[a] if b in fabric)
+        for part in nx.connected_components(fabric):
+            merged = (now, min(part))
+            wide: Counter[Any] = Counter()
+            for switch in part:
+                if level[switch] == now:
+                    for below, rate in rates[switch].items():
+                        if level.get(below) == now - 1:
+                            wide[top[below]] += rate
+            tree.add_edges_from((below, merged, {"rate": rate}) for below, rate in wide.items())
+            if wide:
+                top |= dict.fromkeys(part, merged)
+    tree.add_nodes_from([v for v in tree if isinstance(v, tuple)], host=False)
+    for *_, attributes in tree.edges(data=True):
+        attributes["bandwidth"] = attributes.pop("rate") * 1.25e8
+    return replace(from_networkx(tree, spec), names=tuple(hosts))
+
+
 def _graph(
     rates: dict[str, Counter[str]],
     leaf_of: dict[str, str],
@@ -117,8 +179,8 @@ def _graph(
     import networkx as nx
 
     warnings.warn(
-        f"{spec}: no fat tree of two levels: all messages between two switches take one shortest "
-        "way, where the fabric has several",
+        f"{spec}: cables within a level of switches: all messages between two switches take one "
+        "shortest way, where the fabric has several",
         HopmapWarning,
         stacklevel=2,
     )

@@ -113,11 +113,36 @@ def test_other_fabrics_are_graphs_and_say_so():
         lines += [f'[1]\t"H-{k}"[1]({k}) \t\t# "n{k} HCA-1" lid 9 4xEDR']
         lines += [f'[2]\t"S-{(k + 1) % 3}"[3]\t\t# "s" lid 1 4xEDR']
         lines += [f'[3]\t"S-{(k - 1) % 3}"[2]\t\t# "s" lid 1 4xEDR']
-    with pytest.warns(HopmapWarning, match="no fat tree of two levels: all messages between two"):
+    with pytest.warns(
+        HopmapWarning, match="cables within a level of switches: all messages between two"
+    ):
         topology = from_ibnetdiscover("\n".join(lines), SPEC)
     assert topology.names == ("n0", "n1", "n2")
     assert topology.distance(0, [1, 2]).tolist() == [3, 3]
     assert {kind.bandwidth for kind in topology.kinds} == {12.5e9}
+
+
+def test_three_levels_are_a_tree_of_merged_switches():
+    """Two pods of two leaves and two spines, below two cores."""
+    cables = [(f"1{pod}{leaf}", f"2{pod}{spine}") for pod, leaf, spine in np.ndindex(2, 2, 2)]
+    cables += [(f"2{pod}{spine}", f"3{core}") for pod, spine, core in np.ndindex(2, 2, 2)]
+    ports: dict[str, list[str]] = {}
+    for number, (a, b) in enumerate(cables, 10):
+        for one, other in ((a, b), (b, a)):
+            line = f'[{number}]\t"S-{other}"[{number}]\t\t# "switch" lid 4 4xHDR'
+            ports.setdefault(one, []).append(line)
+    for host, (pod, leaf, _) in enumerate(np.ndindex(2, 2, 2)):
+        line = f'[{host + 1}]\t"H-{host}"[1]({host}) \t\t# "n{host} mlx5_0" lid 9 4xHDR'
+        ports[f"1{pod}{leaf}"].append(line)
+    blocks = [[f'Switch\t65 "S-{name}"\t\t# "s"', *lines] for name, lines in ports.items()]
+    text = "\n".join(line for block in blocks for line in block)
+    with pytest.warns(HopmapWarning, match="3 levels of switches: those above the same leaves"):
+        topology = from_ibnetdiscover(text, SPEC)
+    assert topology.names == tuple(f"n{k}" for k in range(8))
+    assert topology.switches == 4 + 2 + 1
+    assert topology.distance(0, [1, 2, 4]).tolist() == [2, 4, 6]
+    speeds = [topology.kinds[kind].bandwidth for kind in topology.link_kind]
+    assert sorted(speeds) == [25e9] * 16 + [50e9] * 8 + [100e9] * 4
 
 
 def test_it_is_a_spec_with_slots_and_the_hosts_of_a_job(tmp_path):
