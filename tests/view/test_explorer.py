@@ -17,6 +17,7 @@ from hopmap.view.replays import heaviest_pairs
 from hopmap.view.units import levels_of
 from support.commands import as_json, hopmap
 
+from .conftest import STRANGE
 from .test_packing import unpack
 
 GRID = "stencil:4x2,5pt,bytes=1000"
@@ -82,6 +83,17 @@ def test_the_default_order_is_shown_alone():
     found = explore(GRID, "torus:8", np.arange(8))
     assert [run.name for run in found.runs] == ["default order"]
     assert found.verdict == "The mapping is the default order."
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_runs_without_messages_time_or_bytes_have_a_page(name):
+    workload, machine, mapping = STRANGE[name]
+    found = explore(workload, machine, np.asarray(mapping))
+    data = data_of(found)
+    for run, shown in zip(found.runs, data["runs"], strict=True):
+        assert sum(run.content["parts"].values()) == pytest.approx(run.result.makespan)
+        assert len(shown["state"]) == run.result.ranks * shown["steps"]
+        assert max(shown["state"], default=0) < len(shown["states"])
 
 
 def test_a_page_that_leaves_pairs_out_says_so_and_counts_all_in_totals(monkeypatch):
