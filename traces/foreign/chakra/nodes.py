@@ -228,7 +228,7 @@ def _node(
 ) -> Node:
     if type(number) is not int or number < 0:
         raise TraceError(f"{where}: id {number!r}: expected a whole number")
-    if type(kind) is not int or kind not in list(NodeType):
+    if type(kind) is not int or not 0 <= kind <= NodeType.COLLECTIVE:
         raise TraceError(f"{where}: type {kind!r} of node {number}: expected 0 to 7")
     if type(micros) not in (int, float) or not 0 <= micros <= MOST:
         raise TraceError(f"{where}: duration {micros!r} of node {number}: expected microseconds")

@@ -75,7 +75,15 @@ class _Act(NamedTuple):
 
 def read_chakra(files: list[Path], name: str) -> Trace:
     """Read the files of all ranks, in order."""
-    ranks = [[_timed(node, file) for node in read_nodes(file)] for file in files]
+    listed = [read_nodes(file) for file in files]
+    ranks = [
+        [_timed(node, file) for node in nodes] for file, nodes in zip(files, listed, strict=True)
+    ]
+    rated = sum(
+        node.seconds != was.seconds
+        for nodes, before in zip(ranks, listed, strict=True)
+        for node, was in zip(nodes, before, strict=True)
+    )
     members, group_of = _communicators(files, ranks)
     acts: list[_Act] = []
     region: list[int] = []
@@ -109,7 +117,7 @@ def read_chakra(files: list[Path], name: str) -> Trace:
         (*acts_of(sent), *collectives),
         (*_REGIONS, *_NAMES),
         members,
-        ignored=_ignored(ranks, orders, unrooted),
+        ignored=_ignored(ranks, orders, unrooted, rated),
     )
 
 
@@ -220,15 +228,17 @@ def _collectives(
         comm = np.array([act.group for act in own])
         size = np.array([_size(act, operation, files[rank]) for act in own])
         part = size // groups.size[comm] if operation in _IN_BLOCKS else size
-        roots = np.array([_root(act, members, files[rank]) for act in own])
-        unrooted += sum("root" not in act.node.values for act in own) * (operation in _ROOTED)
+        roots = None
+        if operation in _ROOTED:
+            roots = np.array([_root(act, members, files[rank]) for act in own])
+            unrooted += sum("root" not in act.node.values for act in own)
         ends = groups.collectives(
             np.array([act.end for act in own]),
             operation,
             comm,
             part,
             part,
-            roots if operation in _ROOTED else None,
+            roots,
         )
         numbers = requests + 1 + np.arange(len(own))
         requests += len(own)
@@ -259,7 +269,9 @@ def _root(act: _Act, members: list[Ints], file: Path) -> int:
     return int(places[0])
 
 
-def _ignored(ranks: list[list[Node]], orders: list[Order], unrooted: int) -> dict[str, int]:
+def _ignored(
+    ranks: list[list[Node]], orders: list[Order], unrooted: int, rated: int
+) -> dict[str, int]:
     nodes = [node for of_rank in ranks for node in of_rank]
     return {
         "communications of the CPU (is_cpu_op), which count as computation, in": sum(
@@ -271,9 +283,7 @@ def _ignored(ranks: list[list[Node]], orders: list[Order], unrooted: int) -> dic
         "communications that wait for others and begin when the rank has nothing else to do, in": (
             sum(order.held_back for order in orders)
         ),
-        f"computations known by num_ops, at {RATE:g} operations a second, in": sum(
-            "num_ops" in node.values and node.seconds > 0 for node in nodes
-        ),
+        f"computations known by num_ops, at {RATE:g} operations a second, in": rated,
         "collectives without a root (the first rank of the group is assumed), in": unrooted,
         "control dependencies (ctrl_deps), which order nothing, in": sum(
             len(node.control) for of_rank in ranks if uses_data(of_rank) for node in of_rank
