@@ -27,8 +27,6 @@ from .style import (
     ORANGE,
     RED,
     SKY,
-    add_bars,
-    add_points,
     label,
     legend,
     mark,
@@ -38,6 +36,7 @@ from .style import (
     style,
     value_axis,
 )
+from .tips import add_bars, add_points
 
 STATISTICS = {"total": "total", "max": "maximum", "avg": "average", "min": "minimum"}
 DOTS = 2000  # runs in a figure of excess; more become an image

@@ -24,7 +24,8 @@ from scipy.ndimage import label as components
 from hopmap.arrays import Bools, Floats, Ints
 from hopmap.traces import Traffic
 
-from .style import CYCLE, INK, SMALL, WIDTH, add_tips, label, new_figure, sheet, style, write
+from .style import CYCLE, INK, SMALL, WIDTH, label, new_figure, sheet, style, write
+from .tips import add_tips
 
 CELLS = 20_000  # ranks of a grid that is drawn
 _TINTS = [tuple(1 - 0.42 * (1 - c) for c in to_rgb(colour)) for colour in CYCLE] + [(0.88,) * 3]

@@ -12,7 +12,8 @@ from matplotlib.ticker import FixedLocator, LogLocator
 
 from hopmap.units import runtime, time_unit
 
-from .style import INK, SMALL, add_points, label, legend, mark, new_figure, set_ticks, style
+from .style import INK, SMALL, label, legend, mark, new_figure, set_ticks, style
+from .tips import add_points
 
 _ROW = 0.19  # inches a line of the legend
 SAME = 0.01  # of their values: lines nearer than this hide each other

@@ -23,7 +23,6 @@ from .style import (
     PALE,
     SMALL,
     TEXT_LINE,
-    add_tips,
     colour_bar,
     list_busiest,
     new_figure,
@@ -31,6 +30,7 @@ from .style import (
     style,
     write_figure,
 )
+from .tips import add_tips
 
 ROWS = 256  # of the picture; more links share rows
 KINDS = 4  # that get a line of their own

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection, LineCollection
-from matplotlib.colors import Normalize, to_hex, to_rgba
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from hopmap.arrays import Floats, Ints, equals_before
 from hopmap.topologies import Topology
 from hopmap.traces import Traffic
-from hopmap.units import compact, data
 
+from .hops import draw_hops, share_by_hops
 from .layout import (
     NODE_RING,
     Layout,
@@ -29,62 +26,39 @@ from .layout import (
     drawable,
     is_box,
     levels,
+    name_link,
     name_vertex,
     slices,
     stack,
 )
 from .network import DRAWN, LINE, draw_planes, draw_vertices, view_box
+from .node_colours import colours_of, draw_key, weight_of
 from .style import (
-    BLUE,
-    GREEN,
     GREY,
     INK,
     ORANGE,
-    PURPLE,
     RED,
     SKY,
     SMALL,
     WIDTH,
-    YELLOW,
-    add_tips,
-    colour_bar,
     halves,
     label,
     new_figure,
     plain_title,
-    sequential,
-    set_ticks,
     sheet,
-    squares,
     style,
     write,
 )
 from .tiles import arrange, draw_cells, nest_nodes, say_cells
+from .tips import add_lines, add_tips, squares
 
 LINED = 128  # nodes of a box with lines between ranks that talk
 EDGES_A_NODE = 3  # of these lines, the costliest
 NUMBERED = 64  # nodes of a box that have their rank written on them
 TURNED = 400  # costliest pairs of ranks that are drawn where the mapping can be turned
-FREE = "#eef1f3"  # nodes without ranks
 _HOPS = ("#c3cad0", SKY, ORANGE, RED)  # one hop, two, three, more
 _FAR = ("1 hop", "2 hops", "3 hops", "4 or more")
-_BLOCKS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW, "#4d555c")
 _BAR, _HISTOGRAM = 0.75, 1.7  # inches
-_MANY, _APART = (
-    32,
-    14,
-)  # bars of the histogram; distances that have one each, where they are far apart
-
-
-class _Colours(NamedTuple):
-    """What colours say: of each node of each mapping, and below, as a scale or as patches."""
-
-    of_nodes: list[Floats]  # (nodes, 4) each
-    says: list[list[str]]
-    norm: Normalize | None
-    text: Callable[[float], str]
-    title: str
-    patches: list[Patch]
 
 
 @style()
@@ -107,7 +81,7 @@ def mapping_view(
     chosen = list(places) if shown is None else list(shown)
     pairs = traffic.without_self()
     hops = {k: topology.distance(own[pairs.src], own[pairs.dst]) for k, own in places.items()}
-    colours = _by_grid(topology, places, traffic) or _by_bytes(topology, places, pairs, hops)
+    colours = colours_of(topology, places, pairs, hops)
     plans = [_plan(topology, places[name], pairs, hops[name], len(chosen)) for name in chosen]
     high = max(plan.high for plan in plans)
     legend = _BAR if colours.norm is not None else 0.45 + 0.16 * -(-len(colours.patches) // 2)
@@ -125,89 +99,10 @@ def mapping_view(
     shape = (1, 2) if len(chosen) > 1 else (2, 1)
     ratios: dict[str, Any] = {} if len(chosen) > 1 else {"height_ratios": [legend, _HISTOGRAM]}
     key, histogram = under.subfigures(*shape, **ratios)
-    _draw_key(key, colours)
-    series = [_share(hops[name], pairs) for name in places]
-    _histogram(histogram.subplots(), series, list(places))
+    draw_key(key, colours)
+    series = [share_by_hops(hops[name], pairs) for name in places]
+    draw_hops(histogram.subplots(), series, list(places))
     return figure
-
-
-def _by_grid(topology: Topology, places: Mapping[str, Ints], traffic: Traffic) -> _Colours | None:
-    """Colour nodes by blocks of the ranks' logical grid; None where there is none."""
-    dims = tuple(map(int, traffic.metadata.get("dims", ())))
-    if traffic.ranks < 2 or int(np.prod(dims)) != traffic.ranks:
-        return None
-    cuts = [1] * len(dims)
-    for _ in range(3):  # up to eight blocks: halve what is longest
-        longest = int(np.argmax([d / cut for d, cut in zip(dims, cuts, strict=True)]))
-        if dims[longest] > cuts[longest]:
-            cuts[longest] *= 2
-    coords = np.unravel_index(np.arange(traffic.ranks), dims)
-    block = np.zeros(traffic.ranks, dtype=np.int64)
-    for at, d, cut in zip(coords, dims, cuts, strict=True):
-        block = block * cut + at * cut // d
-    of_nodes, says = [], []
-    for node_of in places.values():
-        count = np.zeros((topology.nodes, len(_BLOCKS)), dtype=np.int64)
-        np.add.at(count, (node_of, block), 1)
-        colours = np.array([to_rgba(colour) for colour in _BLOCKS])[np.argmax(count, axis=1)]
-        colours[count.sum(axis=1) == 0] = to_rgba(FREE)
-        of_nodes.append(colours)
-        says.append(node_words(topology, node_of))
-    ranges = []
-    for d, cut in zip(dims, cuts, strict=True):
-        bounds = [-(-k * d // cut) for k in range(cut + 1)]
-        pieces = pairwise(bounds)
-        ranges.append([f"{a}" if b == a + 1 else f"{a}–{b - 1}" for a, b in pieces])
-    patches = [
-        Patch(color=colour, label=", ".join(piece))
-        for colour, piece in zip(_BLOCKS, product(*ranges), strict=False)
-    ]
-    if any((np.bincount(own, minlength=topology.nodes) == 0).any() for own in places.values()):
-        patches.append(Patch(facecolor=FREE, edgecolor=GREY, linewidth=0.5, label="free node"))
-    by = " × ".join(map(str, dims))
-    return _Colours(of_nodes, says, None, compact, f"block of the {by} grid of ranks", patches)
-
-
-def _by_bytes(
-    topology: Topology, places: Mapping[str, Ints], pairs: Traffic, hops: Mapping[str, Ints]
-) -> _Colours:
-    """Colour nodes by the bytes that leave them, each as often as it has hops."""
-    unit = "bytes" if pairs.bytes.any() else "messages"
-    text, cmap = data if unit == "bytes" else compact, sequential(0.03)
-    away = [
-        np.bincount(own[pairs.src], _weight(pairs) * hops[name], minlength=topology.nodes)
-        for name, own in places.items()
-    ]
-    norm = Normalize(0, max(float(each.max(initial=0)) for each in away) or 1.0)
-    of_nodes, says = [], []
-    for own, each in zip(places.values(), away, strict=True):
-        colours = cmap(norm(each))
-        colours[np.bincount(own, minlength=topology.nodes) == 0] = to_rgba(FREE)
-        of_nodes.append(colours)
-        words = zip(node_words(topology, own), each.tolist(), strict=True)
-        says.append([f"{word}; {text(value)} × hops leave it" for word, value in words])
-    return _Colours(of_nodes, says, norm, text, f"{unit} that leave a node, times hops", [])
-
-
-def _draw_key(figure: Any, colours: _Colours) -> None:
-    """Draw what colours say: a scale, or patches with the bounds of blocks."""
-    axes = figure.subplots()
-    if colours.norm is not None:
-        axes.set_box_aspect(0.04)
-        axes.set_anchor("N")
-        colour_bar(figure, axes, colours.norm, sequential(0.03), colours.text, colours.title)
-        return
-    axes.set_axis_off()
-    plain_title(axes, colours.title)
-    axes.legend(
-        handles=colours.patches,
-        loc="upper left",
-        ncols=2,
-        handlelength=1,
-        borderpad=0,
-        borderaxespad=0.2,
-        labelspacing=0.25,
-    )
 
 
 class _Plan(NamedTuple):
@@ -283,7 +178,7 @@ def _on_box(topology: Topology, node_of: Ints, pairs: Traffic, hops: Ints) -> _P
     low, high = np.minimum(pairs.src, pairs.dst), np.maximum(pairs.src, pairs.dst)
     key = low * np.int64(pairs.ranks) + high
     key, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    cost = np.bincount(inverse, weights=_weight(pairs) * hops, minlength=len(key))
+    cost = np.bincount(inverse, weights=weight_of(pairs) * hops, minlength=len(key))
     far = hops[first]
     chosen = np.argsort(cost, kind="stable")[-EDGES_A_NODE * topology.nodes :]
     chosen = chosen[far[chosen] > 0]
@@ -296,6 +191,11 @@ def _on_box(topology: Topology, node_of: Ints, pairs: Traffic, hops: Ints) -> _P
     level = np.minimum(far[chosen], 4) - 1
     segments = [_line(*ends[i], bent=bool(bent[i])) for i in chosen]
     layout = _with_room(layout, segments)
+    ends_of = np.stack((pairs.src[first], pairs.dst[first]), axis=1)[chosen].tolist()
+    said = [
+        f"ranks {a} and {b}: {hop} hop{'s' * (hop != 1)}"
+        for (a, b), hop in zip(ends_of, far[chosen].tolist(), strict=True)
+    ]
 
     def draw(axes: Axes, colours: Floats, says: list[str]) -> None:
         view_box(axes, layout)
@@ -310,6 +210,7 @@ def _on_box(topology: Topology, node_of: Ints, pairs: Traffic, hops: Ints) -> _P
         axes.add_collection(lines, autolim=False)
         _draw_nodes(axes, layout, lowest_ranks(topology, node_of), colours)
         add_tips(axes, squares(layout.nodes, 0.25), says)
+        add_lines(axes, segments[::-1], said[::-1], 0.05)
         if len(chosen) < (count := int((far > 0).sum())):
             words = f"{len(chosen):,} costliest of {count:,} pairs drawn"
             axes.text(0.02, 0.995, words, size=SMALL, va="top", transform=axes.transAxes)
@@ -376,20 +277,10 @@ def _on_switches(topology: Topology, node_of: Ints) -> _Plan:
         said = [f"rank {rank} on {names[node]}" for rank, node in enumerate(node_of.tolist())]
         add_tips(axes, squares(at, size / 2), said)
         add_tips(axes, squares(place, 0.05), [*says, *names[topology.nodes :]])
+        links = [name_link(topology, link) for link in np.flatnonzero(once).tolist()]
+        add_lines(axes, ends[once], links, 0.03)
 
     return _Plan(high, draw)
-
-
-def node_words(topology: Topology, node_of: Ints) -> list[str]:
-    """Say which ranks are on each node."""
-    ranks: list[list[int]] = [[] for _ in range(topology.nodes)]
-    for rank, node in enumerate(node_of.tolist()):
-        ranks[node].append(rank)
-    words = [
-        f"rank{'s' * (len(each) > 1)} {', '.join(map(str, each))}" if each else "free"
-        for each in ranks
-    ]
-    return [f"{name_vertex(topology, node)}: {text}" for node, text in enumerate(words)]
 
 
 def _line(a: Points, b: Points, *, bent: bool) -> Points:
@@ -429,57 +320,6 @@ def _draw_nodes(axes: Axes, layout: Layout, ranks: Ints, colours: Floats) -> Non
                 _write_rank(axes, place, rank, colour)
 
 
-def _weight(traffic: Traffic) -> Ints:
-    return traffic.bytes if traffic.bytes.any() else traffic.messages
-
-
-def _share(hops: Ints, pairs: Traffic) -> Points:
-    weight = np.bincount(hops, weights=_weight(pairs), minlength=2)
-    return np.asarray(100 * weight / max(weight.sum(), 1))
-
-
-def _histogram(axes: Axes, series: Sequence[Points], names: Sequence[str]) -> None:
-    """Draw the shares of the bytes by hops, a colour for each of some mappings."""
-    longest = max(4, *map(len, series))
-    table = np.array([np.pad(share, (0, longest - len(share))) for share in series])
-    taken = np.flatnonzero(table.any(axis=0))
-    if longest > _MANY and len(taken) <= _APART:  # such as costs of 1, 10, 100
-        far, words = taken, [f"{hops}" for hops in taken]
-        table = table[:, taken]
-    else:
-        several = -(-longest // _MANY)  # hops a bar
-        far = np.arange(0 if several > 1 or table[:, 0].any() else 1, longest, several)
-        table = np.add.reduceat(table, far, axis=1)
-        words = [f"{hops}" if several == 1 else f"{hops} to {hops + several - 1}" for hops in far]
-    width = 0.8 / len(series)
-    for i, (share, name) in enumerate(zip(table, names, strict=True)):
-        x = np.arange(len(far)) + (i - (len(series) - 1) / 2) * width
-        colour = (BLUE, GREY, *_BLOCKS[1:])[i % 8]
-        axes.bar(x, share, width=width * 0.95, color=colour, label=label(name, 21, 1))
-        bars = [
-            [(v - width / 2, 0), (v + width / 2, high)] for v, high in zip(x, share, strict=True)
-        ]
-        said = [f"{name}: {v:.3g} % over {w} hops" for v, w in zip(share, words, strict=True)]
-        add_tips(axes, bars, said)
-    axes.set_xlim(-0.6, len(far) - 0.4)
-    axes.set_ylim(0, float(table.max()) * 1.08 or 1)
-    step = -(-len(far) // (16 if max(far) < 1000 else 6))
-    axes.set_xticks(np.arange(len(far))[::step], [f"{h}" for h in far[::step]])
-    set_ticks(axes.yaxis, "{:.0f} %".format, MaxNLocator(3, integer=True))
-    axes.grid(axis="y")
-    axes.set_xlabel("hops", labelpad=1)
-    plain_title(axes, "share of the bytes", pad=16)
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 0.98),
-        ncols=2,
-        handlelength=1,
-        columnspacing=1,
-        borderpad=0,
-        borderaxespad=0,
-    )
-
-
 def turnable(topology: Topology, node_of: ArrayLike, traffic: Traffic) -> dict[str, Any] | None:
     """Return what `page.js` needs to draw a mapping that can be turned; None where flat or huge.
 
@@ -493,14 +333,13 @@ def turnable(topology: Topology, node_of: ArrayLike, traffic: Traffic) -> dict[s
     sent = traffic.without_self()
     u, v = places[sent.src], places[sent.dst]
     hops = topology.distance(u, v)
-    chosen = np.argsort(-hops * _weight(sent), kind="stable")
+    chosen = np.argsort(-hops * weight_of(sent), kind="stable")
     chosen = chosen[hops[chosen] > 0][: 2 * TURNED]
     pairs = {
         (min(a, b), max(a, b)): h
         for a, b, h in zip(*(x[chosen].tolist() for x in (u, v, hops)), strict=True)
     }
-    own = {"": places}
-    colours = _by_grid(topology, own, traffic) or _by_bytes(topology, own, sent, {"": hops})
+    colours = colours_of(topology, {"": places}, sent, {"": hops})
     return {
         "at": coordinates(topology).tolist(),
         "rank": lowest_ranks(topology, places).tolist(),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -33,12 +32,11 @@ from .layout import (
     lanes,
     levels,
     link_steps,
-    name_link,
     slices,
     stack,
 )
+from .link_cells import busiest, colours_of_loads, draw_link_cells, list_links, say_links
 from .style import (
-    BLUE,
     GREY,
     INK,
     NAMED,
@@ -46,26 +44,19 @@ from .style import (
     SMALL,
     TEXT_LINE,
     WIDTH,
-    add_tips,
     colour_bar,
-    halves,
-    label,
-    list_busiest,
     new_figure,
     sequential,
-    sheet,
     style,
-    value_axis,
     write,
 )
-from .tiles import SLIM, Panel, arrange, draw_cells, panels, say_cells
+from .tips import add_lines, add_tips
 
 DRAWN = 512  # nodes of a box; above, planes are heat maps
 LINE = 32  # of one dimension
 STACKED = 256  # nodes of a HAEC Box that can be drawn with its wireless links
 WIRELESS = 120  # of these links, the hottest are drawn
 VECTORS = 1200  # links; more become an image
-UNUSED = (0.85, 0.87, 0.89, 1.0)
 RADIUS = 0.15  # of a box' nodes
 
 
@@ -93,26 +84,8 @@ def link_loads(
         hot = busiest(carried)
     most = STACKED if is_haec(topology) else LINE if len(topology.dims) == 1 else DRAWN
     few = topology.nodes <= most if is_box(topology) else drawable(topology)
-    draw = _draw_links if few else _draw_cells
+    draw = _draw_links if few else draw_link_cells
     return draw(topology, carried, norm, title, unit, hot)
-
-
-def busiest(loads: Floats) -> list[int]:
-    """Return the links that carry most, up to five of those that carry anything."""
-    order = np.argsort(-loads, kind="stable")[:NAMED]
-    return [int(link) for link in order if loads[link] > 0]
-
-
-def _list_links(
-    axes: Axes, topology: Topology, loads: Floats, hot: Sequence[int], text: Callable[[float], str]
-) -> None:
-    """Name the numbered links, and say how many others carry as much as the last of them."""
-    if not hot:
-        axes.set_axis_off()
-        return
-    said = [f"{name_link(topology, link)}: {text(loads[link])}" for link in hot]
-    more = int(np.count_nonzero(loads >= loads[hot[-1]])) - len(hot)
-    list_busiest(axes, said, f"; {more:,} more carry as much as the last" if more > 0 else "")
 
 
 def view_box(axes: Axes, layout: Layout) -> None:
@@ -194,36 +167,22 @@ def _draw_links(
     view = parts["view"]
     view_box(view, layout)
     draw_planes(view, layout)
-    colours = np.where((loads[wired] > 0)[:, None], cmap(norm(loads[wired])), np.array(UNUSED))
+    colours = colours_of_loads(norm, cmap, loads[wired])
     links = PolyCollection(shapes, facecolors=colours, edgecolors="none", zorder=2)
     links.set_rasterized(len(wired) > VECTORS)
     view.add_collection(links, autolim=False)
-    say = partial(_say_links, topology, loads, text)
+    say = partial(say_links, topology, loads, text)
     add_tips(view, shapes, [say(np.array([link])) for link in wired])
     if wireless.any():
-        note = _draw_wireless(view, layout, loads, order[wireless[order]], norm, cmap)
+        note = _draw_wireless(view, layout, loads, order[wireless[order]], norm, cmap, say)
     draw_vertices(view, topology, layout.nodes, dot)
     _number_links(view, layout, hot, np.where(wireless, 0.0, 0.06 * is_box(topology)))
     colour_bar(figure, parts["bar"], norm, cmap, text, f"{unit} on a link{note}")
     parts["key"].set_axis_off()
     unused = Patch(color=PALE, label="unused link")
     parts["key"].legend(handles=[unused], loc="center right", handlelength=0.8, borderpad=0)
-    _list_links(parts["names"], topology, loads, hot, text)
+    list_links(parts["names"], topology, loads, hot, text)
     return figure
-
-
-def _say_links(topology: Topology, loads: Floats, text: Callable[[float], str], links: Ints) -> str:
-    """Say what a link carries, or what the busiest of several does."""
-    top = int(links[np.argmax(loads[links])])
-    rest = f", busiest of {len(links):,} links" if len(links) > 1 else ""
-    return f"{name_link(topology, top)}: {text(loads[top])}{rest}"
-
-
-def _say_panel(
-    topology: Topology, loads: Floats, text: Callable[[float], str], links: Ints, each: Ints
-) -> str:
-    """Say what the busiest of some of these links carries."""
-    return _say_links(topology, loads, text, links[each])
 
 
 def _draw_wireless(
@@ -233,6 +192,7 @@ def _draw_wireless(
     order: Ints,
     norm: Normalize,
     cmap: Colormap,
+    say: Callable[[Ints], str],
 ) -> str:
     """Draw the hottest of the wireless links that are used, and say how many these are."""
     used = order[loads[order] > 0]
@@ -245,6 +205,8 @@ def _draw_wireless(
         alpha=0.9,
     )
     axes.add_collection(lines, autolim=False)
+    said = [say(np.array([link])) for link in air[::-1]]
+    add_lines(axes, np.stack((layout.start, layout.end), axis=1)[air[::-1]], said, 0.05)
     count = f"{len(air):,} hottest of " if len(air) < len(used) else ""
     return f", wireless: {count}{len(used):,} used"
 
@@ -260,117 +222,3 @@ def _number_links(axes: Axes, layout: Layout, hot: Sequence[int], aside: Floats)
         free = [s for s in spots if all(np.hypot(*(s - t)) * layout.span > 2 * MARK for t in taken)]
         taken.append((free or spots)[0])
         write(axes, taken[-1], str(place), bbox=look, zorder=6 + 1 / place)
-
-
-def _draw_cells(
-    topology: Topology, loads: Floats, norm: Normalize, title: str, unit: str, hot: Sequence[int]
-) -> Figure:
-    """Draw links as cells, sorts of links side by side, and how much each sort carries."""
-    cmap, text = sequential(), data if unit == "bytes" else compact
-    found, gap, inner = panels(topology), 0.16, WIDTH - 0.26
-    across = min(len(found), 2)
-    width = (inner - gap * (across - 1)) / across
-    made = [arrange(panel.nest, width, SLIM if across == 1 else 0.9) for panel in found]
-    tall = [sheet.size[1] * sheet.inch + 0.3 for sheet in made]
-    rows = [max(tall[k : k + across]) for k in range(0, len(made), across)]
-    sorts = _sorts(topology, found)
-    high, bars = sum(rows), 0.3 + 0.17 * len(sorts)
-    names = TEXT_LINE * NAMED
-    figure = new_figure(high + bars + names + 1.9, title)
-    above, below = halves(figure, high + names + 1.0, bars + 0.6)
-    parts = above.subplot_mosaic(
-        [["view", "view"], ["bar", "key"], ["names", "names"]],
-        height_ratios=[high, 0.12, names],
-        width_ratios=[2, 1],
-    )
-    view, marked, boxes = parts["view"], [], []
-    for k, (panel, cells) in enumerate(zip(found, made, strict=True)):
-        left, top = k % across * (width + gap), high - sum(rows[: k // across])
-        name = f"{panel.name}, busiest a cell" if cells.merged and across == 1 else panel.name
-        view.text(left, top - 0.13, label(name, 28 if across > 1 else 50, 1), size=SMALL)
-        load = loads[panel.links]
-        place = draw_cells(view, cells, load, partial(_colours, norm, cmap), left, top - 0.18)
-        say = partial(_say_panel, topology, loads, text, panel.links)
-        say_cells(view, cells, place, say, len(found))
-        boxes.append(place([[0, cells.size[1]], [cells.size[0], 0]]))
-        own = {int(link): at for at, link in enumerate(panel.links) if link in hot}
-        marked += [(link, place(cells.middles()[[at]])[0]) for link, at in own.items()]
-    sheet(view, inner, high)
-    _number_cells(view, hot, dict(marked), boxes)
-    colour_bar(above, parts["bar"], norm, cmap, text, f"{unit} on a link")
-    parts["key"].set_axis_off()
-    unused = Patch(color=UNUSED, label="unused link")
-    parts["key"].legend(handles=[unused], loc="center right", handlelength=0.8, borderpad=0)
-    _list_links(parts["names"], topology, loads, hot, text)
-    _draw_sorts(below.subplots(), loads, sorts, norm, unit)
-    return figure
-
-
-def _colours(norm: Normalize, cmap: Colormap, loads: Floats) -> Floats:
-    """Return the colours of loads, shape (loads, 4); what carries nothing is grey."""
-    return np.where((loads > 0)[:, None], cmap(norm(loads)), np.array(UNUSED))
-
-
-def _number_cells(
-    axes: Axes, hot: Sequence[int], places: dict[int, Points], boxes: Sequence[Points]
-) -> None:
-    """Write 1, 2, ... near the cells of links, inside boxes, where no other number is."""
-    look = {"boxstyle": "circle,pad=0.12", "facecolor": "white", "edgecolor": INK, "linewidth": 0.6}
-    turns = np.linspace(0, 2 * np.pi, 12, endpoint=False)
-    ring = np.stack((np.cos(turns), np.sin(turns)), axis=1)
-    aside = np.concatenate([0.22 * ring, 0.4 * ring, 0.6 * ring])
-    taken: list[Points] = []
-    for number, link in enumerate(hot, 1):
-        own, spots = places[link], places[link] + aside
-        inside = np.zeros(len(spots), np.bool_)
-        for low, high in boxes:
-            inside |= ((spots > low + 0.8 * MARK) & (spots < high - 0.8 * MARK)).all(axis=1)
-        others = [np.asarray(place) for other, place in places.items() if other != link]
-        free = [
-            spot
-            for spot in spots[inside]
-            if all(np.hypot(*(spot - other)) > 2.1 * MARK for other in (*taken, *others))
-        ]
-        taken.append((free or [*spots])[0])
-        axes.plot(*zip(own, taken[-1], strict=True), color=INK, linewidth=0.7, zorder=5)
-        axes.plot(*own, "o", color=INK, markersize=2, zorder=5)
-        write(axes, taken[-1], str(number), bbox=look, zorder=6 + 1 / number)
-
-
-def _sorts(topology: Topology, found: Sequence[Panel]) -> list[tuple[str, Ints]]:
-    """Split links by sort: the panels of a network of switches, dimensions, or kinds."""
-    router: Any = topology.router
-    if len(found) > 1:
-        return [(panel.name.partition(":")[0], panel.links) for panel in found]
-    if hasattr(router, "coords"):
-        steps = router.coords[topology.link_from] != router.coords[topology.link_to]
-        steps = steps[:, ::-1] if is_haec(topology) else steps  # what goes up is wireless
-        of, count = np.argmax(steps, axis=1), len(router.dims)
-        names = [f"dimension {k}" for k in range(count)] if count > 3 else list("xyz"[:count])
-        if is_haec(topology):
-            names = ["wireless", "y", "x"]
-    else:
-        of, names = topology.link_kind, [kind.name for kind in topology.kinds]
-    split = [(name, np.flatnonzero(of == k)) for k, name in enumerate(names)]
-    return [(name, links) for name, links in split if len(links)]
-
-
-def _draw_sorts(
-    axes: Axes, loads: Floats, sorts: Sequence[tuple[str, Ints]], norm: Normalize, unit: str
-) -> None:
-    """Draw the highest and the mean load of each sort of links."""
-    text, top = data if unit == "bytes" else compact, float(norm.vmax or 1)
-    for y, (name, links) in enumerate(sorts):
-        most, mean = float(loads[links].max()), float(loads[links].mean())
-        for value, colour in ((most, PALE), (mean, BLUE)):
-            axes.barh(y, value, color=colour, height=0.7)
-        used = np.count_nonzero(loads[links])
-        said = f"{name}: busiest {text(most)}, mean {text(mean)}, {used:,} of {len(links):,} used"
-        add_tips(axes, [[(0, y - 0.5), (top, y + 0.5)]], [said])
-    axes.set_yticks(range(len(sorts)), [name for name, _ in sorts])
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(sorts) - 0.4, -0.6)
-    value_axis(axes, text, top, 4)
-    axes.set_title(
-        "by sort: mean (dark), busiest (pale)", fontsize=8.5, weight="normal", loc="right"
-    )

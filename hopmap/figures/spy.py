@@ -15,16 +15,8 @@ from hopmap.arrays import Floats, Ints
 from hopmap.traces import Traffic
 from hopmap.units import compact, show_bytes
 
-from .style import (
-    WIDTH,
-    add_tips,
-    colour_bar,
-    new_figure,
-    plain_title,
-    sequential,
-    set_ticks,
-    style,
-)
+from .style import WIDTH, colour_bar, new_figure, plain_title, sequential, set_ticks, style
+from .tips import add_tips
 
 CELLS = 256  # across the picture; more ranks share cells
 BLOCKS = 24  # across a picture of many cells, that say something at the mouse

@@ -11,12 +11,10 @@ import math
 import re
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
-from weakref import ReferenceType, WeakKeyDictionary, ref
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -27,19 +25,15 @@ from matplotlib.axis import Axis
 from matplotlib.colors import Colormap, LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.patches import Rectangle
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hopmap.traces.safety.atomic_files import replacing
 
+from .tips import titles
+
 WIDTH = 3.66  # inches: 351 CSS pixels, what a phone's page has
 SMALL = 8.25  # points, the smallest text: 11 CSS pixels
-MOST = 3200  # areas of a figure that say something to a mouse; of more there are none
-PIXELS = 96  # CSS, an inch
 TEXT_LINE, NAMED = 0.155, 5  # inches a line of a list; links that are named
-REACH = 6  # pixels around a mark that say something of it
-Shapes = list[tuple[ReferenceType[Axes], ArrayLike, str]]
-_SHAPES: WeakKeyDictionary[Figure, Shapes] = WeakKeyDictionary()
 
 # Okabe and Ito's palette.
 BLUE, ORANGE, GREEN, RED, SKY, PURPLE = (
@@ -143,35 +137,6 @@ def sheet(axes: Axes, width: float, height: float) -> None:
     axes.set(xlim=(0, width), ylim=(0, height), aspect="equal", anchor="NW")
 
 
-def pictures(
-    axes: Axes,
-    images: Sequence[tuple[str, NDArray[Any]]],
-    across: int,
-    size: tuple[float, float],
-    gap: tuple[float, float],
-    norm: Normalize,
-    cmap: Colormap,
-) -> None:
-    """Make axes a sheet of images of (y, x), y upwards, so many in a row, each below its title.
-
-    Width and height of an image are in inches, and so are the gaps right of it and above it. Masked
-    cells stay white.
-    """
-    (wide, high), (right, above) = size, gap
-    block = -(-len(images) // across) * (high + above)
-    for place, (title, values) in enumerate(images):
-        left, bottom = (
-            place % across * (wide + right),
-            block - (place // across + 1) * (high + above),
-        )
-        extent = left, left + wide, bottom, bottom + high
-        axes.imshow(values, cmap, norm, origin="lower", interpolation="nearest", extent=extent)
-        frame = Rectangle((left, bottom), wide, high, fill=False, edgecolor=PALE, linewidth=0.7)
-        axes.add_patch(frame)
-        axes.text(left, bottom + high + 0.03, title, fontsize=SMALL, va="bottom", clip_on=True)
-    sheet(axes, across * (wide + right), block)
-
-
 def write(axes: Axes, place: ArrayLike, text: str, size: float = SMALL, **look: Any) -> None:
     """Write text around a place."""
     x, y = np.asarray(place)
@@ -196,20 +161,9 @@ def svg_text(figure: Figure) -> str:
         text,
     )
     text = re.sub(r'<g( clip-path="[^"]*")>\s*((?:<use [^>]*/>\s*)+)</g>', _one_style, text)
-    text = text.replace("</svg>", f"{_titles(tips(figure))}</svg>")
+    text = text.replace("</svg>", f"{titles(figure)}</svg>")
     # Verdana has the same widths as DejaVu Sans, for machines without the latter.
     return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
-
-
-def _titles(found: Sequence[Tip]) -> str:
-    """Return clear shapes with titles, which browsers show at the mouse; the first on top."""
-    if not found:
-        return ""
-    shapes = "".join(
-        f'<path d="M{tip.coords}z"><title>{escape(tip.text)}</title></path>\n'
-        for tip in reversed(found)
-    )
-    return f'<g class="tips" transform="scale(.75)" fill="none" pointer-events="all">{shapes}</g>'
 
 
 def write_figure(figure: Figure, path: Path) -> None:
@@ -357,69 +311,3 @@ def list_busiest(axes: Axes, words: Sequence[str], title: str) -> None:
         y = 1 - (place + 0.5) / NAMED
         axes.text(0, y, f"{place + 1}", fontsize=SMALL, va="center", fontweight="bold")
         axes.text(0.05, y, label(line, 52, 1), fontsize=SMALL, va="center")
-
-
-class Tip(NamedTuple):
-    """A polygon of a picture in CSS pixels, "x,y,x,y,..." from its upper left, and its words."""
-
-    coords: str
-    text: str
-
-
-def add_tips(axes: Axes, polygons: Iterable[ArrayLike], texts: Sequence[str]) -> None:
-    """Say something of polygons, each shape (corners, 2) in the axes' data; the first is on top.
-
-    One corner alone is a mark, two are opposite corners of a rectangle.
-    """
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    known = _SHAPES.setdefault(figure, [])
-    own = ref(axes)  # axes hold their figure, which would never go
-    known += [(own, corners, text) for corners, text in zip(polygons, texts, strict=True)]
-
-
-def add_points(axes: Axes, x: ArrayLike, y: ArrayLike, texts: Sequence[str]) -> None:
-    """Say something of marks in the axes' data."""
-    add_tips(axes, np.column_stack((x, y))[:, None], texts)
-
-
-def add_bars(axes: Axes, starts: ArrayLike, ends: ArrayLike, texts: Sequence[str]) -> None:
-    """Say something of horizontal bars, one a row, the first at 0."""
-    pairs = zip(np.asarray(starts).tolist(), np.asarray(ends).tolist(), strict=True)
-    boxes = [[(start, y - 0.4), (end, y + 0.4)] for y, (start, end) in enumerate(pairs)]
-    add_tips(axes, boxes, texts)
-
-
-def squares(middles: ArrayLike, half: float) -> list[ArrayLike]:
-    """Return a square around each of some points, shape (points, 2)."""
-    corners = half * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
-    return list(np.asarray(middles)[:, None, :] + corners)
-
-
-def tips(figure: Figure) -> list[Tip]:
-    """Return what a mouse finds on a figure that has been drawn, and where; nothing of too many."""
-    shapes = _SHAPES.get(figure, [])
-    if len(shapes) > MOST:
-        return []
-    high = figure.get_figheight() * PIXELS
-    found = []
-    for own, corners, text in shapes:
-        axes = own()
-        assert axes is not None
-        at = axes.transData.transform(np.asarray(corners, dtype=float)) * PIXELS / figure.dpi
-        at[:, 1] = high - at[:, 1]
-        if len(at) < 3:
-            corners = (at[0] - REACH, at[0] + REACH) if len(at) == 1 else at
-            (left, top), (right, bottom) = corners
-            at = np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
-        found.append(Tip(",".join(str(round(value)) for value in at.ravel()), text))
-    return found
-
-
-def panel(axes: Axes) -> list[int]:
-    """Return left, top, width and height in CSS pixels of axes that have been drawn."""
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    box, scale = axes.get_window_extent(), PIXELS / figure.dpi
-    sides = box.x0, figure.bbox.height - box.y1, box.width, box.height
-    return [round(side * scale) for side in sides]

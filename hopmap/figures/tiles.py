@@ -22,7 +22,8 @@ from hopmap.topologies import Topology
 from hopmap.topologies.families.hierarchy import hierarchy
 
 from .layout import Points, groups_of, levels_above_nodes
-from .style import SMALL, add_tips
+from .style import SMALL
+from .tips import add_tips
 
 ACROSS = 48  # cells an inch at most: two pixels each
 SLIM, LARGEST = 1.5, 0.34  # most height of a sheet, of its width; inches of a cell at most

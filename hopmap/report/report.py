@@ -75,7 +75,8 @@ def write_report(folder: str | Path, *, progress: Progress | None = None) -> Pat
     if is_up_to_date(folder, digest):
         return target
     # matplotlib takes a while to import
-    from hopmap.figures.style import panel, svg_text
+    from hopmap.figures.style import svg_text
+    from hopmap.figures.tips import panel
 
     from .figures import OF_STUDY, PICTURED, SECTIONS, count_figures, figures
 

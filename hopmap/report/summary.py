@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hopmap.arrays import Floats
-from hopmap.scenarios.results.ranking import matters, networks
+from hopmap.scenarios.results.ranking import format_list, matters, networks
 from hopmap.scenarios.results.study import Case, Study
 from hopmap.traces.safety.atomic_files import replacing
 from hopmap.units import MISSING, count, duration, percent
@@ -25,7 +25,7 @@ from .tables import Cell, head_of
 
 ROWS = 400  # mappers in cases that a page lists; of more, some cases are chosen
 CHOSEN = 12
-NAMED = 12  # cases in one sentence
+NAMED = 12  # traces in one sentence
 
 
 def measure(study: Study) -> str:
@@ -92,12 +92,26 @@ def summarise_unmoved(study: Study) -> str:
         return ""
     how_many = "all" if len(same) == len(known) else f"{len(same)} of"
     cases = f"{how_many} {len(known)} cases" if len(known) > 1 else "the only case"
-    named = "; ".join(f"{case.trace} on {case.where}" for case in same[:NAMED])
-    named += f"; and {len(same) - NAMED} more" * (len(same) > NAMED)
+    named = [_name_cases(trace, known, same) for trace in dict.fromkeys(c.trace for c in same)]
+    more = f"; and {len(named) - NAMED} more traces" * (len(named) > NAMED)
     return (
         f"In {cases} placement does not matter: no mapping is faster than {same[0].order} by "
-        f"{percent(study.relevance)} or more, and by more than chance: {named}."
+        f"{percent(study.relevance)} or more, and by more than chance: "
+        f"{'; '.join(named[:NAMED])}{more}."
     )
+
+
+def _name_cases(trace: str, known: Sequence[Case], same: Sequence[Case]) -> str:
+    """Name the networks of a trace, and what varies where it is not all of it."""
+    words = []
+    for topology in dict.fromkeys(case.topology for case in same if case.trace == trace):
+        of_all, of_same = (
+            [case.variant for case in cases if (case.trace, case.topology) == (trace, topology)]
+            for cases in (known, same)
+        )
+        variants = "" if len(of_all) == len(of_same) else f" ({', '.join(of_same)})"
+        words.append(topology + variants)
+    return f"{trace} on {format_list(words)}"
 
 
 def _count_leads(study: Study) -> Counter[str]:

@@ -113,7 +113,8 @@ def _workload(folder: Path, study: Study, case: Case, steps: int | None) -> Work
 
 def _sections(study: Study, case: Case) -> Iterator[Section]:
     """Yield runtimes over a parameter with their crossings, and regrets over models."""
-    from hopmap.figures.style import svg_text, tips
+    from hopmap.figures.style import svg_text
+    from hopmap.figures.tips import tips
     from hopmap.report.figures import draw_networks, draw_variation
     from hopmap.report.report import image_uri
 

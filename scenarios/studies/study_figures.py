@@ -19,8 +19,6 @@ from hopmap.figures.style import (
     ORANGE,
     SMALL,
     WIDTH,
-    add_points,
-    add_tips,
     label,
     legend,
     mark,
@@ -29,6 +27,7 @@ from hopmap.figures.style import (
     set_ticks,
     style,
 )
+from hopmap.figures.tips import add_points, add_tips
 from hopmap.units import MISSING, compact, runtime, show_bytes, show_seconds, time_unit
 
 from .correlation import METRICS, OUTCOMES, Relation, Tau, format_tau

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hopmap.figures.crossings import crossings, runtime_over
-from hopmap.figures.style import svg_text, tips
+from hopmap.figures.style import svg_text
+from hopmap.figures.tips import tips
 
 
 def test_power_laws_cross_where_they_are_equal():

@@ -3,7 +3,8 @@
 import numpy as np
 
 from hopmap.figures.link_use import link_use_plot
-from hopmap.figures.style import svg_text, tips
+from hopmap.figures.style import svg_text
+from hopmap.figures.tips import tips
 from hopmap.simulator import LinkUse
 from hopmap.topologies import topology_from_spec
 

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from hopmap.figures.layout import groups_of
-from hopmap.figures.mapping import FREE, lowest_ranks, mapping_view
+from hopmap.figures.mapping import lowest_ranks, mapping_view
 from hopmap.figures.network import link_loads
-from hopmap.figures.style import MOST, WIDTH, svg_text, tips
+from hopmap.figures.node_colours import FREE
+from hopmap.figures.style import WIDTH, svg_text
 from hopmap.figures.tiles import SLIM, arrange, nest_nodes, panels
+from hopmap.figures.tips import MOST, tips
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, stencil_traffic
 from support.slow import slow

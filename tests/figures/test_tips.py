@@ -4,20 +4,15 @@ import numpy as np
 import pytest
 
 from hopmap.figures.layout import name_link
-from hopmap.figures.mapping import mapping_view, node_words
+from hopmap.figures.mapping import mapping_view
 from hopmap.figures.network import link_loads
+from hopmap.figures.node_colours import node_words
 from hopmap.figures.spy import spy_plot
-from hopmap.figures.style import (
-    MOST,
-    add_tips,
-    new_figure,
-    panel,
-    squares,
-    svg_text,
-    tips,
-)
+from hopmap.figures.style import new_figure, svg_text
+from hopmap.figures.tips import MOST, add_tips, panel, squares, tips
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
+from hopmap.units import data
 
 
 def drawn(figure):
@@ -79,8 +74,8 @@ def test_networks_of_switches_are_drawn_with_their_ranks(spec):
     assert said[:4] == [
         f"rank {rank} on {topology.vertex_name(node)}" for rank, node in enumerate(node_of)
     ]
-    cells = [words for words in said if "%" not in words]  # the others are bars of hops
-    assert len(cells) == 4 + topology.vertices
+    cells = [words for words in said if "%" not in words and "→" not in words]
+    assert len(cells) == 4 + topology.vertices  # the others are bars of hops, and links
     text = svg_text(figure)
     assert all(f">{rank}</text>" in text for rank in range(4))
     centres = [
@@ -89,3 +84,21 @@ def test_networks_of_switches_are_drawn_with_their_ranks(spec):
     ]
     gaps = [np.hypot(*(a - b)) for k, a in enumerate(centres) for b in centres[k + 1 :]]
     assert min(gaps) > 10  # no rank hides another
+
+
+def test_lines_between_ranks_say_which_and_how_far():
+    figure = mapping_view(
+        topology_from_spec("mesh:4"), {"mine": np.array([0, 1, 2, 3])}, RING, title="t"
+    )
+    said = {tip.text for tip in drawn(figure)}
+    assert {"ranks 0 and 1: 1 hop", "ranks 3 and 0: 3 hops"} <= said
+
+
+def test_wireless_links_say_what_they_carry():
+    topology = topology_from_spec("haec:2x2x2")
+    loads = np.arange(topology.links) * 1000.0
+    wireless = np.flatnonzero(topology.link_kind == 1)
+    loads[wireless[0]] = 0  # not drawn
+    said = [tip.text for tip in drawn(link_loads(topology, loads, title="t"))]
+    assert len(said) == topology.links - 1
+    assert f"{name_link(topology, wireless[1])}: {data(loads[wireless[1]])}" in said

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
 from hopmap.report import summary as report_summary
-from hopmap.report.summary import choose_cases, excess, summary, write_cases
+from hopmap.report.summary import choose_cases, excess, summarise_unmoved, summary, write_cases
+from hopmap.report.tables import best_table
+from hopmap.scenarios.results import store
 from hopmap.scenarios.results.plan_file import Plan
-from hopmap.scenarios.results.study import Study, cases_of
+from hopmap.scenarios.results.study import Study, cases_of, load_study
+from hopmap.units import MISSING
+
+from .studies import make_study
 
 
 @pytest.fixture
@@ -80,3 +87,18 @@ def test_all_cases_are_in_a_table(study_of, table, tmp_path) -> None:
         "a", ["seeds", "makespan_min", "makespan_mean", "makespan_max"]
     ].tolist() == [2, 1, 1.5, 2]
     assert "energy_mean" not in written
+
+
+def test_one_sentence_has_all_cases_in_which_placement_does_not_matter(tmp_path: Path) -> None:
+    rows = make_study(tmp_path, topologies=["mesh:4x4x2", "torus:4x4x2", "haec:4x4x2"])
+    same = {"mesh:4x4x2", "torus:4x4x2"}
+    for row in rows:  # there the mappers are within 1 %, elsewhere a mapper halves the runtime
+        fast = row["topology"] not in same and row["mapper"] == "fold"
+        store.save_run(tmp_path, row | {"makespan": 0.5 if fast else 1.0})
+    said = summarise_unmoved(load_study(tmp_path))
+    assert said.startswith("In 2 of 3 cases placement does not matter: ")
+    assert said.endswith(": grid.8x4 on mesh:4x4x2 and torus:4x4x2.")
+    cases = load_study(tmp_path).cases
+    cells = [row[4].text for row in best_table([cases])["rows"]]
+    assert cells.count(MISSING) == 2
+    assert sum("saves" in text for text in cells) == 1
