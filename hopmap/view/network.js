@@ -14,7 +14,7 @@ function collect(map, unit) {
   }
 }
 if (isPlan) {
-  for (let l = 0; l < data.from.length; l++) marks.push({ links: [l], line: drawing.lines.subarray(4 * l, 4 * l + 4) });
+  for (let l = 0; l < data.from.length; l++) marks.push({ links: [l] });
 } else {
   collect(fine, v => drawing.unit[v]);
   collect(coarse, v => drawing.block[drawing.unit[v]]);
@@ -100,10 +100,11 @@ function placed(wide, high, view) {
   return { wide, high, unit: cell, x: x => left + x * cell, y: y => above + y * cell };
 }
 // A link keeps to the right of its way, so that both directions are seen.
-function lane([x1, y1, x2, y2], s) {
-  let [a, b, c, d] = [s.x(x1), s.y(y1), s.x(x2), s.y(y2)];
+function lane(mark, s) {
+  const k = 4 * mark.links[0], ends = drawing.lines;
+  const a = s.x(ends[k]), b = s.y(ends[k + 1]), c = s.x(ends[k + 2]), d = s.y(ends[k + 3]);
   const long = Math.hypot(c - a, d - b) || 1, aside = s.width * 0.75, free = Math.min(drawing.radius * s.unit, long / 3);
-  const [dx, dy] = [(c - a) / long, (d - b) / long];
+  const dx = (c - a) / long, dy = (d - b) / long;
   return [a + dx * free - dy * aside, b + dy * free + dx * aside, c - dx * free - dy * aside, d - dy * free + dx * aside];
 }
 let cursor = null; // the mark that the keys have moved to, or the pointer is at
@@ -128,8 +129,8 @@ function drawLinks(g, wide, high, view) {
     g.lineWidth = s.width;
     g.beginPath();
     for (const mark of own) {
-      if (mark.line) {
-        const [a, b, c, d] = lane(mark.line, s);
+      if (isPlan) {
+        const [a, b, c, d] = lane(mark, s);
         g.moveTo(a, b);
         g.lineTo(c, d);
       } else {
@@ -168,8 +169,8 @@ function drawNodes(g, s) {
   }
 }
 const middle = (mark, s) => {
-  if (!mark.line) return [s.x(mark.column + 0.5), s.y(mark.row + 0.5)];
-  const [a, b, c, d] = lane(mark.line, s);
+  if (!isPlan) return [s.x(mark.column + 0.5), s.y(mark.row + 0.5)];
+  const [a, b, c, d] = lane(mark, s);
   return [(a + c) / 2, (b + d) / 2];
 };
 function number(g, s, mark, k) {
@@ -189,8 +190,8 @@ function outline(g, s, mark) {
   g.strokeStyle = css("--accent");
   g.lineWidth = 3;
   g.beginPath();
-  if (mark.line) {
-    const [a, b, c, d] = lane(mark.line, s), long = Math.hypot(c - a, d - b) || 1, w = s.width / 2 + 3;
+  if (isPlan) {
+    const [a, b, c, d] = lane(mark, s), long = Math.hypot(c - a, d - b) || 1, w = s.width / 2 + 3;
     const [dx, dy] = [(c - a) / long * w, (d - b) / long * w];
     g.moveTo(a - dx - dy, b - dy + dx);
     g.lineTo(c + dx - dy, d + dy + dx);
@@ -209,7 +210,7 @@ function markUnder(x, y) {
   }
   let [best, least] = [null, Math.max(6, s.width)];
   for (const mark of marks) {
-    const [a, b, c, d] = lane(mark.line, s), long = (c - a) ** 2 + (d - b) ** 2 || 1;
+    const [a, b, c, d] = lane(mark, s), long = (c - a) ** 2 + (d - b) ** 2 || 1;
     const t = Math.min(1, Math.max(0, ((px - a) * (c - a) + (py - b) * (d - b)) / long));
     const far = Math.hypot(a + t * (c - a) - px, b + t * (d - b) - py);
     if (far < least) [best, least] = [mark, far];

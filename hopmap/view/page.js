@@ -80,8 +80,10 @@ function rows(number) {
 // A picture: zoom by keys, wheel and drag; what is under the pointer is said, a click is passed on.
 // `part` has draw(g, wide, high, view), say(x, y), click(x, y) and key(name); x and y from 0 to 1.
 function picture(canvas, output, part, view = { x0: 0, y0: 0, size: 1 }) {
+  let drawn = "";
   const draw = () => {
     const dots = window.devicePixelRatio || 1, wide = canvas.clientWidth, high = canvas.clientHeight;
+    drawn = `${wide} ${high}`;
     canvas.width = Math.round(wide * dots);
     canvas.height = Math.round(high * dots);
     const g = canvas.getContext("2d");
@@ -135,6 +137,8 @@ function picture(canvas, output, part, view = { x0: 0, y0: 0, size: 1 }) {
     event.preventDefault();
   };
   redraws.push(draw);
-  new ResizeObserver(draw).observe(canvas);
+  new ResizeObserver(() => {
+    if (drawn !== `${canvas.clientWidth} ${canvas.clientHeight}`) draw();
+  }).observe(canvas);
   return { view, draw, reveal };
 }
