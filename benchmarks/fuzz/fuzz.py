@@ -74,8 +74,8 @@ def judge(words: list[str], code: int, stderr: str, before: set[str], after: set
     if code == 0 and any(not line.startswith("hopmap: ") for line in stderr.splitlines()):
         return "a warning"  # ours, which are about the result, begin so; Python's do not
     out = words[words.index("--out") + 1] if "--out" in words else ""
-    # Files that a launcher's file needs begin with its name: out_mpi4py.py, out_platform.xml.
-    own = (out, f"{out}_mpi4py.py", f"{out}_platform.xml")
+    # Files that a launcher's file needs begin with its name: out_mpi4py.py, out_hosts.txt.
+    own = (out, f"{out}_mpi4py.py", f"{out}_platform.xml", f"{out}_hosts.txt")
     left = {name for name in after - before if code == 2 or Path(name).parts[0] not in own}
     if left or any(".partial-" in name or ".old-" in name for name in after):
         return "left behind"

@@ -126,6 +126,7 @@ MAPLIB = "4 2 2\nx_coord y_coord z_coord rank_count ranks\n" + "".join(
     f"{n % 4} {n // 4 % 2} {n // 8} 1 {n}\n" for n in range(16)
 )
 LAUNCHERS = ("openmpi", "slurm", "cray", "intel", "fugaku", "bluegene", "simgrid", "json", "none")
+LAUNCHERS += ("flux", "pals", "jsrun", "prrte", "mpijob", "likwid")
 JOB_MAPPERS = ("greedy", "minmd", "multilevel(moves=100)", "auto(moves=100)")
 
 
@@ -294,7 +295,7 @@ PROF = "".join(
     for letter, size in (("E", 3000), ("I", 30))
     for src in range(4)
 )
-READABLE_LAUNCHERS = ("openmpi", "slurm", "cray", "intel", "fugaku", "bluegene", "simgrid", "json")
+READABLE_LAUNCHERS = tuple(launcher for launcher in LAUNCHERS if launcher != "none")
 
 
 def seeds_of_others(folder: Path) -> None:
