@@ -59,7 +59,13 @@ def list_links(
         return
     said = [f"{name_link(topology, link)}: {text(loads[link])}" for link in hot]
     more = int(np.count_nonzero(loads >= loads[hot[-1]])) - len(hot)
-    list_busiest(axes, said, f"; {more:,} more carry as much as the last" if more > 0 else "")
+    list_busiest(
+        axes,
+        said,
+        f"; {more:,} more carr{'ies' if more == 1 else 'y'} as much as the last"
+        if more > 0
+        else "",
+    )
 
 
 def say_links(topology: Topology, loads: Floats, text: Callable[[float], str], links: Ints) -> str:
@@ -100,8 +106,7 @@ def draw_link_cells(
     view, marked, boxes = parts["view"], [], []
     for k, (panel, cells) in enumerate(zip(found, made, strict=True)):
         left, top = k % across * (width + gap), high - sum(rows[: k // across])
-        name = f"{panel.name}, busiest a cell" if cells.merged and across == 1 else panel.name
-        view.text(left, top - 0.13, label(name, 28 if across > 1 else 50, 1), size=SMALL)
+        view.text(left, top - 0.13, label(panel.name, 28 * (3 - across), 1), size=SMALL)
         load = loads[panel.links]
         place = draw_cells(
             view, cells, load, partial(colours_of_loads, norm, cmap), left, top - 0.18
@@ -113,7 +118,8 @@ def draw_link_cells(
         marked += [(link, place(cells.middles()[[at]])[0]) for link, at in own.items()]
     sheet(view, inner, high)
     _number_cells(view, hot, dict(marked), boxes)
-    colour_bar(above, parts["bar"], norm, cmap, text, f"{unit} on a link")
+    shared = ", the busiest of a cell" if any(cells.merged for cells in made) else ""
+    colour_bar(above, parts["bar"], norm, cmap, text, f"{unit} on a link{shared}")
     parts["key"].set_axis_off()
     unused = Patch(color=UNUSED, label="unused link")
     parts["key"].legend(handles=[unused], loc="center right", handlelength=0.8, borderpad=0)

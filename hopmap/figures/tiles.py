@@ -182,7 +182,6 @@ class Panel:
     name: str
     links: Ints
     nest: Nest
-    vertex: str = "node"  # what a cell stands for that has several links
 
 
 def panels(topology: Topology) -> list[Panel]:
@@ -208,7 +207,7 @@ def panels(topology: Topology) -> list[Panel]:
             links = np.flatnonzero((level[start] == low) & (level[end] > low))
             if len(links):
                 nest = _at_lower(topology, level, low, start[links], nodes)
-                found.append(Panel(f"{word} {what}", links, nest, what.rstrip("s")))
+                found.append(Panel(f"{word} {what}", links, nest))
         links = np.flatnonzero((level[tail] == low) & (level[head] == low))
         if len(links):
             found += _between(topology, links)
@@ -250,13 +249,13 @@ def _between(topology: Topology, links: Ints) -> list[Panel]:
         nest = Nest(index, (size, size, count), 0, names)
         if size * np.sqrt(count) > ACROSS * 1.7:
             nest = Nest(index[1:], (size, count), None, names)
-            found.append(Panel("within groups (switches)", links[own], nest, "switch"))
+            found.append(Panel("within groups (switches)", links[own], nest))
         else:
             found.append(Panel("within groups (↓ to →)", links[own], nest))
     if not own.all():
         count = int(group.max()) + 1
         nest = Nest((group[head[~own]], group[tail[~own]]), (count, count), 0)
-        found.append(Panel("between groups (↓ to →)", links[~own], nest, "pair of groups"))
+        found.append(Panel("between groups (↓ to →)", links[~own], nest))
     return found
 
 
