@@ -273,12 +273,29 @@ def case_of_topologies(rng: Random, seeds: Path, folder: Path) -> list[str]:
 
 # files of other tools ----------------------------------------------------------------------------
 
-SLURM = {
+NETWORKS = {
     "topology.conf": "SwitchName=s0 Nodes=dev[0-7]\nSwitchName=s1 Nodes=dev[8-15]\n"
     "SwitchName=s2 Switches=s[0-1]\n",
     "block.conf": "BlockName=b1 Nodes=node[1-8]\nBlockName=b2 Nodes=node[9-16]\nBlockSizes=8\n",
     "topology.yaml": "- topology: t\n  cluster_default: true\n  torus3d:\n    toruses:\n"
     "      - name: a\n        dims: {x: 4, y: 2, z: 2}\n        nodes: node[01-16]\n",
+    "fabric.txt": "\n".join(
+        line
+        for leaf in (1, 2)
+        for line in (
+            f'Switch\t9 "S-{leaf}"\t# "leaf"',
+            *(f'[{h}]\t"H-{leaf}{h}"[1]({h}) # "n{leaf}{h} HCA-1" lid 1 4xHDR' for h in range(8)),
+            f'[8]\t"S-3"[{leaf}] # "spine" lid 1 4xNDR',
+        )
+    )
+    + '\nSwitch\t9 "S-3"\t# "spine"\n[1]\t"S-1"[8] # "leaf" lid 1 4xNDR\n'
+    + '[2]\t"S-2"[8] # "leaf" lid 1 4xNDR\n',
+    "places.txt": "".join(f"nid{n} {n % 2 << 9 | n // 2 << 4:#x}\n" for n in range(16)),
+    "xnames.csv": "rank,host,xname\n"
+    + "".join(f"{n},nid{n},x{1000 + n % 2}c0s{n // 2}b0n0\n" for n in range(16)),
+    "graph.json": '{"instances": ['
+    + ", ".join(f'{{"id": "i{n}", "network_layers": ["leaf{n // 4}", "spine"]}}' for n in range(16))
+    + "]}\n",
     "tree.yaml": "- topology: default\n  tree:\n    switches:\n      - switch: root\n"
     "        children: s[1-2]\n      - switch: s1\n        nodes: node[01-08]\n"
     "      - switch: s2\n        nodes: node[09-16]\n",
@@ -312,7 +329,7 @@ def seeds_of_others(folder: Path) -> None:
     for zone in ("routes", "torus"):
         text = "".join(platform_xml(torus, Parameters(), zone))
         (folder / f"{zone}.xml").write_text(text)
-    for name, text in (SLURM | PINGPONG | {"t.grf": GRAPH, "run.0.prof": PROF}).items():
+    for name, text in (NETWORKS | PINGPONG | {"t.grf": GRAPH, "run.0.prof": PROF}).items():
         (folder / name).write_text(text)
     (folder / "fit.toml").write_text('[parameters]\n"link.bandwidth" = "5 GB/s"\n')
 
@@ -321,7 +338,7 @@ def case_of_others(rng: Random, seeds: Path, folder: Path) -> list[str]:
     shutil.copytree(seeds, folder, dirs_exist_ok=True)
     launcher = rng.choice(READABLE_LAUNCHERS)
     mapping_file = f"map.{launcher}"
-    network = rng.choice((*SLURM, "routes.xml", "torus.xml"))
+    network = rng.choice((*NETWORKS, "routes.xml", "torus.xml"))
     pingpong = rng.choice(tuple(PINGPONG))
     traffic = rng.choice(("t.grf", "run.0.prof"))
     nodelist = _argument(mutate.of_text(rng, "node[01-12],gpu[3-6]"))

@@ -1,18 +1,20 @@
-"""Cases of other tools' traces: GOAL, liballprof, DUMPI, Paraver and TIT; see `fuzz_cases`."""
+"""Cases of traces of other tools, from GOAL to Chakra; see `fuzz_cases`."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import struct
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import fuzz_mutators as mutate
 from fuzz_traces import SETTINGS
 
 from hopmap.traces.foreign.dumpi.rank import NAMES as NUMBERS
 
-NAMES = ("goal", "goal-binary", "liballprof", "dumpi", "paraver", "tit")
+NAMES = ("goal", "goal-binary", "liballprof", "dumpi", "paraver", "tit", "chakra", "chakra-json")
 _GOAL = """num_ranks 4
 rank 0 {
 a: calc 100 cpu 1
@@ -69,8 +71,61 @@ def seeds_of_foreign(folder: Path) -> None:
         ]
         (folder / "tit" / f"r{rank}.tit").write_text("".join(f"{rank} {line}\n" for line in lines))
         (folder / "dumpi" / f"run-{rank:04}.bin").write_bytes(_dumpi(rank))
+    for rank in range(4):
+        nodes = _chakra(rank)
+        (folder / "chakra" / f"c.{rank}.et").write_bytes(_chakra_file(nodes))
+        document = json.dumps({"workload_graph": nodes}, indent=1)
+        (folder / "chakra-json" / f"c.{rank}.json").write_text(document)
+    (folder / "chakra" / "comm_group.json").write_text('{"a": [0, 1], "b": [2, 3]}')
     (folder / "dumpi" / "run.meta").write_text("numprocs=4\nfileprefix=run\nversion=1\n")
     (folder / "tit" / "index").write_text("".join(f"r{rank}.tit\n" for rank in range(4)))
+
+
+def _chakra(rank: int) -> list[dict[str, Any]]:
+    """Nodes of a rank, with the keys of the JSON form."""
+    group = {"comm_type": 0, "comm_size": 4000, "pg_name": "ab"[rank // 2]}
+    to, tag = {"comm_dst": rank ^ 1}, {"comm_tag": 3, "comm_size": 100}
+    nodes: list[dict[str, Any]] = [
+        {"NodeType": 4, "runtime": 10, "is_cpu_op": True},
+        {"NodeType": 7, "data_deps": [0], **group},
+        {"NodeType": 4, "data_deps": [0], "runtime": 20},
+        {"NodeType": 5, "data_deps": [1], **to, **tag},
+        {"NodeType": 6, "data_deps": [2], "comm_src": rank ^ 1, **tag},
+        {"NodeType": 7, "data_deps": [4, 3], "comm_type": 5, "comm_size": 8},
+        {"NodeType": 4, "ctrlDeps": [1], "num_ops": 10**9},
+    ]
+    return [{"Id": number, "data_deps": [], **node} for number, node in enumerate(nodes)]
+
+
+def _chakra_file(nodes: list[dict[str, Any]]) -> bytes:
+    """Bytes of protobuf; no field here is longer than 127."""
+    messages = [b"\x0a\x051.0.0"]
+    for node in nodes:
+        deps, control = bytes(node["data_deps"]), bytes(node.get("ctrlDeps", ()))
+        message = bytes((8, node["Id"], 0x18, node["NodeType"]))
+        message += bytes((0x22, len(control))) + control + bytes((0x2A, len(deps))) + deps
+        message += bytes((0x38, node.get("runtime", 0)))
+        for name in ("is_cpu_op", "num_ops", "comm_type", "comm_size", "pg_name", "comm_dst",
+                     "comm_src", "comm_tag"):  # fmt: skip
+            if name in node:
+                value = node[name]
+                coded = (
+                    bytes((0xEA, 1, len(value))) + value.encode()
+                    if isinstance(value, str)
+                    else b"\x48" + _varint(int(value))
+                )
+                attribute = bytes((0x0A, len(name))) + name.encode() + coded
+                message += bytes((0x52, len(attribute))) + attribute
+        messages.append(message)
+    return b"".join(_varint(len(message)) + message for message in messages)
+
+
+def _varint(number: int) -> bytes:
+    parts = []
+    while number > 0x7F:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes((*parts, number))
 
 
 def _goal_binary() -> bytes:

@@ -200,7 +200,7 @@ def _of_json(file: Path, data: bytes) -> Iterator[Node]:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         line = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
-        raise TraceError(f"{file}: {line}expected a Chakra trace in JSON: it is cut") from None
+        raise TraceError(f"{file}: {line}expected a whole Chakra trace in JSON") from None
     listed = document.get("workload_graph")
     if not isinstance(listed, list):
         raise TraceError(f"{file}: workload_graph: expected a list of nodes")
