@@ -144,8 +144,7 @@ def test_a_page_and_a_table_of_all_calls_are_written(written, tmp_path):
     assert calls["not_simulated"][-1] == "no public definition"
     page = (tmp_path / "held" / "validation.html").read_text()
     assert "allgather default-ring, &gt;= 1 MiB" in page
-    assert "data:image/svg+xml" in page
-    assert "<text " in page  # it is drawn
+    assert "<text " in page[page.index("<svg") :]  # it is drawn
     assert "calls.parquet" in text
 
 
