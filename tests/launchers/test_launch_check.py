@@ -5,6 +5,7 @@ import re
 import shutil
 
 import numpy as np
+import otf2
 import pytest
 
 import hopmap as hm
@@ -127,3 +128,25 @@ def test_the_command_exits_with_3_where_they_differ(tmp_path, monkeypatch):
     assert re.fullmatch(r"rank 1 on n2: \S+m\.csv has it on n1\n", result.stdout)
     for words in (["check", str(mapping)], ["check", "--live", str(log), str(mapping)]):
         assert "expected LOG MAPPING, or --live MAPPING under a launcher" in failed(*words)
+
+
+def test_a_host_is_the_node_of_the_system_tree_however_deep_its_processes_are(tmp_path):
+    """As Score-P writes it with a level for sockets; without a node the lowest level counts."""
+    with otf2.writer.open(str(tmp_path / "deep"), timer_resolution=10**9) as archive:
+        make = archive.definitions
+        machine = make.system_tree_node("cluster", class_name="machine")
+        places = [make.system_tree_node("rack", class_name="rack", parent=machine)]
+        for host in ("n1", "n2"):
+            node = make.system_tree_node(host, class_name="node", parent=machine)
+            places.append(make.system_tree_node("socket 0", class_name="socket", parent=node))
+        locations = []
+        for rank, place in enumerate((places[1], places[2], places[0])):
+            group = make.location_group(f"rank {rank}", system_tree_parent=place)
+            locations.append(make.location("main", group=group))
+        make.group(
+            "world",
+            group_type=otf2.GroupType.COMM_LOCATIONS,
+            paradigm=otf2.Paradigm.MPI,
+            members=locations,
+        )
+    assert read_hosts(tmp_path / "deep") == ("n1", "n2", "rack")

@@ -84,6 +84,11 @@ def test_partners_are_ranks_in_their_communicator_where_definitions_say_so():
     found = hm.from_pipit(SimpleNamespace(events=events, definitions=definitions))
     assert found.records.peer.tolist() == [1, 0]
     assert [members.tolist() for members in found.communicators] == [[1, 0]]
+    end = {"collective_op": "CollectiveOp.BCAST", "communicator": "Comm 7", "root": 0}
+    end |= {"size_sent": 8, "size_received": 0}
+    events.loc[len(events)] = [9, "Instant", "MpiCollectiveEnd", 0, end]
+    found = hm.from_pipit(SimpleNamespace(events=events, definitions=definitions))
+    assert found.records.peer.tolist() == [1, 1, 0]  # its rank 0, the root, is world rank 1
     events.at[1, "Attributes"]["receiver"] = 2
     with pytest.raises(TraceError, match=r"MpiSend: partner 2 of Comm 7: expected 0\.\.1"):
         hm.from_pipit(SimpleNamespace(events=events, definitions=definitions))
