@@ -72,9 +72,7 @@ def cut(points: NDArray[np.float64], edges: NDArray[np.int64], ranks: int) -> Pa
 def delaunay(ranks: int, rng: np.random.Generator) -> Pairs:
     """Delaunay triangulation in three dimensions, 48 points a rank, 8 beyond 4,096."""
     points = rng.random((ranks * (48 if ranks <= 4096 else 8), 3))
-    simplices = Delaunay(points).simplices
-    edges = [simplices[:, [i, j]] for i in range(4) for j in range(i)]
-    return cut(points, np.unique(np.sort(np.concatenate(edges), axis=1), axis=0), ranks)
+    return cut(points, _edges(Delaunay(points).simplices), ranks)
 
 
 def geometric(ranks: int, rng: np.random.Generator) -> Pairs:
@@ -113,6 +111,63 @@ def rmat(ranks: int, rng: np.random.Generator) -> Pairs:
     return (corner // 2) @ powers, (corner % 2) @ powers, np.ones(len(corner), dtype=np.int64)
 
 
+def bipartite(ranks: int, rng: np.random.Generator) -> Pairs:
+    """Clients and as many servers, both with a few that talk to most; weights of a heavy tail."""
+    half = ranks // 2
+    ends = (rng.choice(half, 8 * ranks, p=_zipf(half)) for _ in range(2))
+    client, server = (rng.permutation(half)[end] for end in ends)
+    return client, half + server, _lognormal(len(client), rng)
+
+
+def delaunay2d(ranks: int, rng: np.random.Generator) -> Pairs:
+    """Delaunay triangulation of a point a rank in the plane, weight 1."""
+    edges = _edges(Delaunay(rng.random((ranks, 2))).simplices)
+    return edges[:, 0], edges[:, 1], np.ones(len(edges), dtype=np.int64)
+
+
+def refined(ranks: int, rng: np.random.Generator) -> Pairs:
+    """Tetrahedra around a body, smaller near its surface, 16 points a rank."""
+    away = rng.normal(size=(16 * ranks, 3))
+    away /= np.linalg.norm(away, axis=1)[:, None]
+    points = away * (1 + rng.exponential(0.3, (len(away), 1)))
+    return cut(points, _edges(Delaunay(points).simplices), ranks)
+
+
+def small_world(ranks: int, rng: np.random.Generator) -> Pairs:
+    """Watts and Strogatz's: a ring of six neighbours each, a tenth of the pairs to anywhere."""
+    src = np.tile(np.arange(ranks), 3)
+    dst = (src + np.repeat((1, 2, 3), ranks)) % ranks
+    dst = np.where(rng.random(len(dst)) < 0.1, rng.integers(0, ranks, len(dst)), dst)
+    return src, dst, np.ones(len(src), dtype=np.int64)
+
+
+def communities(ranks: int, rng: np.random.Generator) -> Pairs:
+    """Groups of very different sizes; three quarters of a rank's twelve pairs stay within."""
+    group = np.sort(rng.choice(ranks // 8, ranks, p=_zipf(ranks // 8)))
+    first = np.searchsorted(group, group)
+    size = np.bincount(group, minlength=ranks // 8)[group]
+    src = np.repeat(np.arange(ranks), 6)
+    near = first[src] + rng.integers(0, size[src])
+    within = rng.random(len(src)) < 0.75
+    return src, np.where(within, near, rng.integers(0, ranks, len(src))), _lognormal(len(src), rng)
+
+
+def _edges(simplices: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Pairs of points of triangles or tetrahedra, each once."""
+    corners = range(simplices.shape[1])
+    edges = [simplices[:, [i, j]] for i in corners for j in range(i)]
+    return np.unique(np.sort(np.concatenate(edges), axis=1), axis=0)
+
+
+def _lognormal(pairs: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    return np.ceil(rng.lognormal(5.0, 1.5, pairs)).astype(np.int64)
+
+
+def _zipf(count: int) -> NDArray[np.float64]:
+    weight = 1 / np.arange(1, count + 1)
+    return weight / weight.sum()
+
+
 KINDS: dict[str, Callable[[int, np.random.Generator], Pairs]] = {
     "lu": lambda ranks, _: grid(ranks, 2),
     "grid3d": lambda ranks, _: grid(ranks, 3),
@@ -123,12 +178,19 @@ KINDS: dict[str, Callable[[int, np.random.Generator], Pairs]] = {
     "ba": attachment,
     "rmat": rmat,
 }
+LATER: dict[str, Callable[[int, np.random.Generator], Pairs]] = {
+    "bipartite": bipartite,
+    "delaunay2d": delaunay2d,
+    "refined3d": refined,
+    "small_world": small_world,
+    "communities": communities,
+}
 
 
 def traffic_of(kind: str, ranks: int, *, shuffle: bool = True, seed: int = 7) -> Traffic:
     """Traffic of a kind; its ranks are renumbered at random unless `shuffle` is False."""
     rng = np.random.default_rng(seed)
-    src, dst, weight = KINDS[kind](ranks, rng)
+    src, dst, weight = (KINDS | LATER)[kind](ranks, rng)
     new = rng.permutation(ranks) if shuffle else np.arange(ranks)
     apart = src != dst
     src, dst, weight = new[src[apart]], new[dst[apart]], weight[apart]

@@ -200,6 +200,6 @@ def test_auto_finds_of_dense_traffic_what_a_long_tabu_search_finds(seed, compile
     topology, traffic = topology_from_spec("mesh:6x5"), some_traffic(30, 2, 0.8)
     values = [
         objective_value(traffic, topology, map_ranks(traffic, topology, m, seed=seed), "hop_bytes")
-        for m in ("auto(moves=1500000)", "tabu(steps=100000)")
+        for m in ("auto(moves=3000000)", "tabu(steps=100000)")
     ]
     assert values[0] <= values[1]
