@@ -19,14 +19,21 @@ For some tens of vertices a node and more; with as many ranks as slots nothing c
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from hopmap.arrays import Ints32
+from hopmap.mappers.cartesian.grid import recognise_cells
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.mappers.options import Count, CountOrZero
 from hopmap.mappers.stop import Interrupted, Stop
-from hopmap.topologies import Mapping, MappingError, Topology
+from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
 from hopmap.traces import Traffic
+
+if TYPE_CHECKING:
+    from .vcycles import Machine
 
 MOST = 2048
 CYCLES = 2  # turns of step 2 without a time budget
@@ -63,7 +70,7 @@ def integrated(
       The first mapping is made even if that exceeds the budget.
     """
     from .blocks_kernels import block_cost
-    from .vcycles import boxes, descend, first_level, machine_of, other_start, vcycle, vertices_of
+    from .vcycles import descend, first_level, machine_of, other_start, vcycle, vertices_of
 
     few_nodes("integrated", traffic, topology)
     watch = stop.watch()
@@ -78,7 +85,7 @@ def integrated(
     done = 0
     try:
         if best is None:
-            best = boxes(traffic, topology, machine)
+            best = _boxes(traffic, topology, machine)
         if best is None:
             best = descend(graph, machine, first_level(graph, machine, starts, random), random)
         cost = block_cost(*graph[:3], best, machine.far)
@@ -97,3 +104,23 @@ def integrated(
             raise
         raise Interrupted(machine.nodes[best]) from None
     return machine.nodes[best]
+
+
+def _boxes(traffic: Traffic, topology: Topology, machine: Machine) -> Ints32 | None:
+    """Cut vertices that are a grid into boxes along the levels of a hierarchy; None of others."""
+    pairs = traffic.without_self().undirected()
+    cells = recognise_cells(pairs, pairs.bytes) if hierarchy(topology) is not None else None
+    if cells is None:
+        return None
+    block, parts = np.zeros(traffic.ranks, dtype=np.int32), {0: np.arange(traffic.ranks)}
+    for d, (low, middle, high, first) in enumerate(machine.domains.tolist()):
+        here = parts.pop(d)
+        if middle == high:
+            block[here] = low
+            continue
+        longest = np.argsort(np.ptp(cells.coords[here], axis=0), kind="stable")
+        here = here[np.lexsort(cells.coords[here][:, longest].T)]
+        room = machine.rooms[[low, middle, high]]
+        share = round(len(here) * (room[1] - room[0]) / (room[2] - room[0]))
+        parts[first], parts[first + 1] = here[:share], here[share:]
+    return block

@@ -26,11 +26,9 @@ from hopmap.mappers.basic_kernels import Graph, contract, draw, group_by_block, 
 from hopmap.mappers.bisections.fm_kernels import cut_cost, grow, refine
 from hopmap.mappers.bisections.halving_kernels import COARSE, match
 from hopmap.mappers.bisections.recursive_bisection import halves
-from hopmap.mappers.cartesian.grid import recognise_cells
 from hopmap.mappers.cost_model import NEAR, CostModel
 from hopmap.topologies.families.hierarchy import hierarchy
 from hopmap.topologies.topology import Topology
-from hopmap.traces import Traffic
 
 from .blocks_kernels import block_cost, fit, improve
 from .corridor_kernels import recut
@@ -111,26 +109,6 @@ def fronts_of(topology: Topology, nodes: Ints, domains: Ints) -> tuple[Ints, ...
         fronts.append(np.array(done))
     # A level of which every subsystem has one part with slots splits nothing.
     return (*(a for a, b in pairwise(fronts) if len(a) < len(b)), fronts[-1])
-
-
-def boxes(traffic: Traffic, topology: Topology, machine: Machine) -> Ints32 | None:
-    """Cut vertices that are a grid into boxes along the levels of a hierarchy; None of others."""
-    pairs = traffic.without_self().undirected()
-    cells = recognise_cells(pairs, pairs.bytes) if hierarchy(topology) is not None else None
-    if cells is None:
-        return None
-    block, parts = np.zeros(traffic.ranks, dtype=np.int32), {0: np.arange(traffic.ranks)}
-    for d, (low, middle, high, first) in enumerate(machine.domains.tolist()):
-        here = parts.pop(d)
-        if middle == high:
-            block[here] = low
-            continue
-        longest = np.argsort(np.ptp(cells.coords[here], axis=0), kind="stable")
-        here = here[np.lexsort(cells.coords[here][:, longest].T)]
-        room = machine.rooms[[low, middle, high]]
-        share = round(len(here) * (room[1] - room[0]) / (room[2] - room[0]))
-        parts[first], parts[first + 1] = here[:share], here[share:]
-    return block
 
 
 def vcycle(
