@@ -11,7 +11,8 @@
 4. After each round whole blocks of nodes exchange their ranks (see `exchange_blocks`).
 5. On hierarchies the ranks of some subsystems are split again instead, level by level (see
    `ruin_and_recreate`), and then annealed cold. Where a few ranks have most of the traffic, their
-   costs hide all others' from that, and the rounds are as elsewhere.
+   costs hide all others' from that: the rounds are as elsewhere, and bisections, which separate
+   little there, have `SHARE` of the time.
 6. On at most `FEW` slots, of dense traffic `FEW_IF_DENSE`, most of each round is for iterated tabu
    search from the best, which looks at every exchange in every step (see `tabu`).
 
@@ -70,7 +71,7 @@ SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks hav
 STARTS = 3
 MOST_STARTS = 12  # of a time budget elsewhere than on hierarchies, if its share lasts
 BISECTION = 0.85  # of a time budget until the first bisection ends
-SHARE = 0.1  # of a time budget for more starts
+SHARE = 0.1  # of a time budget for more starts, and for all where traffic is skewed
 TRIES, MOST_TRIES = 8, 50  # bisections at every step of a start there: without a time budget, most
 RUIN = 0.7  # first temperature of splitting again, in mean weights of a pair
 LEVELS = 0.9  # part of a round on a hierarchy that is for its levels
@@ -177,8 +178,9 @@ def _members(
             break
         search.assign(with_free_slots(curve(traffic, topology), topology))
         yield curve.__name__
-    levels = bool(spans_of(topology)) and not _is_skewed(search)
-    for start in _bisections(search, watch, levels, rng):
+    skewed = _is_skewed(search)
+    levels = bool(spans_of(topology)) and not skewed
+    for start in _bisections(search, watch, levels, SHARE if skewed else BISECTION, rng):
         starts.append(start)
         search.assign(start)
         yield "recursive_bisection"
@@ -268,13 +270,16 @@ def _heat(search: AnnealingSearch, per_rank: float, rng: np.random.Generator) ->
 
 
 def _bisections(
-    search: AnnealingSearch, watch: Watch, levels: bool, rng: np.random.Generator
+    search: AnnealingSearch, watch: Watch, levels: bool, first: float, rng: np.random.Generator
 ) -> Iterator[Ints]:
-    """Make mappings to start annealing from, with a share of the time of a watch."""
+    """Make mappings to start annealing from, with a share of the time of a watch.
+
+    The first one ends after a share of its own.
+    """
     tries = 1
 
     def over() -> bool:
-        return _part(watch) > BISECTION or search.watch.over()
+        return _part(watch) > first or search.watch.over()
 
     for done in range(STARTS if levels or watch.end is None else MOST_STARTS):
         begin = watch.now()

@@ -16,7 +16,7 @@ import typer
 from hopmap.errors import HopmapError
 from hopmap.units import show_value
 
-from .console import print_json, say, working
+from .console import print_json, print_table, say, working
 from .options import AsJson
 
 Entry: TypeAlias = dict[str, Any]
@@ -212,6 +212,8 @@ def list_(
         _list_all(as_json)
         return
     entries = list(CATALOGUE[what.value]())
+    if what is Listed.MAPPERS:
+        entries = list(map(_with_capabilities, entries))
     if as_json:
         print_json(entries)
         return
@@ -223,8 +225,37 @@ def list_(
             say(f"    {parameter['name']}{default}  ({parameter['type']})")
         if entry["source"]:
             say(f"    source: {entry['source']}")
+    if what is Listed.MAPPERS:
+        _show_capabilities(entries)
 
 
+def _with_capabilities(entry: Entry) -> Entry:
+    from hopmap.mappers import get_mapper
+    from hopmap.mappers.capabilities import capabilities
+
+    return entry | {"capabilities": capabilities(get_mapper(entry["name"]))._asdict()}
+
+
+def _show_capabilities(entries: Sequence[Entry]) -> None:
+    """Print a row a mapper: what it does, works for and takes."""
+    rows = []
+    for entry in entries:
+        can = entry["capabilities"]
+        objectives = ", ".join(can["objectives"]) or "-"
+        if can["objectives"][:3] == SUMS:
+            objectives = ", ".join(("sums", *can["objectives"][3:]))
+        budget = "yes" if can["budget"] else "no"
+        row = (entry["name"], can["role"], objectives, can["weights"] or "-")
+        rows.append((*row, can["needs"] or "-", budget, can["cost"] or "not stated"))
+    say()
+    print_table(
+        ("mapper", "mapping", "objectives", "weights", "needs", "--seconds", "cost"),
+        rows,
+        title="sums: cardinality, hop_messages, hop_bytes; -: no choice, nothing",
+    )
+
+
+SUMS = ("cardinality", "hop_messages", "hop_bytes")
 SHORT = 6
 """Names of each kind that are printed where all kinds are."""
 

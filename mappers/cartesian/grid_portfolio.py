@@ -63,6 +63,8 @@ def grid_portfolio(
 ) -> Mapping:
     """Cartesian grid: the best of all mappers for it, refined by exchanges of ranks.
 
+    O(peers) an exchange.
+
     - `first`: which counts first: what leaves all nodes, or what leaves the worst.
     - `amount`: what is counted.
     - `moves`: proposals of all rounds, those that splitting stands for among them; 2.5 million

@@ -61,6 +61,8 @@ def kl(
 ) -> Mapping:
     """Best swaps of ranks at most t apart with locks and rollback, from random by default.
 
+    O(peers * candidates of a slot) a swap.
+
     - `initial`: mapping to start from; random by default. The result is never worse.
     - `t`: largest distance of two nodes that swap, in hops (on a hierarchy, its costs).
     - `threshold`: share of the cost that a pass has to gain for another one to follow.

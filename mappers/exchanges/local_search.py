@@ -61,6 +61,8 @@ def local_search(
 ) -> Mapping:
     """Exchanges of two ranks that gain, within d edges, in blocks (Np) or anywhere (N2).
 
+    O(peers of both) an exchange.
+
     - `neighbourhood`: "N2", "Np", or the most edges between two ranks, "1" or "N1" to any number.
     - `s`: ranks of a block, of Np.
     - `gain`: how gains are computed; the mapping is the same.

@@ -52,7 +52,7 @@ PATIENCE = 20  # searches
 
 
 def require_small(name: str, _: Traffic, topology: Topology) -> None:
-    """Raise `MappingError` where the network has too many slots."""
+    """Raise `MappingError` unless the network has few slots."""
     slots = int(topology.slots.sum())
     if slots > MOST:
         raise MappingError(

@@ -197,7 +197,7 @@ def coordinates(topology: Topology, curve: str) -> list[Ints]:
 
 
 def on_box(name: str, _: Traffic, topology: Topology) -> None:
-    """Raise `MappingError` unless the topology is a box of nodes."""
+    """Raise `MappingError` unless the network is a box of nodes."""
     coordinates(topology, name)
 
 

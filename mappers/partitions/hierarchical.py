@@ -73,7 +73,7 @@ TRIALS = 10
 
 
 def levels_for(name: str, _: Traffic, topology: Topology) -> tuple[int, ...]:
-    """Return the sizes of the nested subsystems, or raise `MappingError`."""
+    """Return the sizes of subsystems; `MappingError` unless the network is a hierarchy."""
     sizes = hierarchy(topology)
     if sizes is None:
         raise MappingError(
@@ -181,7 +181,7 @@ def graph_for(traffic: Traffic, topology: Topology, objective: str) -> Graph:
 
 
 def require_equal_tree(name: str, traffic: Traffic, topology: Topology) -> tuple[int, ...]:
-    """Return the sizes of nested subsystems of equal nodes, or raise `MappingError`."""
+    """Return the sizes; `MappingError` unless the network is a hierarchy of equal nodes."""
     sizes = levels_for(name, traffic, topology)
     if (topology.slots != topology.slots[0]).any():
         raise MappingError(

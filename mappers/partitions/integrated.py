@@ -40,7 +40,7 @@ CYCLES = 2  # turns of step 2 without a time budget
 
 
 def few_nodes(name: str, _: Traffic, topology: Topology) -> None:
-    """Raise `MappingError` where the table of distances would be too large."""
+    """Raise `MappingError` unless the table of distances is small enough."""
     used = int(np.count_nonzero(topology.slots))
     if used > MOST:
         raise MappingError(
