@@ -16,7 +16,8 @@
 6. On at most `FEW` slots, of dense traffic `FEW_IF_DENSE`, most of each round is for iterated tabu
    search from the best, which looks at every exchange in every step (see `tabu`).
 
-A budget that is short for the ranks is a single round. Temperatures come from two measurements, as
+A budget that is short for the ranks is a round from a start and one from the best, or one alone.
+Temperatures come from two measurements, as
 White has them (Concepts of scale in simulated annealing, ICCD 1984): the first from what proposals
 cost at random places, the last from what a usual pair weighs. With few proposals a rank the first
 is lower, as what melts then cannot freeze again in time.
@@ -64,14 +65,14 @@ ROUNDS = 12
 ANNEALING = 0.97  # part of a round; the rest is for a descent
 BLOCKS = 20  # proposals a rank of that, and of blocks after it
 HOT = 0.5  # first temperature, in mean costs of a proposal at random places
-SLOW = 480  # proposals a rank for which that is not too hot
+SLOW = 1_000  # proposals a rank for which that is not too hot
 COLD = 0.5  # last temperature, in median weights of a pair
 WARM = 0.25  # of the first temperature, from the best
 SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks have most of it
 STARTS = 3
 MOST_STARTS = 12  # of a time budget elsewhere than on hierarchies, if its share lasts
 BISECTION = 0.85  # of a time budget until the first bisection ends
-SHARE = 0.1  # of a time budget for more starts, and for all where traffic is skewed
+SHARE = 0.1  # of a time budget for more starts, for all of skewed traffic, and for structure
 TRIES, MOST_TRIES = 8, 50  # bisections at every step of a start there: without a time budget, most
 RUIN = 0.7  # first temperature of splitting again, in mean weights of a pair
 LEVELS = 0.9  # part of a round on a hierarchy that is for its levels
@@ -127,7 +128,8 @@ def search_sums(
     watch, moves = stop.watch(), stop.moves
     watch.total = moves
     search = AnnealingSearch(traffic, topology, start, objective, rng, watch)
-    grid = find_grid(traffic)
+    spends = watch if moves is None else Watch()
+    grid = find_grid(traffic, lambda: _part(spends) > SHARE)
     search.bound = lower_bound(search.model, topology, grid and grid.coords)
     steps: list[Step] = []
     met: list[Mapping] = []
@@ -180,7 +182,7 @@ def _members(
         yield curve.__name__
     skewed = _is_skewed(search)
     levels = bool(spans_of(topology)) and not skewed
-    for start in _bisections(search, watch, levels, SHARE if skewed else BISECTION, rng):
+    for start in _bisections(search, watch, levels, skewed, rng):
         starts.append(start)
         search.assign(start)
         yield "recursive_bisection"
@@ -199,7 +201,8 @@ def _members(
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
         total = int(rate * (watch.remaining() or 0.0))
     shortest = (LONG_ROUND if levels or tabu else ROUND) * active
-    rounds = 1 if endless else min(max(total // shortest, 1), ROUNDS)
+    few = 2 if total >= SLOW * active and not (levels or tabu) else 1
+    rounds = 1 if endless else min(max(total // shortest, few), ROUNDS)
     each = None if watch.end is not None else max(total // rounds, 1)
     heat = _heat(search, total / rounds / active, rng)
     beginnings = ["a start", "the best"] if folded is None else ["the best", "a start"]
@@ -270,13 +273,12 @@ def _heat(search: AnnealingSearch, per_rank: float, rng: np.random.Generator) ->
 
 
 def _bisections(
-    search: AnnealingSearch, watch: Watch, levels: bool, first: float, rng: np.random.Generator
+    search: AnnealingSearch, watch: Watch, levels: bool, skewed: bool, rng: np.random.Generator
 ) -> Iterator[Ints]:
-    """Make mappings to start annealing from, with a share of the time of a watch.
-
-    The first one ends after a share of its own.
-    """
+    """Make mappings to start annealing from, with a share of the time of a watch."""
     tries = 1
+    share = _part(watch) + SHARE
+    first = share if skewed else BISECTION
 
     def over() -> bool:
         return _part(watch) > first or search.watch.over()
@@ -287,7 +289,7 @@ def _bisections(
         spent, left = max(watch.now() - begin, 1e-3), watch.remaining()
         if levels and done == 0:
             tries = TRIES if left is None else min(int(SHARE * left / spent), MOST_TRIES)
-        if tries == 0 or (_part(watch) > SHARE and (done > 0 or not levels)):
+        if tries == 0 or (_part(watch) > min(share, first) and (done > 0 or not levels)):
             break
 
 

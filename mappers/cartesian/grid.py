@@ -17,7 +17,7 @@ tried, down to each of the widest gaps between two weights.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -69,16 +69,21 @@ def crossing(stencil: Vectors, weights: Weights, dimensions: int) -> list[int]:
     ]
 
 
-def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
+def cartesian(
+    traffic: Traffic, mapper: str, *, weighs: bool = True, over: Callable[[], bool] = lambda: False
+) -> Grid:
     """Grid of the traffic: from its metadata, else recognised.
 
     - `weighs`: whether it heeds the bytes to each neighbour; if not, a `HopmapWarning` says where
       they differ.
+    - `over`: ends the search for a structure of the heavier pairs.
     """
     meta = traffic.metadata
     if not {"dims", "stencil", "periodic"} <= meta.keys():
         pairs = traffic.without_self().undirected()
-        cells = recognise_cells(pairs, pairs.bytes) or recognise_cells(pairs, pairs.messages)
+        cells = recognise_cells(pairs, pairs.bytes, over)
+        if cells is None and not np.array_equal(pairs.bytes, pairs.messages):
+            cells = recognise_cells(pairs, pairs.messages, over)
         found = cells and _grid_of(cells, pairs)
         if found is None:
             raise MappingError(
@@ -112,10 +117,10 @@ def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
     return Grid(dims, stencil, sizes, periodic, np.arange(traffic.ranks))
 
 
-def find_grid(traffic: Traffic) -> Grid | None:
-    """Grid of the traffic; None where it is not one."""
+def find_grid(traffic: Traffic, over: Callable[[], bool] = lambda: False) -> Grid | None:
+    """Grid of the traffic; None where it is not one, or none is found until it is over."""
     try:
-        return cartesian(traffic, "")
+        return cartesian(traffic, "", over=over)
     except MappingError:
         return None
 
@@ -151,7 +156,9 @@ def all_row_major(dims: Sequence[int]) -> Coordinates:
     return np.indices(dims).reshape(len(dims), -1).T.astype(np.int64)
 
 
-def recognise_cells(traffic: Traffic, weight: Ints) -> Cells | None:
+def recognise_cells(
+    traffic: Traffic, weight: Ints, over: Callable[[], bool] = lambda: False
+) -> Cells | None:
     """Coordinates of ranks whose undirected pairs, or the heavier ones, have a structure.
 
     - `traffic`: as `Traffic.undirected` returns it, without self messages.
@@ -169,6 +176,8 @@ def recognise_cells(traffic: Traffic, weight: Ints) -> Cells | None:
         found = find_structure(traffic.ranks, src[keep], dst[keep])
         if found is not None:
             return found
+        if over():
+            break
     return None
 
 

@@ -142,7 +142,7 @@ def test_temperatures_go_from_random_places_down_to_a_usual_pair():
     search = search_of_a_ring(hub=10**6)
     before, cost = search.assignment.places.copy(), search.cost
     heat = _heat(search, 1000, np.random.default_rng(0))
-    soon = _heat(search, 48, np.random.default_rng(0))
+    soon = _heat(search, 100, np.random.default_rng(0))
     assert heat.last == soon.last == 50
     assert heat.first > 1000 * heat.last
     assert soon.first == pytest.approx(heat.first / 10, rel=0.3)  # with a tenth of what it takes
