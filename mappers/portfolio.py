@@ -40,7 +40,7 @@ from hopmap.mappers.bisections.recursive_bisection import (
     spans_of,
 )
 from hopmap.mappers.cartesian.fold import best_fold
-from hopmap.mappers.cartesian.grid import Grid, find_grid
+from hopmap.mappers.cartesian.grid import Grid, find_structures
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
 from hopmap.mappers.cartesian.structure import Cells
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
@@ -129,12 +129,12 @@ def search_sums(
     watch.total = moves
     search = AnnealingSearch(traffic, topology, start, objective, rng, watch)
     spends = watch if moves is None else Watch()
-    grid = find_grid(traffic, lambda: _part(spends) > SHARE)
+    grid, structures = find_structures(traffic, lambda: _part(spends) > SHARE)
     search.bound = lower_bound(search.model, topology, grid and grid.coords)
     steps: list[Step] = []
     met: list[Mapping] = []
     with keep(lambda: search.mapping):
-        for member in _members(search, traffic, order, grid, moves, rng):
+        for member in _members(search, traffic, order, (grid, structures), moves, rng):
             value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
             steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
             met.append(search.assignment.places[: traffic.ranks].copy())
@@ -150,7 +150,7 @@ def _members(
     search: AnnealingSearch,
     traffic: Traffic,
     order: Mapping,
-    grid: Grid | None,
+    structure: tuple[Grid | None, Iterator[Cells]],
     moves: int | None,
     rng: np.random.Generator,
 ) -> Iterator[str]:
@@ -161,25 +161,9 @@ def _members(
     """
     topology = search.topology
     watch = search.watch if moves is None else Watch()
-    yield "initial order"
-    search.assign(with_free_slots(order, topology))
-    yield "sweep"
-    starts, folded = [], None
-    if grid is not None:
-        for name, node_of in cartesian_orders(grid, topology):
-            search.assign(with_free_slots(node_of, topology))
-            yield name
-        cells = Cells(grid.dims, grid.coords)
-        folded = best_fold(cells, topology, search.model, FOLDS, search.watch.over)
-        if folded is not None:
-            starts.append(with_free_slots(folded, topology))
-            search.assign(starts[0])
-            yield "fold"
-    for curve in CURVES if topology.dims else ():
-        if _part(watch) > ORDERS:
-            break
-        search.assign(with_free_slots(curve(traffic, topology), topology))
-        yield curve.__name__
+    starts: list[Ints] = []
+    yield from _orders(search, traffic, order, structure, starts, watch)
+    folded = bool(starts)
     skewed = _is_skewed(search)
     levels = bool(spans_of(topology)) and not skewed
     for start in _bisections(search, watch, levels, skewed, rng):
@@ -205,7 +189,7 @@ def _members(
     rounds = 1 if endless else min(max(total // shortest, few), ROUNDS)
     each = None if watch.end is not None else max(total // rounds, 1)
     heat = _heat(search, total / rounds / active, rng)
-    beginnings = ["a start", "the best"] if folded is None else ["the best", "a start"]
+    beginnings = ["a start", "the best"] if not folded else ["the best", "a start"]
     if not levels:
         beginnings.append("random places")
     gain = dict.fromkeys(beginnings, inf)
@@ -270,6 +254,40 @@ def _heat(search: AnnealingSearch, per_rank: float, rng: np.random.Generator) ->
     search.assign(places)
     weight = search.model.weight
     return Heat(first, COLD * float(np.median(weight)) if len(weight) else 0.0, RUIN)
+
+
+def _orders(
+    search: AnnealingSearch,
+    traffic: Traffic,
+    order: Mapping,
+    structure: tuple[Grid | None, Iterator[Cells]],
+    starts: list[Ints],
+    watch: Watch,
+) -> Iterator[str]:
+    """Run what costs next to nothing; folds become starts."""
+    topology = search.topology
+    yield "initial order"
+    search.assign(with_free_slots(order, topology))
+    yield "sweep"
+    grid, structures = structure
+    if grid is not None:
+        for name, node_of in cartesian_orders(grid, topology):
+            search.assign(with_free_slots(node_of, topology))
+            yield name
+    for cells in structures:
+        folded = best_fold(cells, topology, search.model, FOLDS, search.watch.over)
+        if folded is None:
+            break
+        starts.append(with_free_slots(folded, topology))
+        search.assign(starts[-1])
+        yield "fold"
+        if _part(watch) > SHARE:
+            break
+    for curve in CURVES if topology.dims else ():
+        if _part(watch) > ORDERS:
+            break
+        search.assign(with_free_slots(curve(traffic, topology), topology))
+        yield curve.__name__
 
 
 def _bisections(

@@ -18,7 +18,7 @@ from anytime_peers import scotch, sharedmap
 from numpy.typing import NDArray
 
 from hopmap.mappers import map_ranks, objective_value
-from hopmap.mappers.cartesian.grid import recognise_cells
+from hopmap.mappers.cartesian.grid import find_structures
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 
@@ -141,8 +141,7 @@ def main() -> None:
             traffic = Traffic.from_pairs(ranks, new[case.src], new[case.dst], ones, case.weight)
             network = topology_from_spec(spec)
             begin = time.process_time()
-            pairs = traffic.undirected()
-            cells = recognise_cells(pairs, pairs.bytes)
+            cells = next(find_structures(traffic)[1], None)
             found_in = time.process_time() - begin
             own = []
             for axes in permutations(range(len(case.dims))):

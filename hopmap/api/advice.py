@@ -174,6 +174,8 @@ class Advice(ShownMixin):
             rest = "more than 99.9 %" if 1 - share > 0.999 else _percent(1 - share)
             return f"no practical difference: {rest} of the run is computing and overhead"
         if self.best is self.baseline:
+            if any(c.result.makespan < self.baseline.result.makespan for c in self.candidates):
+                return f"keep the default order: no other is faster over {len(self.models)} models"
             return "keep the default order: no mapper found a faster one"
         if gain.high < self.relevance:
             return f"no practical difference: {self._saves}, less than {_percent(self.relevance)}"

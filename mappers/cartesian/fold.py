@@ -23,12 +23,12 @@ from hopmap.arrays import Ints
 from hopmap.mappers.bisections.recursive_bisection import bisect_nodes
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
-from hopmap.mappers.objectives import ObjectiveName, cost_model, get_objective
+from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
-from .grid import find_grid, recognise_cells
+from .grid import find_structures
 from .structure import Cells
 
 AT_ONCE = 1 << 20  # digits that are looked at together
@@ -47,10 +47,14 @@ def fold(
 
     - `tries`: most folds to look at.
     """
+    from hopmap.mappers import cost_kernels
+
     model = cost_model(traffic, topology, objective)
-    cells = _cells(traffic, objective)
-    folded = cells and best_fold(cells, topology, model, tries)
-    return bisect_nodes(model, topology, rng)[: traffic.ranks] if folded is None else folded
+    found = (best_fold(each, topology, model, tries) for each in find_structures(traffic)[1])
+    folded = [each for each in found if each is not None]
+    if not folded:
+        return bisect_nodes(model, topology, rng)[: traffic.ranks]
+    return min(folded, key=lambda node_of: int(cost_kernels.total_cost(model, node_of)))
 
 
 def best_fold(
@@ -79,15 +83,6 @@ def best_fold(
         if over():
             break
     return best
-
-
-def _cells(traffic: Traffic, objective: str) -> Cells | None:
-    """Where the ranks are: from metadata of a grid, or recognised."""
-    if {"dims", "stencil"} <= traffic.metadata.keys():
-        known = find_grid(traffic)
-        return known and Cells(known.dims, known.coords)
-    pairs = traffic.without_self().undirected()
-    return recognise_cells(pairs, get_objective(objective).weigh(pairs))
 
 
 def _folds(cells: Cells, box: Sequence[int], nested: bool) -> Iterator[Mapping]:

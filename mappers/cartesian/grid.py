@@ -17,7 +17,8 @@ tried, down to each of the widest gaps between two weights.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from math import prod
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -69,22 +70,15 @@ def crossing(stencil: Vectors, weights: Weights, dimensions: int) -> list[int]:
     ]
 
 
-def cartesian(
-    traffic: Traffic, mapper: str, *, weighs: bool = True, over: Callable[[], bool] = lambda: False
-) -> Grid:
+def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
     """Grid of the traffic: from its metadata, else recognised.
 
     - `weighs`: whether it heeds the bytes to each neighbour; if not, a `HopmapWarning` says where
       they differ.
-    - `over`: ends the search for a structure of the heavier pairs.
     """
     meta = traffic.metadata
     if not {"dims", "stencil", "periodic"} <= meta.keys():
-        pairs = traffic.without_self().undirected()
-        cells = recognise_cells(pairs, pairs.bytes, over)
-        if cells is None and not np.array_equal(pairs.bytes, pairs.messages):
-            cells = recognise_cells(pairs, pairs.messages, over)
-        found = cells and _grid_of(cells, pairs)
+        found, _ = find_structures(traffic)
         if found is None:
             raise MappingError(
                 f"mapper {mapper}: the traffic is no Cartesian grid: expected metadata dims, "
@@ -117,12 +111,30 @@ def cartesian(
     return Grid(dims, stencil, sizes, periodic, np.arange(traffic.ranks))
 
 
-def find_grid(traffic: Traffic, over: Callable[[], bool] = lambda: False) -> Grid | None:
-    """Grid of the traffic; None where it is not one, or none is found until it is over."""
+def find_grid(traffic: Traffic) -> Grid | None:
+    """Grid of the traffic; None where it is not one."""
     try:
-        return cartesian(traffic, "", over=over)
+        return cartesian(traffic, "")
     except MappingError:
         return None
+
+
+def find_structures(
+    traffic: Traffic, over: Callable[[], bool] = lambda: False
+) -> tuple[Grid | None, Iterator[Cells]]:
+    """Grid of the traffic, if it is one, and coordinates of ranks, from the first to others.
+
+    - `over`: ends the search for a structure of the heavier pairs.
+    """
+    if {"dims", "stencil"} <= traffic.metadata.keys():
+        grid = find_grid(traffic)
+        return grid, iter(() if grid is None else (Cells(grid.dims, grid.coords),))
+    pairs = traffic.without_self().undirected()
+    found = _structures(pairs, over)
+    first = next(found, None)
+    if first is None:
+        return None, iter(())
+    return _grid_of(first, pairs), chain((first,), found)
 
 
 def on_grid(name: str, traffic: Traffic, _: Topology) -> None:
@@ -156,29 +168,24 @@ def all_row_major(dims: Sequence[int]) -> Coordinates:
     return np.indices(dims).reshape(len(dims), -1).T.astype(np.int64)
 
 
-def recognise_cells(
-    traffic: Traffic, weight: Ints, over: Callable[[], bool] = lambda: False
-) -> Cells | None:
-    """Coordinates of ranks whose undirected pairs, or the heavier ones, have a structure.
-
-    - `traffic`: as `Traffic.undirected` returns it, without self messages.
-    - `weight`, shape (pairs,): of every pair.
-    """
-    src, dst = traffic.src.astype(np.int64), traffic.dst.astype(np.int64)
-    talks = weight > 0
-    heaviest = np.unique(weight[talks])[::-1]
-    if not len(heaviest):
-        return None
-    ratio = heaviest[:-1] / heaviest[1:]
-    gaps = np.sort(np.argsort(-ratio, kind="stable")[:GAPS])
-    for least in (heaviest[-1], *heaviest[gaps][::-1]):
-        keep = talks & (weight >= least)
-        found = find_structure(traffic.ranks, src[keep], dst[keep])
-        if found is not None:
-            return found
-        if over():
-            break
-    return None
+def _structures(pairs: Traffic, over: Callable[[], bool]) -> Iterator[Cells]:
+    """Coordinates by all pairs that talk, then by the heavier ones alone."""
+    src, dst = pairs.src.astype(np.int64), pairs.dst.astype(np.int64)
+    weights = [pairs.bytes]
+    if not np.array_equal(pairs.bytes, pairs.messages):
+        weights.append(pairs.messages)
+    for weight in weights:
+        talks = weight > 0
+        heaviest = np.unique(weight[talks])[::-1]
+        ratio = heaviest[:-1] / heaviest[1:]
+        gaps = np.sort(np.argsort(-ratio, kind="stable")[:GAPS])
+        for least in (*heaviest[-1:], *heaviest[gaps][::-1]):
+            keep = talks & (weight >= least)
+            found = find_structure(pairs.ranks, src[keep], dst[keep])
+            if found is not None:
+                yield found
+            if over():
+                return
 
 
 def _grid_of(cells: Cells, pairs: Traffic) -> Grid | None:

@@ -14,7 +14,7 @@ apart spans a period. Few pairs too many or too few do no harm. O(pairs * steps)
 
 In both what comes out is checked: all cells are different and fill a box, and nearly all pairs are
 steps of the stencil. Weights play no role, except that where all pairs have no structure, the
-heavier ones may (see `grid.recognise_cells`).
+heavier ones may (see `grid.find_structures`).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hopmap.arrays import Ints32
-from hopmap.mappers.cartesian.grid import recognise_cells
+from hopmap.mappers.cartesian.grid import find_structures
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.mappers.options import Count, CountOrZero
@@ -108,8 +108,8 @@ def integrated(
 
 def _boxes(traffic: Traffic, topology: Topology, machine: Machine) -> Ints32 | None:
     """Cut vertices that are a grid into boxes along the levels of a hierarchy; None of others."""
-    pairs = traffic.without_self().undirected()
-    cells = recognise_cells(pairs, pairs.bytes) if hierarchy(topology) is not None else None
+    found = find_structures(traffic, lambda: True)[1] if hierarchy(topology) is not None else ()
+    cells = next(iter(found), None)
     if cells is None:
         return None
     block, parts = np.zeros(traffic.ranks, dtype=np.int32), {0: np.arange(traffic.ranks)}

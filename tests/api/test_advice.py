@@ -103,6 +103,8 @@ def test_the_verdict_is_about_the_gain_that_holds_over_the_models():
         assert changed.verdict.startswith(verdict)
         assert changed.worth_it == verdict.startswith("worth")
     assert replace(found, gains=np.tile([0.02, 0.04], 3), relevance=0.05).worth_it is False
+    kept = replace(found, best=found.baseline, candidates=(found.best,))
+    assert kept.verdict == "keep the default order: no other is faster over 6 models"
 
 
 def test_the_default_order_and_the_best_have_the_same_models():

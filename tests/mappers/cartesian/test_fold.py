@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.cartesian import fold as fold_module
-from hopmap.mappers.cartesian.grid import recognise_cells
+from hopmap.mappers.cartesian.grid import find_structures
 from hopmap.mappers.cartesian.structure import find_structure
 from hopmap.topologies import check_mapping, topology_from_spec
 from hopmap.traces import Traffic
@@ -155,7 +155,7 @@ def test_the_heavy_pairs_of_a_stencil_with_diagonals_are_its_grid():
     dst = np.concatenate([b.ravel() for _, b, _ in pairs])
     volume = np.concatenate([np.full(a.size, w) for a, _, w in pairs])
     traffic = Traffic.from_pairs(30, src, dst, np.ones(len(src)), volume).undirected()
-    grid = recognise_cells(traffic, traffic.bytes)
+    grid = next(find_structures(traffic)[1])
     assert grid is not None
     assert grid.dims == (6, 5)
 
