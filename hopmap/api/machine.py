@@ -133,6 +133,11 @@ class Machine:
         return any((self.names, self.hosts, self.nodelist))
 
     @property
+    def has_hosts(self) -> bool:
+        """Whether the hosts of a job are listed."""
+        return any((self.hosts, self.nodelist))
+
+    @property
     def algorithms(self) -> dict[str, str]:
         """Algorithms of collectives that are set, by operation."""
         chosen = [item for item in self.settings.items() if names_algorithm(item[0])]

@@ -54,7 +54,8 @@ def view(
         str,
         typer.Argument(
             metavar="TRACE|RESULTS",
-            help="What explain takes, or a results folder of hopmap run.",
+            help="Trace, traffic file, benchmark like lu.C.64, training:..., or a results folder "
+            "of hopmap run.",
             callback=from_stdin,
         ),
     ],

@@ -34,6 +34,9 @@ from .units import levels_of
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "network.js", "timeline.js", "matrix.js")
 DEFAULT_ORDER = "default order"
+HOSTS_MISSING = (
+    "A job's hosts may have another default order: name them with --hosts or --nodelist."
+)
 
 
 class Section(NamedTuple):
@@ -155,6 +158,13 @@ def explore(
             f"rank pairs, {percent(pairs.share)} of the bytes; totals count all pairs."
         )
     title, verdict = f"{workload.name} on {network.spec}", _verdict(runs)
+    if (
+        len(runs) == 1
+        and network.names
+        and not place.machine.has_hosts
+        and "job:" not in network.spec
+    ):
+        verdict += f" {HOSTS_MISSING}"
     if len(shown) < network.links:
         notes.append(
             f"Shown are the {count(len(shown))} links that messages or answers take, of "
@@ -203,4 +213,4 @@ def _verdict(runs: list[Replay]) -> str:
     if abs(change) < 0.01:
         return "The mapping makes no practical difference: the runs differ by less than 1 %."
     word = "shorter" if change < 0 else "longer"
-    return f"The run is {percent(abs(change))} {word} by the mapping than by the {runs[0].name}."
+    return f"The run is {percent(abs(change))} {word} with the mapping than in the default order."

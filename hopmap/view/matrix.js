@@ -56,6 +56,7 @@ const matrices = data.runs.map((r, number) => {
       }
     }
     g.stroke();
+    labelAxes(number, left, left + shown - 1, above, above + shown - 1);
     if (document.activeElement !== canvas) return;
     const cell = wide / size;
     g.strokeStyle = css("--accent");
@@ -83,6 +84,17 @@ const matrices = data.runs.map((r, number) => {
   canvas.addEventListener("blur", part.picture.draw);
   return Object.assign(part, { canvas, number });
 });
+// Both axes say their first and last row that is seen, and what they are.
+function labelAxes(number, left, right, above, below) {
+  const { label } = rows(number);
+  for (const [what, from, to] of [["senders", above, below], ["receivers", left, right]]) {
+    get(`${what}-${number}`).replaceChildren(...[label(from), what, label(to)].map(text => {
+      const made = document.createElement("span");
+      made.textContent = text;
+      return made;
+    }));
+  }
+}
 // Least and most bytes of a cell in any of the matrices.
 function range() {
   let [least, most] = [Infinity, 0];
@@ -100,7 +112,7 @@ redraws.unshift(() => {
 });
 redraws.push(() => {
   const [least, most] = range(), level = data.levels.find(each => state.order.endsWith(each.name)) ?? data.levels[0];
-  scale("scale-matrix", bytes(least), bytes(most), "between two rows, in logarithms");
+  scale("scale-matrix", bytes(least), bytes(most), "bytes of a cell, on a logarithmic scale");
   data.runs.forEach((r, number) => {
     const left = r.leaving[level.name];
     get(`leaving-${number}`).textContent = `${bytes(left)} leave their ${level.name}: ${percent(data.total ? left / data.total : 0)} of all bytes`;

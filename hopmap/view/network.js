@@ -77,7 +77,7 @@ function choose(link) {
 }
 
 // From the drawing's own units to pixels: the same on both axes.
-const box = isPlan ? bounds() : [0, 0, 1, 1];
+const box = isPlan ? bounds() : [-0.2, -0.06, 1, 1]; // with names of rows and columns
 function bounds() {
   let [left, low, right, high] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const points of [drawing.nodes, drawing.lines, ...drawing.planes ?? []]) {
@@ -96,8 +96,8 @@ function placed(wide, high, view) {
   const above = (high - unit * view.size * (box[3] - box[1])) / 2 / view.size - view.y0 * high / view.size;
   if (isPlan) return { wide, high, unit, x: x => left + (x - box[0]) * unit, y: y => above + (box[3] - y) * unit };
   divide(unit / drawing.size);
-  const cell = unit / sizeOf(markAt);
-  return { wide, high, unit: cell, x: x => left + x * cell, y: y => above + y * cell };
+  const cell = unit / sizeOf(markAt), [x0, y0] = [left - box[0] * unit, above - box[1] * unit];
+  return { wide, high, unit: cell, x: x => x0 + x * cell, y: y => y0 + y * cell };
 }
 // A link keeps to the right of its way, so that both directions are seen.
 function lane(mark, s) {
@@ -140,7 +140,7 @@ function drawLinks(g, wide, high, view) {
     }
     if (isPlan) g.stroke(); else g.fill();
   });
-  if (isPlan) drawNodes(g, s);
+  if (isPlan) drawNodes(g, s); else drawNames(g, s);
   g.font = "bold 12px system-ui, sans-serif";
   g.textAlign = "center";
   g.textBaseline = "middle";
@@ -148,24 +148,70 @@ function drawLinks(g, wide, high, view) {
   for (const mark of [cursor, marks.find(mark => mark.links.includes(state.link))]) if (mark) outline(g, s, mark);
 }
 function drawNodes(g, s) {
-  const radius = drawing.radius * s.unit, sitting = new Map();
+  const radius = drawing.radius * s.unit, taken = new Set(run().nodeOf);
   if (radius < 1.2) return;
-  run().nodeOf.forEach((node, rank) => sitting.set(node, [...sitting.get(node) ?? [], rank]));
   g.lineWidth = 1;
   g.strokeStyle = css("--soft");
-  g.font = `${Math.min(12, radius * 0.9)}px system-ui, sans-serif`;
   g.textAlign = "center";
   g.textBaseline = "middle";
   for (let v = 0; 2 * v < drawing.nodes.length; v++) {
-    const [x, y] = [s.x(drawing.nodes[2 * v]), s.y(drawing.nodes[2 * v + 1])], ranks = sitting.get(v);
+    const [x, y] = [s.x(drawing.nodes[2 * v]), s.y(drawing.nodes[2 * v + 1])];
     if (x < -radius || y < -radius || x > s.wide + radius || y > s.high + radius) continue;
     g.beginPath();
     if (v < data.nodes) g.arc(x, y, radius, 0, 7); else g.rect(x - radius, y - radius, 2 * radius, 2 * radius);
-    g.fillStyle = ranks || v >= data.nodes ? css("--page") : css("--zero");
+    g.fillStyle = taken.has(v) || v >= data.nodes ? css("--page") : css("--zero");
     g.fill();
     g.stroke();
     g.fillStyle = css("--ink");
-    if (ranks && radius > 8) g.fillText(ranks.length > 1 ? `${ranks[0]}…` : ranks[0], x, y + 0.5);
+    const text = shortName(v), size = Math.min(12, radius * 0.9, 3 * radius / text.length);
+    if (size < 7) continue;
+    g.font = `${size}px system-ui, sans-serif`;
+    g.fillText(text, x, y + 0.5);
+  }
+}
+// In its circle or square a node or switch has what the list calls it, without the word switch.
+const shortName = v => vertex(v).replace("switch ", "");
+function sayVertex(v) {
+  const ranks = [];
+  if (v < data.nodes) run().nodeOf.forEach((node, rank) => { if (node === v) ranks.push(rank); });
+  const what = v >= data.nodes ? vertex(v) : data.names[v] ? `node ${v}, ${data.names[v]}` : `node ${v}`;
+  if (v >= data.nodes) return what;
+  const some = ranks.slice(0, 16).join(", ") + (ranks.length > 16 ? ", …" : "");
+  return `${what}: ${ranks.length ? `rank${ranks.length > 1 ? "s" : ""} ${some}` : "no rank"}`;
+}
+function vertexUnder(x, y) {
+  if (!isPlan) return -1;
+  const s = sheet, px = x * s.wide, py = y * s.high, radius = drawing.radius * s.unit;
+  for (let v = 0; 2 * v < drawing.nodes.length; v++) {
+    if (Math.hypot(s.x(drawing.nodes[2 * v]) - px, s.y(drawing.nodes[2 * v + 1]) - py) < radius) return v;
+  }
+  return -1;
+}
+// Rows and columns of a matrix by name, as many as there is room for; also while it is zoomed.
+const rowNames = [];
+if (!isPlan) drawing.unit.forEach((row, v) => { rowNames[row] = v < data.nodes && !data.names[v] ? `node ${v}` : vertex(v); });
+function drawNames(g, s) {
+  const names = markAt === fine ? rowNames : drawing.names, count = sizeOf(markAt);
+  const left = Math.max(4, s.x(0)), above = Math.max(16, s.y(0)), room = left - 8;
+  g.font = "11px system-ui, sans-serif";
+  g.textBaseline = "middle";
+  const fit = text => g.measureText(text).width <= room ? text : (text.match(/\d+( to \d+)?$/)?.[0] ?? text).replace(" to ", "–");
+  const shown = names.map(fit), wide = Math.max(...shown.map(text => g.measureText(text).width)) + 8;
+  const write = (text, x, y, align) => {
+    const long = g.measureText(text).width;
+    g.fillStyle = css("--page");
+    g.fillRect(align === "right" ? x - long - 2 : x - long / 2 - 2, y - 7, long + 4, 14);
+    g.fillStyle = css("--soft");
+    g.textAlign = align;
+    g.fillText(text, x, y + 0.5);
+  };
+  for (const [step, place, at] of [[Math.ceil(14 / s.unit), s.y, "row"], [Math.ceil(wide / s.unit), s.x, "column"]]) {
+    for (let k = 0; k < count; k += step) {
+      const middle = place(k + 0.5), text = shown[k];
+      if (middle < (at === "row" ? above : left) || middle > (at === "row" ? s.high : s.wide)) continue;
+      if (at === "row") write(text, Math.max(left - 4, g.measureText(text).width + 4), middle, "right");
+      else write(text, middle, above - 9, "center");
+    }
   }
 }
 const middle = (mark, s) => {
@@ -222,14 +268,14 @@ get("links").style.aspectRatio = Math.min(3, Math.max(isPlan ? 0.6 : 1, (box[2] 
 const linksPicture = picture(get("links"), get("say-network"), {
   draw: drawLinks,
   say(x, y) {
-    const mark = markUnder(x, y);
-    if (mark === cursor) return mark ? sayMark(mark) : "";
+    const on = vertexUnder(x, y), mark = on < 0 ? markUnder(x, y) : null, said = mark ? sayMark(mark) : on < 0 ? "" : sayVertex(on);
+    if (mark === cursor) return said;
     cursor = mark;
     linksPicture.draw();
-    return mark ? sayMark(mark) : "";
+    return said;
   },
   click(x, y) {
-    const mark = markUnder(x, y);
+    const mark = vertexUnder(x, y) < 0 ? markUnder(x, y) : null;
     if (mark) choose(mark.link);
   },
   key(name) {
@@ -248,6 +294,9 @@ const linksPicture = picture(get("links"), get("say-network"), {
 });
 redraws.push(() => {
   scale("scale-links", "0", percent(top()), `of ${state.bin ? "this time" : "the run"} that the busiest link is busy, in any run${isPlan ? "" : `; a cell is the busiest link from a row to a column${markAt === coarse ? ", which are groups of switches or nodes: zoom in to see each" : ""}`}`);
+  get("legend-links").textContent = isPlan
+    ? `Circles are nodes, with ${data.names.length ? "names" : "numbers"} as in the list below; point at one for its ranks.${drawing.nodes.length > 2 * data.nodes ? ` Squares are switches by number.${data.names.length ? "" : " A number alone in the list is a node."}` : ""} A bold number is a link's place in the list.`
+    : `A row has the nodes or switches where links begin, a column where they end. Rows and columns are ${markAt === coarse ? `blocks of these, the first is ${drawing.names[0]}` : "single nodes or switches"}.${data.names.length ? "" : " A number alone in the list is a node."} A bold number is a link's place in the list.`;
   get("busiest").replaceChildren(...ranked.slice(0, 5).map(mark => {
     const item = document.createElement("li"), button = document.createElement("button"), link = mark.link;
     button.type = "button";

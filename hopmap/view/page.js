@@ -72,7 +72,8 @@ function rows(number) {
     const own = from === to ? `rank ${first}, node ${nodeOf[first]}` : unit ? `${to - from + 1} ranks` : `ranks ${first} to ${last}`;
     return level && level.name !== "node" ? `${own}, ${units}` : own;
   };
-  const made = { at, ranks, starts, edges, count: starts.length, say };
+  const label = row => unit ? `${level.name} ${unit[ranks[starts[row]]]}` : `rank ${ranks[row]}`;
+  const made = { at, ranks, starts, edges, count: starts.length, say, label };
   arranged.set(key, made);
   return made;
 }

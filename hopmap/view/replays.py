@@ -73,6 +73,11 @@ def links_shown(traffic: Traffic, topology: Topology, mappings: list[Ints]) -> I
     return np.flatnonzero(used)
 
 
+def percent_of(share: float) -> str:
+    """Write a share that may be tiny: 0.000034 is "0.0034 %"."""
+    return percent(share) if share >= 0.01 else f"{100 * share:.2g}\u00a0%"
+
+
 class Replay(NamedTuple):
     """A run, and what its critical path consists of."""
 
@@ -136,7 +141,7 @@ def replay(
             "makespan": show_seconds(result.makespan),
             "computing, mean over ranks": show_seconds(float(result.compute.mean())),
             "waiting, mean over ranks": show_seconds(float(result.wait.mean())),
-            "busiest link is busy": percent(
+            "busiest link is busy": percent_of(
                 float(result.link_busy.max(initial=0.0)) / (result.makespan or 1.0)
             ),
             **{

@@ -3,7 +3,7 @@
 // their colours in the same shares: by thresholds of an ordered dither.
 const bayer = [0, 8, 2, 10, 12, 4, 14, 6, 3, 11, 1, 9, 15, 7, 13, 5].map(k => (k + 0.5) / 16);
 const longest = Math.max(...data.runs.map(r => r.makespan)) || 1;
-const waits = ["#d55e00", "#f2b6d6", "#00563f", "#5b3fa8", "#7b858c"]; // apart in lightness, too
+const waits = ["#e69f00", "#f2b6d6", "#00563f", "#5b3fa8", "#7a4a21"]; // none is of a bar's part
 const stateColour = (names, k) => k === 0 ? css("--low") : k === 1 ? css("--p0") : k === 2 ? css("--p1") : names[k] === "waiting in other calls" ? waits[4] : waits[k - 3];
 let rowCursor = 0;
 const span = (view, count) => [view.y0 * count, view.size * count];

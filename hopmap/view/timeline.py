@@ -12,6 +12,7 @@ from hopmap.simulator.export.perfetto import NAMES
 from hopmap.traces import Collective
 
 IDLE, COMPUTING, OVERHEAD = "not running", "computing", "overhead of messages"
+OTHER = "other calls"
 CALLS = 4  # that waiting is shown of by name
 CELLS = 1_500_000  # steps of all ranks
 STEPS = 256, 16_384  # of a rank, at least and at most
@@ -43,7 +44,8 @@ def timeline_of(program: Program, result: Result) -> Timeline:
     woken = np.where(np.isnan(ops.woken), posted, ops.woken)
     calls, of = _calls(program, result)
     waited = np.bincount(of[own], (woken - posted)[own], len(calls))
-    most = [k for k in np.argsort(-waited, kind="stable")[:CALLS].tolist() if waited[k] > 0]
+    order = np.argsort(-waited, kind="stable").tolist()
+    most = [k for k in order if waited[k] > 0 and calls[k] != OTHER][:CALLS]
     others = waited.sum() - waited[most].sum() > 0
 
     steps = int(np.clip(CELLS // max(1, result.ranks), *STEPS))
@@ -59,7 +61,7 @@ def timeline_of(program: Program, result: Result) -> Timeline:
     ]
     if others:
         rest = own & ~np.isin(of, most)
-        parts.append(("waiting in other calls", [(posted, woken, rest)]))
+        parts.append((f"waiting in {OTHER}", [(posted, woken, rest)]))
     for number, (_, stretches) in enumerate(parts, 1):
         seconds = sum(clock.seconds(*stretch) for stretch in stretches)
         left -= seconds
@@ -108,15 +110,20 @@ def _calls(program: Program, result: Result) -> tuple[list[str], Ints]:
         of = context == each
         code[of] = first + np.asarray(operations, dtype=np.int64)[program.tag[row[of]]]
     found, place = np.unique(code, return_inverse=True)
-    names = []
-    for each in found.tolist():
-        if each >= first:
-            name = Collective(each - first).name
-            handle = each - first >= Collective.CREATE_HANDLE
-            names.append(name.lower().replace("_", " ") if handle else f"MPI_{name.capitalize()}")
-        else:
-            names.append(f"MPI_{NAMES[Op(each)]}" if Op(each) in NAMES else "other calls")
-    return names, place
+    names = [_call(each - first) if each >= first else _operation(Op(each)) for each in found]
+    calls, same = np.unique(names, return_inverse=True)
+    return calls.tolist(), same[place]
+
+
+def _call(code: int) -> str:
+    """Return the call of a collective; an archive's own, like making a handle, have no name."""
+    return (
+        OTHER if code >= Collective.CREATE_HANDLE else f"MPI_{Collective(code).name.capitalize()}"
+    )
+
+
+def _operation(op: Op) -> str:
+    return f"MPI_{NAMES[op]}" if op in NAMES else OTHER
 
 
 def path_points(path: CriticalPath, makespan: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What nodes belong to: their switch, group or pod, or the plane or row of a grid."""
+"""What nodes belong to: their switch, group or pod, or the plane, board or row of a grid."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.topologies import Topology
+from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.topologies.families.hierarchy import hierarchy
 from hopmap.topologies.switch_kernels import FatTreeRouter
 from hopmap.topologies.tree_kernels import TreeRouter
@@ -36,7 +37,7 @@ def levels_of(topology: Topology) -> list[Level]:
     found = [Level("node", nodes)]
     dims = topology.dims
     if len(dims) in (2, 3):
-        name = "row" if len(dims) == 2 else "plane"
+        name = "row" if len(dims) == 2 else "board" if _is_haec(topology) else "plane"
         found.append(Level(name, topology.coords[:, -1].astype(np.int64)))
     elif len(dims) > 3:  # boxes of the first dimensions, about as many as there are nodes in each
         sizes = np.cumprod(dims)
@@ -53,6 +54,10 @@ def levels_of(topology: Topology) -> list[Level]:
         if 1 < level.units < kept[-1].units:
             kept.append(level)
     return kept
+
+
+def _is_haec(topology: Topology) -> bool:
+    return isinstance(topology.router, BoxRouter) and topology.router.family == HAEC
 
 
 def home_of(topology: Topology) -> Ints:

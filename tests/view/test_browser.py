@@ -111,6 +111,19 @@ def test_the_pointer_on_a_link_says_name_bytes_use_and_pairs(page):
     assert pairs[tuple(map(int, heaviest.split(">")))] == max(pairs.values())
 
 
+def test_a_node_of_a_plan_says_its_ranks_and_matrices_say_their_ends(page, case):
+    browser, network, run = page
+    assert browser.text("#senders-0") == browser.text("#receivers-0").replace("receiv", "send")
+    browser.value("document.querySelector('#order').value = 'rank'")
+    browser.value("document.querySelector('#order').dispatchEvent(new Event('change'))")
+    assert browser.text("#senders-1") == "rank 0sendersrank 15"
+    if case[0] == "dragonfly":  # is a matrix
+        return
+    found = {text for text in browser.value(SCAN) if text.startswith("node ")}
+    ranks = dict(zip(run.node_of.tolist(), range(16), strict=True))
+    assert found == {f"node {v}: rank {ranks[v]}" for v in range(network.nodes)}
+
+
 @pytest.mark.slow
 def test_every_link_of_a_plan_can_be_pointed_at(page, case):
     browser, network, _ = page

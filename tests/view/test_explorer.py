@@ -85,6 +85,20 @@ def test_the_default_order_is_shown_alone():
     assert found.verdict == "The mapping is the default order."
 
 
+def test_the_default_order_of_named_nodes_reminds_of_the_hosts_of_a_job():
+    named = hm.Machine("torus:8", names="n[0-7]")
+    assert explore(GRID, named, np.arange(8)).verdict.endswith("with --hosts or --nodelist.")
+    listed = hm.Machine("torus:8", names="n[0-7]", nodelist="n[0-7]")
+    assert explore(GRID, listed, np.arange(8)).verdict == "The mapping is the default order."
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.000034, "0.0034 %"), (0.0, "0 %"), (0.0123, "1.2 %"), (1.0, "100 %")]
+)
+def test_a_small_share_keeps_two_digits(share, words):
+    assert replays.percent_of(share).replace("\u00a0", " ") == words
+
+
 @pytest.mark.parametrize("name", STRANGE)
 def test_runs_without_messages_time_or_bytes_have_a_page(name):
     workload, machine, mapping = STRANGE[name]

@@ -6,8 +6,9 @@ import pytest
 from hopmap.simulator import Parameters, Record, critical_path, program_of, simulate
 from hopmap.simulator.run_plan import plan_run
 from hopmap.topologies import topology_from_spec
+from hopmap.traces import Collective
 from hopmap.traces.sources import open_source
-from hopmap.view.timeline import IDLE, POINTS, path_points, timeline_of
+from hopmap.view.timeline import IDLE, POINTS, _call, path_points, timeline_of
 
 PARAMETERS = Parameters(overhead_send=1.0, overhead_recv=1.0)
 
@@ -66,6 +67,11 @@ def test_shares_of_states_are_the_seconds_of_the_replay():
     waiting = [value for name, value in seconds.items() if name.startswith("waiting")]
     assert sum(waiting) == pytest.approx(result.wait.sum(), rel=0.05)
     assert "waiting in MPI_Recv" in timeline.names
+
+
+def test_operations_without_a_name_in_mpi_are_other_calls():
+    assert _call(Collective.CREATE_HANDLE) == _call(Collective.DESTROY_HANDLE) == "other calls"
+    assert _call(Collective.ALLREDUCE) == "MPI_Allreduce"
 
 
 def test_a_long_path_keeps_so_many_points(run):

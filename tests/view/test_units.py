@@ -11,6 +11,7 @@ from hopmap.view.units import levels_of
 
 LEVELS = {
     "torus:4x3x2": {"node": 24, "plane": 2},
+    "haec:4x3x2": {"node": 24, "board": 2},
     "torus:4x3": {"node": 12, "row": 3},
     "torus:4": {"node": 4},
     "hypercube:4": {"node": 16, "box of 4": 4},
