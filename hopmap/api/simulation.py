@@ -144,7 +144,7 @@ def simulate(
         progress=progress,
     )
     result = with_assumed(result, machine.settings, generated=workload.generated)
-    by = "" if place.name == "mapping" else f" by {place.name}"
+    by = "" if place.name == "mapping" else f" by {Path(place.name).name}"
     title = f"{workload.name}{by} on {result.topology}, engine {engine}"
     outputs.write(result, title, recording)
     return result

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from hopmap.arrays import Floats, Ints
 from hopmap.traces import Traffic
@@ -48,16 +48,19 @@ def draw_hops(axes: Axes, series: Sequence[Floats], names: Sequence[str]) -> Non
         said = [f"{name}: {v:.3g} % over {w} hops" for v, w in zip(share, words, strict=True)]
         add_tips(axes, bars, said)
     axes.set_xlim(-0.6, len(far) - 0.4)
-    axes.set_ylim(0, float(table.max()) * 1.08 or 1)
+    ticks = MaxNLocator(3, integer=True, steps=[1, 2, 2.5, 5, 10]).tick_values(
+        0, max(float(table.max()), 1)
+    )
+    axes.set_ylim(0, ticks[-1])  # no bar is above the last tick
     step = -(-len(far) // (16 if max(far) < 1000 else 6))
     axes.set_xticks(np.arange(len(far))[::step], [f"{h}" for h in far[::step]])
-    set_ticks(axes.yaxis, "{:.0f} %".format, MaxNLocator(3, integer=True))
+    set_ticks(axes.yaxis, "{:.0f} %".format, FixedLocator(ticks))
     axes.grid(axis="y")
     axes.set_xlabel("hops", labelpad=1)
-    plain_title(axes, "share of the bytes", pad=16)
+    plain_title(axes, "share of the bytes", pad=21)
     axes.legend(
         loc="lower left",
-        bbox_to_anchor=(0, 0.98),
+        bbox_to_anchor=(0, 1.05),
         ncols=2,
         handlelength=1,
         columnspacing=1,

@@ -106,7 +106,8 @@ def draw_link_cells(
     view, marked, boxes = parts["view"], [], []
     for k, (panel, cells) in enumerate(zip(found, made, strict=True)):
         left, top = k % across * (width + gap), high - sum(rows[: k // across])
-        view.text(left, top - 0.13, label(panel.name, 28 * (3 - across), 1), size=SMALL)
+        name = panel.name + f"; {cells.numbered} by number" * bool(cells.numbered)
+        view.text(left, top - 0.13, label(name, 28 * (3 - across), 1), size=SMALL)
         load = loads[panel.links]
         place = draw_cells(
             view, cells, load, partial(colours_of_loads, norm, cmap), left, top - 0.18

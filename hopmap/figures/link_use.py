@@ -24,9 +24,11 @@ from .style import (
     SMALL,
     TEXT_LINE,
     colour_bar,
+    halves,
     list_busiest,
     new_figure,
     sequential,
+    set_ticks,
     style,
     write_figure,
 )
@@ -34,6 +36,7 @@ from .tips import add_tips
 
 ROWS = 256  # of the picture; more links share rows
 KINDS = 4  # that get a line of their own
+WIDE, LETTERS = 6.4, 84  # inches of the figure, for long names of links; letters of a line
 
 
 def write_link_use_plot(
@@ -59,11 +62,13 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
     until = max(makespan, use.width) * factor
     edge = use.busy.shape[1] * use.width * factor
     most = float(share.max(initial=0)) or 1.0
-    figure = new_figure(4.9 + TEXT_LINE * NAMED, title)
-    panels = figure.subplot_mosaic(
-        [["lines"] * 3, ["links"] * 3, ["bar", "bar", "note"], ["names"] * 3],
-        height_ratios=[0.8, 1.85, 0.1, TEXT_LINE * NAMED],
+    names = 0.35 + TEXT_LINE * NAMED
+    figure = new_figure(4.75 + names, title, WIDE)
+    above, foot = halves(figure, 4.4, names)
+    panels = above.subplot_mosaic(
+        [["lines"] * 3, ["links"] * 3, ["bar", "bar", "note"]], height_ratios=[0.8, 1.85, 0.1]
     )
+    named = foot.subplots()
     top, below = panels["lines"], panels["links"]
     _lines(top, share, topology, np.arange(use.busy.shape[1] + 1) * use.width * factor)
     norm, cmap = Normalize(0, most), sequential()
@@ -71,17 +76,17 @@ def link_use_plot(use: LinkUse, topology: Topology, *, makespan: float, title: s
     if used:
         words = [f"{name_link(topology, link)}: {_percent(busy[link])}" for link in order[:used]]
         _picture(below, share[order[:used]], edge, norm, cmap, words)
-        list_busiest(panels["names"], words[:NAMED], ", time busy in the whole run")
+        list_busiest(named, words[:NAMED], ", time busy in the whole run", LETTERS)
     else:
         below.set_yticks([])
-        panels["names"].set_axis_off()
+        named.set_axis_off()
     below.set_xlabel(f"time ({unit})", labelpad=2)
     below.set_ylabel(f"{used:,} used links, busiest first", labelpad=3)
     for axes in (top, below):
         axes.set_xlim(0, until)
         axes.xaxis.set_major_locator(MaxNLocator(5))
     top.tick_params(labelbottom=False)
-    colour_bar(figure, panels["bar"], norm, cmap, _percent, "share of time busy")
+    colour_bar(above, panels["bar"], norm, cmap, _percent, "share of time busy")
     unused = topology.links - used
     note = f"{unused:,} of {topology.links:,}\nlinks unused" if unused else "all links are used"
     note = note if topology.links else "there are no links"
@@ -105,7 +110,7 @@ def _picture(
         extent=(0, edge, len(share), 0),
     )
     axes.set_facecolor("#f4f6f7")
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    set_ticks(axes.yaxis, "{:,.0f}".format, MaxNLocator(4, integer=True))
     rest = f", busiest of {group} links in this row" if group > 1 else ""
     places = [[(0, start), (edge, min(start + group, len(share)))] for start in starts.tolist()]
     add_tips(axes, places, [words[start] + rest for start in starts.tolist()])

@@ -49,7 +49,7 @@ from .style import (
     style,
     write,
 )
-from .tiles import arrange, draw_cells, nest_nodes, say_cells
+from .tiles import arrange, draw_cells, in_use, nest_nodes, say_cells
 from .tips import add_lines, add_tips, squares
 
 LINED = 128  # nodes of a box with lines between ranks that talk
@@ -82,7 +82,10 @@ def mapping_view(
     pairs = traffic.without_self()
     hops = {k: topology.distance(own[pairs.src], own[pairs.dst]) for k, own in places.items()}
     colours = colours_of(topology, places, pairs, hops)
-    plans = [_plan(topology, places[name], pairs, hops[name], len(chosen)) for name in chosen]
+    taken = np.unique(np.concatenate([places[name] for name in chosen]))
+    plans = [
+        _plan(topology, places[name], pairs, hops[name], taken, len(chosen)) for name in chosen
+    ]
     high = max(plan.high for plan in plans)
     legend = _BAR if colours.norm is not None else 0.45 + 0.16 * -(-len(colours.patches) // 2)
     below = _HISTOGRAM + (legend if len(chosen) == 1 else 0.0)
@@ -112,21 +115,30 @@ class _Plan(NamedTuple):
     draw: Callable[[Axes, Floats, list[str]], None]
 
 
-def _plan(topology: Topology, node_of: Ints, pairs: Traffic, hops: Ints, sheets: int) -> _Plan:
+def _plan(
+    topology: Topology, node_of: Ints, pairs: Traffic, hops: Ints, taken: Ints, sheets: int
+) -> _Plan:
     """Choose how a mapping is drawn: with lines, with switches, or in cells."""
     lined = LINE if len(topology.dims) == 1 else LINED
     if is_box(topology) and topology.nodes <= lined:
         return _on_box(topology, node_of, pairs, hops)
     if not is_box(topology) and drawable(topology):
         return _on_switches(topology, node_of)
-    return _in_cells(topology, node_of, sheets)
+    return _in_cells(topology, node_of, taken, sheets)
 
 
-def _in_cells(topology: Topology, node_of: Ints, sheets: int) -> _Plan:
-    """Draw a cell a node, in blocks, with the lowest rank where there is room."""
-    nest = nest_nodes(topology)
+def _in_cells(topology: Topology, node_of: Ints, taken: Ints, sheets: int) -> _Plan:
+    """Draw a cell a node, in blocks, with the lowest rank where there is room.
+
+    Of few blocks that are `taken` by some mapping, only these are drawn.
+    """
+    nest, kept, free = in_use(nest_nodes(topology), taken)
     made = arrange(nest, WIDTH - 0.3)
-    high = made.size[1] * made.inch + 0.05
+    word = nest.names[0].rsplit(" ", 1)[0].removesuffix(" =") if nest.names else "block"
+    left_out = f"{free:,} other {_plural(word)} without ranks not drawn" if free else ""
+    said = [f"numbers: {made.numbered}"] * bool(made.numbered) + [left_out] * bool(free)
+    foot = 0.2 if said else 0.0
+    high = made.size[1] * made.inch + 0.05 + foot
 
     def draw(axes: Axes, colours: Floats, says: list[str]) -> None:
         every = np.arange(topology.nodes)
@@ -138,22 +150,31 @@ def _in_cells(topology: Topology, node_of: Ints, sheets: int) -> _Plan:
         def colour(top: Floats) -> Floats:
             return colours[order[top.astype(np.int64)]]
 
-        place = draw_cells(axes, made, turn, colour, 0.0, high)
+        place = draw_cells(axes, made, turn[kept], colour, 0.0, high)
+        axes.text(0, 0.04, "; ".join(said), fontsize=SMALL)
 
         def say(nodes: Ints) -> str:
-            more = f" … {says[int(nodes[-1])]}" if len(nodes) > 1 else ""
-            return says[int(nodes[0])] + more
+            more = f" … {says[int(kept[nodes[-1]])]}" if len(nodes) > 1 else ""
+            return says[int(kept[nodes[0]])] + more
 
         say_cells(axes, made, place, say, sheets)
         sheet(axes, WIDTH - 0.3, high)
         lowest = lowest_ranks(topology, node_of)
         if made.side * made.inch >= 0.2 and not made.merged:
-            for at, rank, own in zip(place(made.middles()), lowest, colours, strict=True):
+            own_of = zip(place(made.middles()), lowest[kept], colours[kept], strict=True)
+            for at, rank, own in own_of:
                 if rank >= 0:
                     small = 1 if rank > 99 and made.side * made.inch < 0.26 else 0
                     _write_rank(axes, at, int(rank), own, SMALL - small)
 
     return _Plan(high, draw)
+
+
+def _plural(word: str) -> str:
+    """Return the word for several blocks; the planes of a coordinate have no word of their own."""
+    return {"group": "groups", "pod": "pods", "switch": "switches", "part": "parts"}.get(
+        word, "planes" if word == "z" else "blocks"
+    )
 
 
 def _write_rank(

@@ -82,10 +82,14 @@ def link_loads(
     norm = Normalize(0, limit or float(carried.max(initial=0)) or 1.0)
     if hot is None:
         hot = busiest(carried)
-    most = STACKED if is_haec(topology) else LINE if len(topology.dims) == 1 else DRAWN
-    few = topology.nodes <= most if is_box(topology) else drawable(topology)
-    draw = _draw_links if few else draw_link_cells
+    draw = _draw_links if is_drawn(topology) else draw_link_cells
     return draw(topology, carried, norm, title, unit, hot)
+
+
+def is_drawn(topology: Topology) -> bool:
+    """Whether a network is drawn link by link, not in cells."""
+    most = STACKED if is_haec(topology) else LINE if len(topology.dims) == 1 else DRAWN
+    return topology.nodes <= most if is_box(topology) else drawable(topology)
 
 
 def view_box(axes: Axes, layout: Layout) -> None:

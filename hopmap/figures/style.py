@@ -185,7 +185,7 @@ def _one_style(marks: re.Match[str]) -> str:
 
 
 def label(text: str, width: int = 22, lines: int = 2) -> str:
-    """Make any name fit a figure: no control characters, broken at bars and commas, cut.
+    """Make any name fit a figure: no control characters, broken at bars, commas and "on", cut.
 
     What tells names apart is often their end, so that it is the middle that is left out.
     """
@@ -194,7 +194,7 @@ def label(text: str, width: int = 22, lines: int = 2) -> str:
     if len(clean) <= width:
         return clean
     rows: list[str] = []
-    for piece in re.split(r" (?=\| )|(?<=,) ", clean):
+    for piece in re.split(r" (?=\| |on )|(?<=,) ", clean):
         if rows and len(rows[-1]) + 1 + len(piece) <= width:
             rows[-1] += " " + piece
         else:
@@ -301,8 +301,11 @@ def colour_bar(
     plain_title(axes, title)
 
 
-def list_busiest(axes: Axes, words: Sequence[str], title: str) -> None:
-    """Fill axes with a numbered list of links, the busiest first, what is said of them above."""
+def list_busiest(axes: Axes, words: Sequence[str], title: str, letters: int = 52) -> None:
+    """Fill axes with a numbered list of links, the busiest first, what is said of them above.
+
+    A line has at most so many `letters`.
+    """
     axes.set_axis_off()
     plain_title(
         axes, f"{len(words)} busiest links{title}" if len(words) > 1 else f"busiest link{title}"
@@ -310,4 +313,11 @@ def list_busiest(axes: Axes, words: Sequence[str], title: str) -> None:
     for place, line in enumerate(words):
         y = 1 - (place + 0.5) / NAMED
         axes.text(0, y, f"{place + 1}", fontsize=SMALL, va="center", fontweight="bold")
-        axes.text(0.05, y, label(line, 52, 1), fontsize=SMALL, va="center")
+        axes.annotate(
+            label(line, letters, 1),
+            (0, y),
+            (11, 0),
+            textcoords="offset points",
+            size=SMALL,
+            va="center",
+        )

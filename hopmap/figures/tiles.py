@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from hopmap.arrays import Floats, Ints, equals_before
 from hopmap.topologies import Topology
 from hopmap.topologies.families.hierarchy import hierarchy
+from hopmap.topologies.switch_kernels import FatTreeRouter
 
 from .layout import Points, groups_of, levels_above_nodes
 from .style import SMALL
@@ -30,6 +31,7 @@ SLIM, LARGEST = 1.5, 0.34  # most height of a sheet, of its width; inches of a c
 PIXELS = 12  # of a cell at most, in its image
 SAID = 1400  # cells of a figure that say something
 HEAD, NARROW = 0.15, 2.0  # inches of a name above a block; across a sheet without names
+LETTER = 0.085  # inches of a letter of a name
 GAP = 0.13  # between two cells, of their side; between larger blocks with the root of their size
 
 
@@ -59,7 +61,8 @@ class Sheet:
 
     `at` is the corner of each thing's cell, shape (things, 2): column, row; `side` its side.
     `blocks` are left, top, width and height of the outermost blocks, shape (blocks, 4), and
-    `names` what they are called. A pixel is `inch` inches wide. `merged` tells whether cells had to
+    `names` what they are called, or their numbers alone, which are `numbered`. A pixel is `inch`
+    inches wide. `merged` tells whether cells had to
     share their place.
     """
 
@@ -70,6 +73,7 @@ class Sheet:
     names: tuple[str, ...]
     inch: float
     merged: bool
+    numbered: str = ""
 
     def middles(self) -> Points:
         """Return the middle of each thing's cell, in pixels."""
@@ -94,7 +98,11 @@ def arrange(nest: Nest, width: float, slim: float = SLIM) -> Sheet:
     wide, high, at, blocks = _extent(nest, unit, slim, names=width)
     named = nest.names if blocks[0, 1] > 0 else ()
     inch = min(width / max(wide, high / slim), LARGEST / unit)
-    return Sheet(at, unit, (wide, high), blocks, named, inch, merged)
+    numbered = ""
+    if named and blocks[0, 2] * inch < LETTER * max(map(len, named)):
+        words, named = zip(*(name.rsplit(" ", 1) for name in named), strict=True)
+        numbered = words[0].removesuffix(" =")
+    return Sheet(at, unit, (wide, high), blocks, named, inch, merged, numbered)
 
 
 def _longest(nest: Nest, slim: float) -> int:
@@ -113,6 +121,8 @@ def _extent(
     for level, (place, count) in enumerate(zip(nest.index, nest.counts, strict=True)):
         if level == 0 or nest.plane != level - 1:  # rows of a plane are as far apart as its columns
             gap = round(unit * GAP * np.sqrt(max(wide, high) / unit))
+            if 0 < level == len(nest.counts) - 1:  # outermost blocks are apart, however small
+                gap = max(gap, 1)
         if nest.plane in (level, level - 1):
             columns = count if nest.plane == level else 1
         else:
@@ -121,7 +131,7 @@ def _extent(
         head = 0
         if names > NARROW and level == len(nest.counts) - 1 and nest.names:
             inch = names / max(across, rows * (high + gap) / slim)
-            if wide * inch >= 0.085 * max(map(len, nest.names)):
+            if wide * inch >= LETTER * max(len(name.rsplit(" ", 1)[-1]) for name in nest.names):
                 head = int(np.ceil(HEAD / inch))
         step = np.array([wide + gap, high + gap + head])
         at += np.stack((place % columns, place // columns), axis=1) * step + [0, head]
@@ -150,8 +160,9 @@ def nest_nodes(topology: Topology) -> Nest:
         coords, dims = router.coords.astype(np.int64), [int(d) for d in router.dims]
         places = list(coords.T)
         places[1] = dims[1] - 1 - places[1]  # y upwards
-        # the planes of three dimensions have names
-        names = [f"z = {z}" for z in range(dims[2])] if len(dims) == 3 else []
+        # the planes of three dimensions have names, and so have the halves of a hypercube
+        word = "z" if len(dims) == 3 else f"dimension {len(dims) - 1}"
+        names = [f"{word} = {k}" for k in range(dims[-1])] if len(dims) > 2 else []
         return Nest(tuple(places), tuple(dims), 0, tuple(names))
     if sizes is None:
         return Nest((node,), (topology.nodes,))
@@ -169,7 +180,9 @@ def _nest_levels(place: Ints, sizes: Sequence[int], topology: Topology) -> Nest:
     for size in sizes:
         index.append(place % size)
         place = place // size
-    word = "group" if topology.spec.partition("dragonfly")[1] else "part"
+    word = "group" if "dragonfly" in topology.spec else "part"
+    if isinstance(topology.router, FatTreeRouter):
+        word = "pod" if len(sizes) > 2 else "switch"
     named = len(sizes) > 1
     names = tuple(f"{word} {k}" for k in range(sizes[-1])) if named else ()
     return Nest(tuple(index), tuple(sizes), None, names)
@@ -257,6 +270,22 @@ def _between(topology: Topology, links: Ints) -> list[Panel]:
         nest = Nest((group[head[~own]], group[tail[~own]]), (count, count), 0)
         found.append(Panel("between groups (↓ to →)", links[~own], nest))
     return found
+
+
+def in_use(nest: Nest, taken: Ints) -> tuple[Nest, Ints, int]:
+    """Return the outermost blocks that some things are in, their things, how many are left out.
+
+    All blocks stay where most are in use, and of a plane.
+    """
+    outer = nest.index[-1]
+    used = np.unique(outer[taken])
+    if nest.plane == len(nest.counts) - 2 or 2 * len(used) > nest.counts[-1] or not len(used):
+        return nest, np.arange(len(outer)), 0
+    kept = np.flatnonzero(np.isin(outer, used))
+    index = (*(i[kept] for i in nest.index[:-1]), np.searchsorted(used, outer[kept]))
+    names = tuple(nest.names[k] for k in used) if nest.names else ()
+    few = Nest(index, (*nest.counts[:-1], len(used)), nest.plane, names)
+    return few, kept, nest.counts[-1] - len(used)
 
 
 def draw_cells(

@@ -269,7 +269,7 @@ def _network(
         top = max(float(load.max(initial=0)) for load in loads if load is not None)
         for (entry, word), load in compress(zip(chosen, loads, strict=True), new):
             assert load is not None
-            title = f"{entry.mapper} ({word}), {case.topology}"
+            title = _title(case, entry, word)
             caption = f"Link loads of {case.trace} on {case.where}, {entry.mapper}"
             hot = []
             if traffic is not None:
@@ -280,13 +280,20 @@ def _network(
             yield "links", f"links {word}", caption, figure
     for entry, word in compress(chosen, new) if traffic is not None else ():
         assert traffic is not None
-        title = f"{entry.mapper} ({word}), {case.topology}"
+        title = _title(case, entry, word)
         figure = mapping_view(topology, mappings, traffic, title=title, shown=[entry.mapper])
         caption = f"Ranks of {case.trace} on {case.where} as {entry.mapper} places them"
         yield "mapping", f"mapping {word}", caption, figure
     crowded = case.best.value("ranks") != len(np.unique(_node_of(case.best)))
     if crowded and (grids := case_grids(case, traffic)) is not None:
         yield "grids", "grids", f"Mappings of {case.trace} on {case.where}, by node", grids
+
+
+def _title(case: Case, entry: Entry, word: str) -> str:
+    """Name a mapping and its network; of several best ones without a difference none is best."""
+    if word == "best" and len(case.leaders) > 1:
+        word = "shortest run" if case.replayed else "fewest hops"
+    return f"{entry.mapper} ({word}), {case.topology}"
 
 
 def case_grids(case: Case, traffic: Traffic | None) -> Figure | None:

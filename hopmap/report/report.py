@@ -220,6 +220,8 @@ def _render(
         replayed=any(case.replayed for case in full.cases),
         once=describe_one_replay(study.runs),
         relevance=percent(study.relevance),
+        prices=bool(tables.prices_of(study)),
+        drawn={sort for name in study.topologies() for sort in _sorts_drawn(study, name)},
         summary=summary(full),
         pictured=sections[""],
         best=tables.best_table(
@@ -255,6 +257,22 @@ def _render(
         failed=tables.list_failed_runs(study),
         **{name: part.content(full, study) for name, part in tables.SECTIONS.items()},
     )
+
+
+def _sorts_drawn(study: Study, name: str) -> set[str]:
+    """Return which explanations of link loads the pictures of a network need."""
+    from hopmap.figures.layout import is_haec
+    from hopmap.figures.network import is_drawn
+
+    from .tables import topology_of
+
+    topology = topology_of(study, next(c for c in study.cases if c.topology == name))
+    if not is_drawn(topology):
+        return {"switches" if topology.switches else "cells"}
+    if not topology.dims:
+        return set()
+    sorts = {"box": True, "haec": is_haec(topology), "planes": len(topology.dims) == 3}
+    return {sort for sort, there in sorts.items() if there}
 
 
 def _validation_text(study: Study) -> str:
@@ -309,7 +327,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     facts = [
         ("Runs", words),
         ("Mappers", ", ".join(mappers)),
-        ("Seeds", shown),
+        ("Seeds of random numbers", shown),
         ("Replay engine", replay),
         ("Traffic", _expansion_text(study)),
     ]

@@ -105,7 +105,7 @@ def best_table(
     if made_of:
         names += ["Switches", "Links", "Bisection", *(["Price"] if costs else [])]
     if compared:
-        names.append("Against the fastest of as many nodes" + " or as high a price" * bool(costs))
+        names.append("Against fastest network")
     rows = []
     for those in traces:
         of_case = {k: costs[id(case)] for k, case in enumerate(those) if id(case) in costs}

@@ -72,7 +72,7 @@ def _runtime(relations: Sequence[Relation]) -> Iterator[str]:
         if against > len(taus) / 2
         else "Sometimes"
         if with_
-        else "Not that these runs would show"
+        else "These runs do not show it"
     )
     yield (
         f"Do fewer hop-bytes mean a shorter run? {answer}: clearly so in {with_} of "
@@ -161,7 +161,7 @@ def relation_section(study: Study, cases: Sequence[Case]) -> dict[str, Any] | No
             groups[name or "nothing varies"] = [r for r in found if r.case.variant == name]
     rows = [_medians(name, some, shown, energy) for name, some in groups.items()]
     rows += [_row(each, shown, energy) for each in relations(cases)]
-    return {"overall": overall(found), "head": head_of(names), "rows": rows}
+    return {"overall": overall(found), "head": head_of(names), "rows": rows, "energy": energy}
 
 
 def case_findings(study: Study, trace: str) -> list[tuple[str, str]]:
@@ -245,7 +245,11 @@ def relation_figures(study: Study, trace: str) -> Iterator[tuple[str, str, Figur
 
     if found := relations(study.cases_of(trace)):
         title = f"Kendall’s τ, {trace}"
-        yield "tau", f"{title}: metrics with runtime and energy", tau_map(found, title=title)
+        energy = " and energy" * any(("hop_bytes", "energy") in each.taus for each in found)
+        caption = f"{title}: metrics with runtime{energy}"
+        if any(tau.clear for each in found for tau in each.taus.values()):
+            caption += ". Bold: unlikely to be chance (p below 5 %)"
+        yield "tau", caption, tau_map(found, title=title)
     for each in relations(study.ends_of(trace)):
         where = each.case.where
         caption = f"Each mapping of {trace} on {where}: runtime over hop-bytes and busiest link"

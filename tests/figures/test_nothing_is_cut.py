@@ -57,7 +57,9 @@ def test_a_calibration_with_a_break_and_without(slope):
     check(calibration_figure(data, calibrate(data), title="a long name of a file.csv"))
 
 
-@pytest.mark.parametrize("spec", ["haec:4x4x4", "tofud:2x2x2", "dragonfly:10x18x18x22"])
+@pytest.mark.parametrize(
+    "spec", ["haec:4x4x4", "tofud:2x2x2", "dragonfly:10x18x18x22", "hypercube:13"]
+)
 def test_the_use_of_many_links_of_many_kinds(spec):
     topology = topology_from_spec(spec)
     busy = np.zeros((topology.links, 4))

@@ -10,7 +10,7 @@ from hopmap.figures.mapping import lowest_ranks, mapping_view
 from hopmap.figures.network import link_loads
 from hopmap.figures.node_colours import FREE
 from hopmap.figures.style import WIDTH, svg_text
-from hopmap.figures.tiles import SLIM, arrange, nest_nodes, panels
+from hopmap.figures.tiles import PIXELS, SLIM, arrange, in_use, nest_nodes, panels
 from hopmap.figures.tips import MOST, tips
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, stencil_traffic
@@ -145,10 +145,12 @@ def test_one_rank_among_thousands_of_nodes_is_seen() -> None:
     (image,) = (
         image for axes in figure.axes for image in axes.images if image.get_array().ndim > 2
     )
-    pixels = np.asarray(image.get_array()).reshape(-1, 4)
+    pixels = np.asarray(image.get_array())
     free = np.array([int(FREE[k : k + 2], 16) for k in (1, 3, 5)]) / 255
-    taken = (pixels[:, 3] > 0) & (np.abs(pixels[:, :3] - free).max(axis=1) > 0.02)
-    assert taken.sum() == 1
+    taken = (pixels[..., 3] > 0) & (np.abs(pixels[..., :3] - free).max(axis=-1) > 0.02)
+    sides = np.ptp(np.argwhere(taken), axis=0) + 1
+    assert sides[0] == sides[1] <= PIXELS  # one cell, of the one group that is drawn
+    assert taken.sum() == sides.prod()
     assert lowest_ranks(topology, np.array([8000]))[8000] == 0
 
 
@@ -177,3 +179,28 @@ def test_ranks_of_a_grid_have_the_colours_of_its_blocks() -> None:
         f">{rows}, {columns}<" in text for rows in ("0–1", "6–7") for columns in ("0–3", "4–7")
     )
     assert "rank on the node" not in text
+
+
+def test_of_few_groups_in_use_only_these_are_drawn():
+    topology = topology_from_spec("dragonfly:4x4x2")
+    nest = nest_nodes(topology)
+    few, kept, left_out = in_use(nest, np.array([17, 18, 60]))
+    assert few.names == ("group 1", "group 3")
+    assert kept.tolist() == [*range(16, 32), *range(48, 64)]
+    assert left_out == topology.nodes // 16 - 2
+    same, kept, left_out = in_use(nest, np.arange(topology.nodes))
+    assert (same is nest, len(kept), left_out) == (True, topology.nodes, 0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "first"),
+    [("hypercube:6", "dimension 5 = 0"), ("fattree:8x4", "switch 0"), ("fattree:4x4x4", "pod 0")],
+)
+def test_names_of_outermost_blocks(spec, first):
+    assert nest_nodes(topology_from_spec(spec)).names[0] == first
+
+
+def test_names_without_room_are_numbers():
+    made = arrange(nest_nodes(topology_from_spec("torus:16x16x32")), 3.36)
+    assert made.numbered == "z"
+    assert made.names[31] == "31"

@@ -32,7 +32,7 @@ def test_the_reverse_is_said_when_the_figures_are_reversed(found):
 def test_what_may_be_chance_is_not_called_a_finding(found):
     shuffled = [4, 9, 1, 6, 10, 2, 8, 3, 7, 5]
     other = found(TIMES, shuffled)
-    assert "Not that these runs would show: clearly so in 0 of 1 case" in overall([other])[0]
+    assert "These runs do not show it: clearly so in 0 of 1 case" in overall([other])[0]
 
 
 def test_metrics_that_are_all_the_same_cannot_tell_mappings_apart(found):
