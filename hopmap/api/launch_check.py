@@ -110,6 +110,14 @@ def expected_hosts(mapping: MappingLike, machine: MachineLike | None = None) -> 
     MappingError
         Nodes that have no names of hosts: a log could not be compared with them.
     """
+    _, expected = _known_and_expected(mapping, machine)
+    return expected
+
+
+def _known_and_expected(
+    mapping: MappingLike, machine: MachineLike | None
+) -> tuple[set[str], list[str]]:
+    """Return all hosts of the network, and the one that a mapping has each rank on."""
     place = machine_of(mapping, machine)
     network = place.network
     if not network.names and not place.is_named:
@@ -121,7 +129,7 @@ def expected_hosts(mapping: MappingLike, machine: MachineLike | None = None) -> 
         node_of = read_mapping(mapping, network, hosts=network.names or None)
     else:
         node_of = nodes_of_ranks(mapping, network, None)
-    return [names[node] for node in node_of]
+    return set(names), [names[node] for node in node_of]
 
 
 def check_launch(
@@ -146,7 +154,7 @@ def check_launch(
     OSError
         A log that cannot be read.
     """
-    expected = expected_hosts(mapping, machine)
+    known, expected = _known_and_expected(mapping, machine)
     path = Path(log)
     if path.is_dir() or path.suffix == ".otf2":
         from hopmap.traces.otf2.hosts import read_hosts
@@ -159,7 +167,7 @@ def check_launch(
             lines = path.read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError:
             raise MappingError(f"{log}: cannot be read as a log (it is not text)") from None
-        found = read_log(lines, str(log), sorted(set(expected)))
+        found = read_log(lines, str(log), known, len(expected))
     return _compare(expected, found)
 
 

@@ -13,7 +13,7 @@ Reference, I_MPI_DEBUG; HPE, intro_mpi(3); flux-job(1); ARCHER2 documentation, x
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hopmap.topologies import MappingError
@@ -83,11 +83,14 @@ def same_host(one: str, other: str) -> bool:
     return one == other or (short and one.partition(".")[0] == other.partition(".")[0])
 
 
-def read_log(lines: Sequence[str], name: str, hosts: Sequence[str] = ()) -> dict[int, str]:
+def read_log(
+    lines: Sequence[str], name: str, hosts: Collection[str] = (), ranks: int = 0
+) -> dict[int, str]:
     """Return the host of each rank that a log has.
 
-    `hosts` are known ones: lines like ``3: node7``, which may be anything, count for these alone as
-    long as there are any.
+    `hosts` are known ones. Lines like ``3: node7``, which may be anything, count for these as long
+    as there are any, and for other hosts where nothing speaks against it (see `_strangers`).
+    `ranks` is how many are expected.
 
     Raise `MappingError` for a log without ranks, or one that has a rank in two places.
     """
@@ -95,13 +98,32 @@ def read_log(lines: Sequence[str], name: str, hosts: Sequence[str] = ()) -> dict
     for form in (_maps, _sentences, _tasks, _labels, _plain):
         seen = list(form(lines))
         if form in (_labels, _plain):
-            seen = [each for each in seen if each[2].partition(".")[0] in known] or seen
+            sure = [each for each in seen if each[2].partition(".")[0] in known]
+            seen = sure + _strangers(seen, sure, ranks) if sure else seen
         if seen:
             return _once(seen, name)
     raise MappingError(
         f"{name}: no ranks with their hosts: expected lines like '3 node7' or 'rank 3 on node7', "
         "or what srun -l hostname, mpirun --display map and others print"
     )
+
+
+def _strangers(seen: Sequence[Seen], sure: Sequence[Seen], ranks: int) -> list[Seen]:
+    """Return lines of ranks on hosts that are not known, rather than of a program's own output.
+
+    Such a host has a digit in its name. None counts if a rank has two of them, or one in addition
+    to a known host; nor a rank beyond those expected, unless all ranks before it are there.
+    """
+    others = [each for each in seen if each not in sure and re.search(r"\d", each[2])]
+    places = {(rank, host) for _, rank, host in others}
+    apart = {rank for rank, _ in places}
+    placed = {rank for _, rank, _ in sure}
+    if len(apart) < len(places) or apart & placed:
+        return []
+    end = ranks
+    while end in apart | placed:
+        end += 1
+    return [each for each in others if each[1] < end]
 
 
 def _once(seen: Sequence[Seen], name: str) -> dict[int, str]:

@@ -63,6 +63,31 @@ def test_ranks_that_are_not_seen_or_not_placed_count_as_well(tmp_path):
     assert done.verdict == ["not obeyed: not in the mapping: rank 1"]
 
 
+def test_hosts_that_the_mapping_does_not_use_count_in_logs_of_hostname(tmp_path):
+    """Hosts of the job, and hosts that hopmap does not know; a program's output does not."""
+    machine = hm.Machine("torus:2x2x2*2", nodelist="n[01-08]")
+    for text, elsewhere, missing, extra in [
+        ("0: n01\n1: n01\n2: n02\n3: n07\n", [], [], [3]),
+        ("0: n01\n1: n01\n2: n05\n", [(2, "n02", "n05")], [], []),
+        ("0: n01\n1: n01\n2: zz9\n", [(2, "n02", "zz9")], [], []),
+        ("0 n01\n1 n01\n2 zz9\n3 zz9\n", [(2, "n02", "zz9")], [], [3]),
+        ("".join(f"{r}: n0{1 + r // 2}\n" for r in range(16)), [], [], [*range(3, 16)]),
+        ("0: n01\n1: n01\n2: n02\n3: zz9\n", [], [], [3]),
+        ("0: n01\n1: n01\n2: done\n", [], [2], []),
+        ("0: n01\n2: zz9\n", [(2, "n02", "zz9")], [1], []),
+        # output: of a rank that is elsewhere in the log, with a gap before it, of one rank twice
+        ("0 n01\n0 step1\n1 n01\n2 n02\n3 step4\n", [], [], []),
+        ("0 n01\n1 n01\n2 n02\n12 step5\nresidual 3\n", [], [], []),
+        ("0 n01\n1 n01\n2 n02\n3 step5\n3 step6\n", [], [], []),
+    ]:
+        with about(text):
+            (tmp_path / "log").write_text(text)
+            done = hm.check_launch(tmp_path / "log", [0, 0, 1], machine)
+            assert [*map(tuple, done.elsewhere)] == elsewhere
+            assert ([*done.missing], [*done.extra]) == (missing, extra)
+            assert done.obeyed == (not (elsewhere or missing or extra))
+
+
 def test_the_gpus_of_a_host_are_that_host(tmp_path):
     names = ",".join(f"{host}-gpu{n}" for host in ("a", "b") for n in (0, 1))
     machine = hm.Machine("mesh:4", names=names)
