@@ -115,13 +115,14 @@ def export_mapping(
     else:
         all_names = node_names(network)
         form_to = formats.get_launcher(to)
-        launch = formats.Launch(node_of, network, all_names, called, threads, domains)
-        text = formats.write_launch(form_to, launch)
-        command = formats.usage(form_to, launch)
-        notes = tuple(formats.notes(form_to, launch))
         own = to == "simgrid"  # whose platform has the nodes by these names
         if form_to.named and not own and not network.names and not machine.is_named:
             made_up = f"{all_names[0]} to {all_names[-1]}"
+        launch = formats.Launch(node_of, network, all_names, called, threads, domains, made_up)
+        launch = formats.place_on_hosts(form_to, launch)
+        text = formats.write_launch(form_to, launch)
+        command = formats.usage(form_to, launch)
+        notes = tuple(formats.notes(form_to, launch))
         if needed := formats.companion(form_to, called):
             extra = (str(Path(called).with_name(needed)),)
         if out is not None:

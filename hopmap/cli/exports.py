@@ -109,7 +109,7 @@ def export(
 ) -> None:
     """Write a mapping as a launcher reads it, from any format."""
     from hopmap.api.exports import export_mapping
-    from hopmap.launchers.formats import get_launcher
+    from hopmap.launchers.formats import NAME_THEM, get_launcher
 
     check_no_picture(out)
     check_out(out, *companions(to, out))
@@ -138,6 +138,8 @@ def export(
             note(f"use it: {done.command}")
         for line in done.notes:
             note(line)
+        if done.made_up and not get_launcher(to).commented:
+            note(f"nodes {done.made_up} are placeholders: {NAME_THEM}")
         say(done.text.rstrip("\n"))
     _say_exported(done)
 
@@ -240,16 +242,15 @@ def companions(to: str | None, out: Path | None) -> list[Path]:
 
 def _say_exported(done: Exported) -> None:
     """Print what was written, how to use it, what to know, and which names were generated."""
+    from hopmap.launchers.formats import NAME_THEM
+
     say_written(*done.files)
     if done.files and done.command:
         say(f"use it:  {done.command}")
         for line in done.notes:
             say(f"note:    {line}")
     if done.files and done.made_up:
-        say(
-            f"nodes:   {done.made_up} are placeholders: give yours with --nodelist, --hosts or "
-            "--names"
-        )
+        say(f"nodes:   {done.made_up} are placeholders: {NAME_THEM}")
 
 
 def check(

@@ -26,6 +26,7 @@ from hopmap.plugins import load_entry_points, load_named
 from hopmap.topologies import MappingError, Topology, did_you_mean
 from hopmap.topologies.readers.node import Domain
 
+from . import gpus
 from .node_names import NAME, check_names, compress, expand, host_of, node_names
 
 GROUP = "hopmap.launchers"
@@ -52,6 +53,8 @@ OWN = ("csv", "maplib")
 _OTHERS: dict[str, Launcher] = {}
 MAPPING = "# hopmap mapping on "
 FORMAT, USE, NODES = "format", "use it", "nodes"
+ALL_NODES = "all nodes"  # of the network, in order of their numbers, where the file uses fewer
+NAME_THEM = "give yours with --nodelist, --hosts or --names"
 WIDTH = 78  # of a comment with names: Slurm reads lines of limited length
 
 Place = tuple[int, int, int]  # line of the file, rank, node
@@ -64,8 +67,13 @@ def comment(key: str, value: str) -> str:
 
 def names_comment(key: str, names: Sequence[str]) -> list[str]:
     """Return comments ``# key: node[0-3],...``, as many as lines of `WIDTH` need."""
+    return split_comment(key, compress(names))
+
+
+def split_comment(key: str, items: Sequence[str]) -> list[str]:
+    """Return comments ``# key: item,item``, as many as lines of `WIDTH` need."""
     lines: list[str] = []
-    for item in compress(names):
+    for item in items:
         if lines and len(lines[-1]) + len(item) < WIDTH:
             lines[-1] += f",{item}"
         else:
@@ -137,12 +145,19 @@ class Launch:
     file: str = "FILE"  # what the launcher's file will be called
     threads: int | None = None  # of a rank; None says nothing of them
     node: Sequence[Domain] | None = None  # what a node has, if it is described
+    made_up: str = ""  # node0 to node15, if the input names no nodes
+    all_names: Sequence[str] = ()  # of all nodes, where `hosts` has hosts in place of their GPUs
+    gpus: gpus.Merged | None = None  # of each rank on its host, in that case
+
+    @property
+    def used(self) -> list[str]:
+        """The nodes that are used, in order of their numbers."""
+        return [self.hosts[node] for node in np.unique(self.node_of)]
 
     @property
     def nodelist(self) -> str:
         """The nodes that are used, as Slurm's list in a shell."""
-        used = [self.hosts[node] for node in np.unique(self.node_of)]
-        return shlex.quote(",".join(compress(used)))
+        return shlex.quote(",".join(compress(self.used)))
 
 
 @dataclass(frozen=True)
@@ -163,6 +178,7 @@ class Launcher:
     called: str = ""  # what the names of its files begin with, where the launcher asks for one
     commented: bool = True  # whether its readers know comments
     named: bool = True  # whether it says nodes by their names
+    on_gpus: bool = False  # whether it places ranks on nodes that are GPUs, called HOST-gpuN
     companion: str = ""  # companion file that it needs, with {stem} and {module} of its own file
     companion_text: Callable[[Launch], str] | None = None
     threaded: str = ""  # the command for {threads} a rank, where the launcher documents it
@@ -175,15 +191,37 @@ def launcher_file(
 ) -> LauncherFile:
     """Take a file apart; its own comment names the nodes, else `hosts`, else node0, node1, ..."""
     said = comments(text)
-    if NODES in said:
-        hosts = expand(said[NODES], f"{name}: {NODES}")
+    if commented := commented_names(said, name):
+        hosts = commented
         check_names(hosts, topology, name)
     elif hosts is None:
         hosts = node_names(topology)
     lines = [(number, content(line)) for number, line in enumerate(text, 1) if content(line)]
-    return LauncherFile(
-        name, text, lines, said, topology, {h: node for node, h in enumerate(hosts)}
-    )
+    nodes = {h: node for node, h in enumerate(hosts)}
+    if gpus.KEY in said:
+        nodes = gpus.first_of_hosts(hosts) | nodes
+    return LauncherFile(name, text, lines, said, topology, nodes)
+
+
+def commented_names(said: Mapping[str, str], name: str) -> list[str] | None:
+    """Return the names of all nodes that comments of a file say, None without them."""
+    key = ALL_NODES if ALL_NODES in said else NODES
+    return expand(said[key], f"{name}: {key}") if key in said else None
+
+
+def place_on_hosts(form: Launcher, launch: Launch) -> Launch:
+    """Return a launch whose nodes are hosts, for formats that do not know GPUs called HOST-gpuN."""
+    merged = gpus.merge(launch.node_of, launch.hosts, launch.topology.slots)
+    if form.on_gpus or not form.named or merged is None:
+        return launch
+    if launch.node is not None and not merged.in_order:
+        problem = "ranks of a host are not on its GPUs in order: expected no --node"
+        raise MappingError(f"{form.name}: {problem}, whose nearest GPUs would be others")
+    network = replace(launch.topology, slots=merged.slots)
+    return replace(
+        launch, node_of=merged.node_of, topology=network, hosts=merged.names,
+        all_names=launch.hosts, gpus=merged,
+    )  # fmt: skip
 
 
 def export_mapping(
@@ -199,7 +237,10 @@ def export_mapping(
     command in its comments has what the file will be called.
     """
     names = node_names(topology) if hosts is None else list(hosts)
-    return write_launch(get_launcher(launcher), Launch(node_of, topology, names, file))
+    form = get_launcher(launcher)
+    made_up = "" if topology.names or hosts is not None else f"{names[0]} to {names[-1]}"
+    launch = Launch(node_of, topology, names, file, made_up=made_up)
+    return write_launch(form, place_on_hosts(form, launch))
 
 
 def write_launch(form: Launcher, launch: Launch) -> str:
@@ -208,13 +249,17 @@ def write_launch(form: Launcher, launch: Launch) -> str:
     check_names(names, topology, form.name)
     if form.named and (odd := [name for name in names if not NAME.fullmatch(name)]):
         raise MappingError(f"{form.name}: host {odd[0]!r}: expected other names: --hosts FILE")
-    lines = form.write(launch)
+    lines, everything = form.write(launch), list(launch.all_names or names)
+    unnamed = f"# nodes {launch.made_up} are placeholders: {NAME_THEM}"
     if form.commented:
         lines = [
             MAPPING + topology.spec,
             comment(FORMAT, f"{form.name}, {form.direction}"),
             comment(USE, usage(form, launch)),
-            *names_comment(NODES, names),
+            *([unnamed] if launch.made_up else []),
+            *names_comment(NODES, launch.used),
+            *(names_comment(ALL_NODES, everything) if everything != launch.used else []),
+            *(split_comment(gpus.KEY, launch.gpus.gpus) if launch.gpus else []),
             *lines,
         ]
     return "\n".join(lines) + "\n"
@@ -222,7 +267,8 @@ def write_launch(form: Launcher, launch: Launch) -> str:
 
 def notes(form: Launcher, launch: Launch) -> list[str]:
     """Return sentences on what a mapping's file does, or why it is not needed."""
-    return [] if form.notes is None else form.notes(launch)
+    said = [] if form.notes is None else form.notes(launch)
+    return said if launch.gpus is None else [*said, launch.gpus.note]
 
 
 def get_launcher(name: str) -> Launcher:

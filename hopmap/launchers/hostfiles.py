@@ -141,6 +141,7 @@ SIMGRID = Launcher(
     write_hosts,
     read_hosts,
     commented=False,
+    on_gpus=True,
     companion="{stem}_platform.xml",
     companion_text=_platform,
 )

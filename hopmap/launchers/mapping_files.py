@@ -25,11 +25,14 @@ from hopmap.topologies import (
 from hopmap.topologies.spec import READ
 from hopmap.traces.safety.atomic_files import write_text
 
+from . import gpus
 from .coordinates import HEADER, WHOLE, read_maplib
 from .formats import (
     MAPPING,
     NODES,
+    LauncherFile,
     Place,
+    commented_names,
     comments,
     get_launcher,
     json_document,
@@ -37,7 +40,7 @@ from .formats import (
     names_comment,
     recognise,
 )
-from .node_names import expand, same_nodes
+from .node_names import same_nodes
 
 FileLike: TypeAlias = "str | Path | MappingFile"
 
@@ -98,8 +101,7 @@ def network_of(path: FileLike) -> Topology:
 
 def read_host_names(path: FileLike) -> list[str] | None:
     """Return the names of nodes that a launcher's file says in its comments, None without them."""
-    said = comments(_lines(path))
-    return expand(said[NODES], f"{path}: {NODES}") if NODES in said else None
+    return commented_names(comments(_lines(path)), str(path))
 
 
 def read_mapping(
@@ -124,7 +126,7 @@ def read_mapping(
     if form is None and not maplib and not csv_rows:
         form = recognise(lines, Path(path).name)
     if form is not None:
-        places = get_launcher(form).read(launcher_file(name, lines, topology, hosts))
+        places = _launcher_places(form, launcher_file(name, lines, topology, hosts))
     elif maplib:
         places = read_maplib(lines[2:], topology, name)
     else:
@@ -159,6 +161,17 @@ def read_mapping(
             stacklevel=2,
         )
     return checked
+
+
+def _launcher_places(form: str, file: LauncherFile) -> list[Place]:
+    """Return line, rank and node of every rank; on GPUs where its comments say these."""
+    places = get_launcher(form).read(file)
+    if gpus.KEY not in file.said:
+        return places
+    wanted = gpus.names_of_ranks(
+        {rank: node for _, rank, node in places}, file.nodes, file.said[gpus.KEY], file.name
+    )
+    return [(number, rank, file.node(gpus.KEY, wanted[rank])) for number, rank, _ in places]
 
 
 def _read_spec(lines: list[str], name: str) -> str | None:

@@ -84,6 +84,7 @@ RAY = Launcher(
     "Ray, NodeAffinitySchedulingStrategy",
     write_actors,
     read_processes,
+    on_gpus=True,
     companion="{module}_ray.py",
     companion_text=lambda launch: ACTORS.format(file=launch.file),
 )

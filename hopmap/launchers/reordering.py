@@ -275,6 +275,7 @@ PLAN = Launcher(
     r"\{",
     commented=False,
     named=False,
+    on_gpus=True,
     companion="{module}_mpi4py.py",
     companion_text=lambda launch: MPI4PY.format(file=launch.file),
 )
@@ -288,6 +289,7 @@ TORCHRUN = Launcher(
     write_processes,
     read_processes,
     BEGINS,
+    on_gpus=True,
     companion="{module}_torchrun.py",
     companion_text=lambda launch: ENVIRONMENT.format(file=launch.file),
     threaded="OMP_NUM_THREADS={threads} torchrun --nnodes={hosts} --nproc-per-node={processes} "

@@ -44,6 +44,17 @@ def write_config_map(launch: Launch) -> list[str]:
     return [*CONFIG_MAP, KEY, *(f"    {name}" for name in pods)]
 
 
+def note_pods(launch: Launch) -> list[str]:
+    """Say that names are not those of pods, as an MPIJob calls these."""
+    name = launch.used[0]
+    if re.search(r"-worker-\d+(\.|$)", name):
+        return []
+    return [
+        f"an MPIJob knows its pods by names like JOB-worker-0.JOB.NAMESPACE.svc, not {name}: give "
+        "them with --hosts or --names, in order of the nodes"
+    ]
+
+
 def read_config_map(file: LauncherFile) -> list[Place]:
     """Return line, rank and node of every line of the hostfile in a ConfigMap."""
     start = next((n for n, line in file.lines if line == KEY.strip()), None)
@@ -105,6 +116,7 @@ MPIJOB = Launcher(
     write_config_map,
     read_config_map,
     r"apiVersion\s*:",
+    notes=note_pods,
 )
 LIKWID = Launcher(
     "likwid",

@@ -198,6 +198,18 @@ def test_slurms_own_words_are_said_where_an_option_gives_the_mapping(tmp_path):
             assert as_json(*slurm, *more)["notes"] == [said.removeprefix("hopmap: ")]
 
 
+def test_names_that_no_launcher_knows_are_called_placeholders_with_and_without_a_file(tmp_path):
+    box = tmp_path / "box.csv"
+    box.write_text("# hopmap mapping on mesh:2*2\nrank,node\n0,1\n1,0\n2,1\n")
+    line = "nodes node0 to node1 are placeholders: give yours with --nodelist, --hosts or --names"
+    for to, in_file in (("slurm", True), ("flux", False)):
+        result = invoke(["export", str(box), "--to", to])
+        assert (f"hopmap: {line}\n" in result.stderr) != in_file
+        assert (f"# {line}\n" in result.stdout) == in_file
+        named = invoke(["export", str(box), "--to", to, "--nodelist", "n[1-2]"])
+        assert "placeholders" not in named.output
+
+
 def test_a_rankfile_says_its_cores_and_takes_numa_domains_and_threads(tmp_path):
     box, out = tmp_path / "box.csv", tmp_path / "rankfile"
     box.write_text("# hopmap mapping on mesh:2*4\nrank,node\n0,0\n1,1\n2,0\n3,1\n")

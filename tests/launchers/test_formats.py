@@ -96,9 +96,21 @@ def test_comments_give_topology_direction_command_and_names():
         "# format: openmpi, rank -> node: a line says host and slot (logical core) of a rank\n"
         "# use it: mpirun --map-by rankfile:file='my ranks' ./a.out"
         " (Open MPI 4: mpirun -rf 'my ranks')\n"
+        "# nodes node0 to node1 are placeholders: "
+        "give yours with --nodelist, --hosts or --names\n"
         "# nodes: node[0-1]\n"
         "rank 0=node1 slot=0\nrank 1=node0 slot=0\nrank 2=node1 slot=1\n"
     )
+
+
+def test_comments_list_the_nodes_in_use_apart_from_all_of_the_network(tmp_path):
+    names = [f"a{n}" for n in range(1, 19)]
+    text = export_mapping("slurm", np.arange(15, -1, -1), mesh((18,)), names)
+    assert "# nodes: a[1-16]\n# all nodes: a[1-18]\n" in text
+    assert "placeholders" not in text
+    (tmp_path / "file").write_text(text)
+    assert read_host_names(tmp_path / "file") == names
+    assert read_mapping(tmp_path / "file", mesh((18,))).tolist() == [*range(15, -1, -1)]
 
 
 def said(launcher, node_of, network, hosts=None):

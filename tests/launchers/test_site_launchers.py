@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from hopmap.launchers.flux import encode_taskmap, note_taskmap
-from hopmap.launchers.formats import Launch, companions, export_mapping, get_launcher, usage
+from hopmap.launchers.formats import (
+    Launch,
+    companions,
+    export_mapping,
+    get_launcher,
+    notes,
+    usage,
+)
 from hopmap.launchers.mapping_files import read_mapping
 from hopmap.topologies import MappingError, mesh, topology_from_spec, torus
 from hopmap.topologies.readers.node import read_node
@@ -166,6 +173,10 @@ def test_an_mpijob_gets_a_configmap_whose_hostfile_has_the_pods():
     assert (document["apiVersion"], document["kind"]) == ("v1", "ConfigMap")
     assert re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", document["metadata"]["name"])
     assert document["data"]["hostfile"].splitlines() == [pods[2], pods[0], pods[2]]
+    form = get_launcher("mpijob")
+    assert notes(form, Launch(np.array([2, 0, 2]), NODES, pods)) == []
+    (note,) = notes(form, Launch(np.array([2, 0, 2]), NODES, HOSTS))
+    assert "pods by names like JOB-worker-0.JOB.NAMESPACE.svc, not n1: give them" in note
     with pytest.raises(MappingError, match="mpijob: 'Node_1': expected names of pods"):
         export_mapping("mpijob", np.array([0]), NODES, ["Node_1", "b", "c"])
 
