@@ -98,8 +98,8 @@ def read_log(
     for form in (_maps, _sentences, _tasks, _labels, _plain):
         seen = list(form(lines))
         if form in (_labels, _plain):
-            sure = [each for each in seen if each[2].partition(".")[0] in known]
-            seen = sure + _strangers(seen, sure, ranks) if sure else seen
+            certain = [each for each in seen if each[2].partition(".")[0] in known]
+            seen = certain + _strangers(seen, certain, ranks) if certain else seen
         if seen:
             return _once(seen, name)
     raise MappingError(
@@ -108,16 +108,16 @@ def read_log(
     )
 
 
-def _strangers(seen: Sequence[Seen], sure: Sequence[Seen], ranks: int) -> list[Seen]:
+def _strangers(seen: Sequence[Seen], certain: Sequence[Seen], ranks: int) -> list[Seen]:
     """Return lines of ranks on hosts that are not known, rather than of a program's own output.
 
     Such a host has a digit in its name. None counts if a rank has two of them, or one in addition
     to a known host; nor a rank beyond those expected, unless all ranks before it are there.
     """
-    others = [each for each in seen if each not in sure and re.search(r"\d", each[2])]
+    others = [each for each in seen if each not in certain and re.search(r"\d", each[2])]
     places = {(rank, host) for _, rank, host in others}
     apart = {rank for rank, _ in places}
-    placed = {rank for _, rank, _ in sure}
+    placed = {rank for _, rank, _ in certain}
     if len(apart) < len(places) or apart & placed:
         return []
     end = ranks

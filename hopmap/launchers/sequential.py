@@ -45,7 +45,7 @@ def write_config_map(launch: Launch) -> list[str]:
 
 
 def note_pods(launch: Launch) -> list[str]:
-    """Say that names are not those of pods, as an MPIJob calls these."""
+    """Say that names are no names of pods, as an MPIJob calls these."""
     name = launch.used[0]
     if re.search(r"-worker-\d+(\.|$)", name):
         return []
