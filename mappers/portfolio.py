@@ -20,7 +20,8 @@ A budget that is short for the ranks is a round from a start and one from the be
 Temperatures come from two measurements, as
 White has them (Concepts of scale in simulated annealing, ICCD 1984): the first from what proposals
 cost at random places, the last from what a usual pair weighs. With few proposals a rank the first
-is lower, as what melts then cannot freeze again in time.
+is lower, as what melts then cannot freeze again in time. From a good mapping both are measured at
+it, unless traffic is skewed: there hubs dominate what proposals cost.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ ANNEALING = 0.97  # part of a round; the rest is for a descent
 BLOCKS = 20  # proposals a rank of that, and of blocks after it
 HOT = 0.5  # first temperature, in mean costs of a proposal at random places
 SLOW = 1_000  # proposals a rank for which that is not too hot
+CALM = 0.2  # first temperature from a good mapping, in mean costs of a proposal there
+STEEP = 0.2  # last temperature there, as a part of the first, at least
 COLD = 0.5  # last temperature, in median weights of a pair
 WARM = 0.25  # of the first temperature, from the best
 SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks have most of it
@@ -87,6 +90,7 @@ class Heat(NamedTuple):
 
     first: float
     last: float
+    melting: float  # the first one at random places
     ruin: float  # the first one of splitting again, in mean weights of a pair
 
     def part(self, part: float) -> Heat:
@@ -188,7 +192,7 @@ def _members(
     few = 2 if total >= SLOW * active and not (levels or tabu) else 1
     rounds = 1 if endless else min(max(total // shortest, few), ROUNDS)
     each = None if watch.end is not None else max(total // rounds, 1)
-    heat = _heat(search, total / rounds / active, rng)
+    heat = _heat(search, total / rounds / active, skewed, rng)
     beginnings = ["a start", "the best"] if not folded else ["the best", "a start"]
     if not levels:
         beginnings.append("random places")
@@ -204,7 +208,8 @@ def _members(
         else:
             search.assign(search.best if member == "the best" else rng.permutation(search.best))
         part = warm if member == "the best" else 1.0
-        _anneal(search, heat.part(part), share.part(1 - tabu), levels, rng)
+        this = heat._replace(first=heat.melting) if member == "random places" else heat.part(part)
+        _anneal(search, this, share.part(1 - tabu), levels, rng)
         yield f"annealing from {member}"
         if tabu:
             some = share.part(tabu)
@@ -246,14 +251,18 @@ def _is_skewed(search: AnnealingSearch) -> bool:
     return len(total) > 0 and float(total.mean()) > SKEWED * float(np.median(total))
 
 
-def _heat(search: AnnealingSearch, per_rank: float, rng: np.random.Generator) -> Heat:
-    """Temperatures of a round with so many proposals a rank; it is a round from a start."""
-    places = search.assignment.places.copy()
+def _heat(search: AnnealingSearch, per_rank: float, skewed: bool, rng: np.random.Generator) -> Heat:
+    """Temperatures of a round with so many proposals a rank, at places that are good already."""
+    places, calm = search.assignment.places.copy(), CALM * search.scale()
     search.assign(rng.permutation(places))
-    first = HOT * min(per_rank / SLOW, 1.0) * search.scale()
+    melting = HOT * min(per_rank / SLOW, 1.0) * search.scale()
     search.assign(places)
     weight = search.model.weight
-    return Heat(first, COLD * float(np.median(weight)) if len(weight) else 0.0, RUIN)
+    last = COLD * float(np.median(weight)) if len(weight) else 0.0
+    if skewed:
+        return Heat(melting, last, melting, RUIN)
+    first = min(melting, calm)
+    return Heat(first, min(max(last, STEEP * first), first / 2), melting, RUIN)
 
 
 def _orders(

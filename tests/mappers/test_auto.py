@@ -141,13 +141,23 @@ def test_temperatures_go_from_random_places_down_to_a_usual_pair():
     """A ring and a hub with eight leaves: hot is by the mean at random, cold by the median pair."""
     search = search_of_a_ring(hub=10**6)
     before, cost = search.assignment.places.copy(), search.cost
-    heat = _heat(search, 1000, np.random.default_rng(0))
-    soon = _heat(search, 100, np.random.default_rng(0))
+    heat = _heat(search, 1000, True, np.random.default_rng(0))
+    soon = _heat(search, 100, True, np.random.default_rng(0))
     assert heat.last == soon.last == 50
     assert heat.first > 1000 * heat.last
     assert soon.first == pytest.approx(heat.first / 10, rel=0.3)  # with a tenth of what it takes
     assert np.array_equal(search.assignment.places, before)
     assert search.cost == cost
+
+
+def test_a_good_mapping_of_even_traffic_is_not_melted():
+    """A ring on a ring: what proposals cost there is far less than what they cost at random."""
+    search = search_of_a_ring(hub=0)
+    search.cool(0.0, 0.0, moves=20_000)
+    heat = _heat(search, 1000, False, np.random.default_rng(0))
+    assert heat.first < heat.melting / 2
+    assert heat.last < heat.first
+    assert _heat(search, 1000, True, np.random.default_rng(0)).first > 2 * heat.first
 
 
 @pytest.mark.parametrize(("hub", "skewed"), [(0, False), (10**6, True)])
