@@ -155,9 +155,9 @@ def test_a_good_mapping_of_even_traffic_is_not_melted():
     search = search_of_a_ring(hub=0)
     search.cool(0.0, 0.0, moves=20_000)
     heat = _heat(search, 1000, False, np.random.default_rng(0))
-    assert heat.first < heat.melting / 2
+    assert heat.first < 0.7 * heat.melting
     assert heat.last < heat.first
-    assert _heat(search, 1000, True, np.random.default_rng(0)).first > 2 * heat.first
+    assert _heat(search, 1000, True, np.random.default_rng(0)).first > 1.4 * heat.first
 
 
 @pytest.mark.parametrize(("hub", "skewed"), [(0, False), (10**6, True)])
