@@ -48,9 +48,9 @@ def test_lists_have_name_summary_source_and_parameters():
     ]:
         with about(what, name):
             entries = as_json("list", what)
-            assert all(
-                entry.keys() == {"name", "summary", "source", "parameters"} for entry in entries
-            )
+            keys = {"name", "summary", "source", "parameters"}
+            keys |= {"capabilities"} if what == "mappers" else set()
+            assert all(entry.keys() == keys for entry in entries)
             assert name in [entry["name"] for entry in entries]
             assert all(entry["summary"] for entry in entries)
             assert f"{name}: " in hopmap("list", what)
