@@ -17,11 +17,10 @@
    search from the best, which looks at every exchange in every step (see `tabu`).
 
 A budget that is short for the ranks is a round from a start and one from the best, or one alone.
-Temperatures come from two measurements, as
-White has them (Concepts of scale in simulated annealing, ICCD 1984): the first from what proposals
-cost at random places, the last from what a usual pair weighs. With few proposals a rank the first
-is lower, as what melts then cannot freeze again in time. From a good mapping both are measured at
-it, unless traffic is skewed: there hubs dominate what proposals cost.
+Temperatures come from two measurements (White, Concepts of scale in simulated annealing, ICCD
+1984): the first from what proposals cost at random places, the last from what a usual pair weighs.
+With few proposals a rank the first is lower, as what melts then cannot freeze again in time. From a
+good mapping both are measured at it, unless traffic is skewed: there hubs dominate the costs.
 """
 
 from __future__ import annotations
