@@ -39,6 +39,7 @@ Weights = Sequence[int] | None
 Weight: TypeAlias = Literal["messages", "bytes"]
 GAPS = 6  # gaps between weights that are tried
 MOST_STEPS, RARE = 64, 0.02  # of a stencil; part of the most frequent one that is none
+KNOWN = {"dims", "stencil", "periodic"}  # metadata that say all of a grid
 
 
 class Grid(NamedTuple):
@@ -77,7 +78,7 @@ def cartesian(traffic: Traffic, mapper: str, *, weighs: bool = True) -> Grid:
       they differ.
     """
     meta = traffic.metadata
-    if not {"dims", "stencil", "periodic"} <= meta.keys():
+    if not meta.keys() >= KNOWN:
         found, _ = find_structures(traffic)
         if found is None:
             raise MappingError(
@@ -126,7 +127,7 @@ def find_structures(
 
     - `over`: ends the search for a structure of the heavier pairs.
     """
-    if {"dims", "stencil"} <= traffic.metadata.keys():
+    if traffic.metadata.keys() >= KNOWN:
         grid = find_grid(traffic)
         return grid, iter(() if grid is None else (Cells(grid.dims, grid.coords),))
     pairs = traffic.without_self().undirected()

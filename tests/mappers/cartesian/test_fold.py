@@ -220,6 +220,13 @@ def test_metadata_that_contradict_the_traffic_are_no_grid():
     check_mapping(map_ranks(wrong, topology, "fold"), topology, 16)
 
 
+def test_metadata_without_periodicity_are_left_aside():
+    traffic = replace(grid_traffic(4, 3), metadata={"dims": [2, 6], "stencil": [[1, 0]]})
+    topology = topology_from_spec("mesh:4x3")
+    node_of = map_ranks(traffic, topology, "fold")
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == traffic.pairs
+
+
 @examples(100)
 @given(
     st.lists(st.integers(1, 12), min_size=1, max_size=3),
