@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ LARGEST, DEGREES = 512, 64  # most neighbours where structure is looked for; dif
 FACTORS = 12
 SEEDS, INNER = 8, 0.03  # ranks that coordinates may grow from; least part of all
 ADJACENT = 1
+REACH = 4  # longest step of a stencil in one dimension
 NEARLY = 0.9  # of the pairs that have to be steps of the stencil
 REST = 0.02  # of the ranks that may be put into the last free cells
 SHORTEST, COMMON = 3, 4  # period; differences that one may explain
@@ -148,31 +149,32 @@ class Lattice(NamedTuple):
     """A stencil that coordinates grow by."""
 
     steps: Ints  # shape (neighbours, dimensions)
-    relations: list[list[int]]  # of any two neighbours: see `_relation`
+    relations: list[list[int]]  # of any two neighbours: see `_relations`
 
 
 @cache
 def _lattices() -> list[Lattice]:
-    """Stencils of 25 to 3 points: boxes, stars, simplices, boxes in part, and steps along axes."""
-    found = []
+    """Stencils of 27 to 3 points: boxes, stars, simplices, boxes in part, and steps along axes."""
+    found: dict[frozenset[tuple[int, ...]], Ints] = {}
     for d in (3, 2, 1):
         box = np.array([v for v in product((-1, 0, 1), repeat=d) if any(v)])
         parts = np.abs(box).sum(axis=1)
         stencils = [box, box[parts == 1], box[(box >= 0).all(axis=1) | (box <= 0).all(axis=1)]]
         stencils += [box[parts < 3], box[parts != 2]]
         axes = np.concatenate((np.eye(d, dtype=np.int64), -np.eye(d, dtype=np.int64)))
-        stencils += [np.concatenate([k * axes for k in range(1, reach + 1)]) for reach in (2, 3, 4)]
-        found += [_lattice(steps) for steps in stencils]
-    return found
+        stencils += [
+            np.concatenate([k * axes for k in range(1, reach + 1)]) for reach in range(2, REACH + 1)
+        ]
+        for steps in stencils:
+            found.setdefault(frozenset(map(tuple, steps.tolist())), steps)
+    return [_lattice(steps) for steps in found.values()]
 
 
 def _lattice(steps: Ints) -> Lattice:
-    around = list(map(tuple, steps.tolist()))
-    reached = [
-        {tuple(x + y for x, y in zip(step, other, strict=True)) for other in around}
-        for step in around
-    ]
-    return Lattice(steps, _relations(around, reached, (0,) * steps.shape[1]))
+    """Number the cells around the centre of a stencil, so that two steps add up."""
+    around = (steps @ (4 * REACH + 1) ** np.arange(steps.shape[1])).tolist()
+    reached = [{step + other for other in around} for step in around]
+    return Lattice(steps, _relations(around, reached, 0))
 
 
 def lattice_cells(pairs: Pairs) -> Cells | None:
@@ -229,7 +231,7 @@ def _peers(pairs: Pairs, rank: int) -> list[int]:
     return found
 
 
-def _relations(around: list[Any], reached: list[set[Any]], centre: object) -> list[list[int]]:
+def _relations(around: list[int], reached: list[set[int]], centre: int) -> list[list[int]]:
     """Whether any two neighbours are adjacent, or have another common neighbour, or neither."""
     return [
         [
@@ -242,12 +244,11 @@ def _relations(around: list[Any], reached: list[set[Any]], centre: object) -> li
 
 def _grown(pairs: Pairs, seed: int, around: list[int], steps: Ints) -> Cells | None:
     """Coordinates that grow from a rank and its neighbours; None if they are no box."""
-    from .structure_kernels import REACH, grow
+    from .structure_kernels import grow
 
     ranks, d = len(pairs.indptr) - 1, steps.shape[1]
-    side = 2 * int(REACH) + 1
-    table = np.zeros(side**d, dtype=np.bool_)
-    table[np.ravel_multi_index(tuple((steps + int(REACH)).T), (side,) * d)] = True
+    table = np.zeros((2 * REACH + 3,) * d, dtype=np.bool_)  # negative steps count from its end
+    table[tuple(steps.T)] = True
     place, placed = np.zeros((ranks, d), dtype=np.int64), np.zeros(ranks, dtype=np.bool_)
     place[around], placed[[seed, *around]] = steps, True
     grown = grow(pairs.indptr, pairs.peer, steps, place, placed)
@@ -273,14 +274,8 @@ def _grown(pairs: Pairs, seed: int, around: list[int], steps: Ints) -> Cells | N
 
 
 def _are_steps(apart: Ints, table: Bools) -> Bools:
-    """Which differences of cells are steps of a stencil."""
-    d = apart.shape[1]
-    side = round(len(table) ** (1 / d))
-    inside = (np.abs(apart) <= side // 2).all(axis=1)
-    index = np.ravel_multi_index(
-        tuple(np.where(inside[:, None], apart + side // 2, 0).T), (side,) * d
-    )
-    found: Bools = inside & table[index]
+    """Which differences of cells are steps of a stencil; none is longer than `REACH`."""
+    found: Bools = table[tuple(np.clip(apart, -REACH - 1, REACH + 1).T)]
     return found
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hopmap.arrays import Bools, Ints
@@ -100,9 +98,6 @@ def parallel_edges(indptr: Ints, peer: Ints, edge: Ints, order: Ints, few: int) 
     for k in range(edges):
         root[k] = _find(root, k)
     return root
-
-
-REACH: Any = np.int64(4)  # longest step of a stencil in one dimension
 
 
 @subroutine
