@@ -171,7 +171,7 @@ def _lattices() -> list[Lattice]:
 
 
 def _lattice(steps: Ints) -> Lattice:
-    """Number the cells around the centre of a stencil, so that two steps add up."""
+    """Give the cells around its centre numbers, so that two steps add up."""
     around = (steps @ (4 * REACH + 1) ** np.arange(steps.shape[1])).tolist()
     reached = [{step + other for other in around} for step in around]
     return Lattice(steps, _relations(around, reached, 0))

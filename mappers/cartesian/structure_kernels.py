@@ -31,7 +31,8 @@ def parallel_edges(indptr: Ints, peer: Ints, edge: Ints, order: Ints, few: int) 
     """Class of every edge, by the square property of Cartesian products.
 
     In one class are: the edges of a triangle; the opposite edges of a square without chords; and
-    two edges at a vertex that are in no such square, or whose ends have a third common neighbour.
+    two edges at a vertex that are in no such square. Of the squares of a vertex and one across
+    from it, only the first counts, so that with a third common neighbour all are in one class.
 
     It ends where there are a `few` classes and many vertices have united none.
 
@@ -69,9 +70,6 @@ def parallel_edges(indptr: Ints, peer: Ints, edge: Ints, order: Ints, few: int) 
                     first[x, 0], first[x, 1] = i, j
                 elif common[x] == 1:
                     second[x, 0], second[x, 1] = i, j
-                else:
-                    classes -= _unite(root, edge[i], edge[first[x, 0]])
-                    classes -= _unite(root, edge[j], edge[first[x, 0]])
                 if at[x] < 0:
                     common[x] += 1
         for k in range(count):
@@ -81,9 +79,6 @@ def parallel_edges(indptr: Ints, peer: Ints, edge: Ints, order: Ints, few: int) 
                 square[one[0] - lo, other[0] - lo] = square[other[0] - lo, one[0] - lo] = True
                 classes -= _unite(root, edge[one[0]], edge[other[1]])
                 classes -= _unite(root, edge[other[0]], edge[one[1]])
-                if common[x] > 2:
-                    classes -= _unite(root, edge[one[0]], edge[one[1]])
-                    classes -= _unite(root, edge[one[0]], edge[other[0]])
             common[x] = 0
         for a in range(hi - lo):
             for b in range(hi - lo):
