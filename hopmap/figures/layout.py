@@ -23,6 +23,8 @@ from hopmap.arrays import Bools, Floats, Ints
 from hopmap.topologies import Topology
 from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.topologies.families.hierarchy import hierarchy
+from hopmap.topologies.switch_kernels import FatTreeRouter
+from hopmap.topologies.tree_kernels import TreeRouter
 
 from .style import WIDTH
 
@@ -47,6 +49,12 @@ def is_box(topology: Topology) -> bool:
 def is_haec(topology: Topology) -> bool:
     """Whether the topology is a HAEC Box, by name or as a preset."""
     return isinstance(topology.router, BoxRouter) and topology.router.family == HAEC
+
+
+def name_of_units(topology: Topology) -> str:
+    """Return what a unit of several switches is called: a pod, a part of a tree, or a group."""
+    names: dict[type, str] = {FatTreeRouter: "pod", TreeRouter: "part"}
+    return names.get(type(topology.router), "group")
 
 
 def coordinates(topology: Topology) -> Ints:

@@ -20,9 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from hopmap.arrays import Floats, Ints, equals_before
 from hopmap.topologies import Topology
 from hopmap.topologies.families.hierarchy import hierarchy
-from hopmap.topologies.switch_kernels import FatTreeRouter
 
-from .layout import Points, groups_of, levels_above_nodes
+from .layout import Points, groups_of, levels_above_nodes, name_of_units
 from .style import SMALL
 from .tips import add_tips
 
@@ -180,9 +179,9 @@ def _nest_levels(place: Ints, sizes: Sequence[int], topology: Topology) -> Nest:
     for size in sizes:
         index.append(place % size)
         place = place // size
-    word = "group" if "dragonfly" in topology.spec else "part"
-    if isinstance(topology.router, FatTreeRouter):
-        word = "pod" if len(sizes) > 2 else "switch"
+    word = name_of_units(topology)
+    if word == "pod" and len(sizes) < 3:
+        word = "switch"
     named = len(sizes) > 1
     names = tuple(f"{word} {k}" for k in range(sizes[-1])) if named else ()
     return Nest(tuple(index), tuple(sizes), None, names)

@@ -7,13 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from hopmap.arrays import Ints
+from hopmap.figures.layout import is_haec, name_of_units
 from hopmap.topologies import Topology
-from hopmap.topologies.box_kernels import HAEC, BoxRouter
 from hopmap.topologies.families.hierarchy import hierarchy
-from hopmap.topologies.switch_kernels import FatTreeRouter
-from hopmap.topologies.tree_kernels import TreeRouter
-
-NAMES = {FatTreeRouter: "pod", TreeRouter: "part"}  # of units above switches
 
 
 class Level(NamedTuple):
@@ -37,7 +33,7 @@ def levels_of(topology: Topology) -> list[Level]:
     found = [Level("node", nodes)]
     dims = topology.dims
     if len(dims) in (2, 3):
-        name = "row" if len(dims) == 2 else "board" if _is_haec(topology) else "plane"
+        name = "row" if len(dims) == 2 else "board" if is_haec(topology) else "plane"
         found.append(Level(name, topology.coords[:, -1].astype(np.int64)))
     elif len(dims) > 3:  # boxes of the first dimensions, about as many as there are nodes in each
         sizes = np.cumprod(dims)
@@ -47,17 +43,13 @@ def levels_of(topology: Topology) -> list[Level]:
         home = home_of(topology)
         found.append(Level("switch", np.unique(home, return_inverse=True)[1]))
     below = np.cumprod(hierarchy(topology) or (1,))[1:-1].tolist()  # nodes of each unit
-    name = NAMES.get(type(topology.router), "group")
+    name = name_of_units(topology)
     found += [Level(name if len(below) == 1 else f"{name} of {n}", nodes // n) for n in below]
     kept = found[:1]
     for level in found[1:]:
         if 1 < level.units < kept[-1].units:
             kept.append(level)
     return kept
-
-
-def _is_haec(topology: Topology) -> bool:
-    return isinstance(topology.router, BoxRouter) and topology.router.family == HAEC
 
 
 def home_of(topology: Topology) -> Ints:

@@ -194,7 +194,13 @@ def test_of_few_groups_in_use_only_these_are_drawn():
 
 @pytest.mark.parametrize(
     ("spec", "first"),
-    [("hypercube:6", "dimension 5 = 0"), ("fattree:8x4", "switch 0"), ("fattree:4x4x4", "pod 0")],
+    [
+        ("hypercube:6", "dimension 5 = 0"),
+        ("fattree:8x4", "switch 0"),
+        ("fattree:4x4x4", "pod 0"),
+        ("tree:4:4:2", "part 0"),
+        ("preset:lumi-g", "group 0"),  # a dragonfly that is not named so
+    ],
 )
 def test_names_of_outermost_blocks(spec, first):
     assert nest_nodes(topology_from_spec(spec)).names[0] == first

@@ -9,12 +9,11 @@ Source: Slurm, srun(1), "SLURM_TOPOLOGY_ADDR" and "SLURM_TOPOLOGY_ADDR_PATTERN".
 
 from __future__ import annotations
 
-import json
 import re
 
 from hopmap.topologies.topology import Topology, TopologyError
 
-from .topograph import from_topograph
+from .topograph import from_layers
 
 LINE = re.compile(r"(?:\s*\d+:\s*)?(?:SLURM_TOPOLOGY_ADDR=)?([\w.,\[\]-]*[\w\]])\s*")
 
@@ -28,6 +27,8 @@ def is_slurm_addresses(text: str) -> bool:
 
 def from_slurm_addresses(text: str, spec: str, name: str = "") -> Topology:
     """Tree of the switches above the nodes."""
+    if name:
+        raise TopologyError(f"{spec}: #{name} requires a file of Slurm's")
     above: dict[str, list[str]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         match = LINE.fullmatch(line)
@@ -39,5 +40,4 @@ def from_slurm_addresses(text: str, spec: str, name: str = "") -> Topology:
             raise TopologyError(f"{spec}: line {number}: {node}: expected switches, as in leaf.n1")
         if above.setdefault(node, switches[::-1]) != switches[::-1]:
             raise TopologyError(f"{spec}: line {number}: {node} again, below other switches")
-    instances = [{"id": node, "network_layers": layers} for node, layers in above.items()]
-    return from_topograph(json.dumps({"instances": instances}), spec, name)
+    return from_layers(above, spec)

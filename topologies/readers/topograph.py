@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -39,20 +40,27 @@ def from_topograph(text: str, spec: str, name: str = "") -> Topology:
     instances = document.get("instances")
     if not isinstance(instances, list) or not instances:
         raise TopologyError(f"{spec}: instances: expected a list like [{_LIKE}]")
-    below: dict[str, dict[str, list[str]]] = {}
-    above: dict[str, str] = {}
-    seen: set[str] = set()
+    layers_of: dict[str, list[str]] = {}
     for number, entry in enumerate(instances):
         where = f"{spec}: instance {number}"
-        name, layers = _instance(entry, where)
-        if name in seen:
-            raise TopologyError(f"{where}: {name} twice: expected once")
-        seen.add(name)
-        below.setdefault(layers[0], {}).setdefault("nodes", []).append(name)
+        node, layers = _instance(entry, where)
+        if node in layers_of:
+            raise TopologyError(f"{where}: {node} twice: expected once")
+        layers_of[node] = layers
+    return from_layers(layers_of, spec)
+
+
+def from_layers(layers_of: Mapping[str, Sequence[str]], spec: str) -> Topology:
+    """Tree of the switches above every node, the closest first."""
+    below: dict[str, dict[str, list[str]]] = {}
+    above: dict[str, str] = {}
+    for node, layers in layers_of.items():
+        below.setdefault(layers[0], {}).setdefault("nodes", []).append(node)
         for switch, parent in pairwise(layers):
             if above.setdefault(switch, parent) != parent:
                 raise TopologyError(
-                    f"{where}: switch {switch} is below {above[switch]} and {parent}: expected one"
+                    f"{spec}: {node}: switch {switch} is below {above[switch]} and {parent}: "
+                    "expected one"
                 )
             children = below.setdefault(parent, {}).setdefault("switches", [])
             if switch not in children:

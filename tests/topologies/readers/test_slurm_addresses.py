@@ -33,7 +33,7 @@ def test_several_switches_of_a_level_are_one():
     ("text", "message"),
     [
         ("s.l.a\ns.m.a\n", "line 2: a again, below other switches"),
-        ("s.l.a\nt.l.b\n", "switch l is below s and t: expected one"),
+        ("s.l.a\nt.l.b\n", "file:a.txt: b: switch l is below s and t: expected one"),
         (".n1\n.n2\n", "line 1: n1: expected switches, as in leaf.n1"),
     ],
 )
@@ -42,6 +42,11 @@ def test_what_is_no_tree_is_answered_in_one_line(text, message):
         from_slurm_addresses(text, "file:a.txt")
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_name_of_a_topology_requires_a_file_of_slurms():
+    with pytest.raises(TopologyError, match="#ring requires a file of Slurm's"):
+        from_slurm_addresses(NODES, "file:a.txt", "ring")
 
 
 def test_other_texts_are_not_taken_for_addresses():

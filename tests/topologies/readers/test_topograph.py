@@ -54,7 +54,7 @@ def test_it_is_recognised_as_a_file_and_so_is_its_topology_conf(tmp_path):
         ('{"instances": []}', "instances: expected a list like"),
         ('{"instances": [{"id": "a"}]}', "instance 0 is {'id': 'a'}: expected"),
         ('{"instances": [{"id": "a", "network_layers": ["x,y"]}]}', "instance 0 is .*: expected"),
-        (graph({"a": ["x", "y"], "b": ["x", "z"]}), "1: switch x is below y and z: expected one"),
+        (graph({"a": ["x", "y"], "b": ["x", "z"]}), "b: switch x is below y and z: expected one"),
         (graph({"a": ["x", "x"]}), "a switch is below itself"),
         (graph({"a": ["x"], "b": ["y"]}), "nothing joins"),
     ],
