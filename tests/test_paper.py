@@ -34,7 +34,7 @@ def test_every_reference_is_cited_and_every_citation_there():
 
 
 def test_figures_that_it_quotes_stand_on_the_page_of_evidence():
-    """Percents and ratios of the section Evidence, but for words that lead to them."""
+    """The page has every percentage, ratio and count that the section Evidence has."""
     section = BODY.partition("# Evidence")[2].partition("# Limits")[0]
     page = (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
     for figure in re.findall(r"\d+(?:\.\d+)?(?= %)|0\.\d{3}|\d+ of \d+|\b\d{3}(?= calls)", section):

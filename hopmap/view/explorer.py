@@ -104,8 +104,13 @@ def explore(
     ------
     ParameterError
         Noise, adaptive routes, or progress in calls: the critical path of a run needs none of them.
-    TraceError, MappingError, TopologyError
-        Something makes no sense, or does not fit.
+    TraceError
+        A workload that cannot be read.
+    MappingError
+        A mapping that cannot be read, names no machine where `machine` is left out, or does not
+        fit the ranks and slots.
+    TopologyError, SettingError
+        The spec makes no network; an unknown key or quantity.
     """
     workload = Workload.of(workload)
     place = load_mapping(machine, mapping)

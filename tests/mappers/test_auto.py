@@ -21,7 +21,9 @@ from hopmap.mappers.portfolio import _heat, _is_skewed, search_sums
 from hopmap.mappers.stop import Budget, Watch
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, load_traffic, nas_traffic
+from hopmap.traces.otf2.totals import read_traffic
 from hopmap.traces.patterns.stencils import stencil_traffic
+from support import DATA
 from support.traffic import grid_traffic
 
 SPECS = ["mesh:4x4", "torus:5x3", "haec:2x2x4", "tree:2:4:2@1:10:100", "mesh:2x4*2", "fattree:4x4"]
@@ -80,6 +82,14 @@ def test_a_grid_whose_blocks_are_squares_is_known_to_be_optimal(budget):
     value = objective_value(grid_traffic(8, 8, seed=2), topology, node_of, "hop_bytes")
     assert value == 112 + 9 * (112 - 16 * 4)
     assert found == ["optimal"]
+
+
+def test_every_structure_of_the_traffic_is_folded_until_one_is_optimal():
+    topology, traffic = topology_from_spec("torus:4x2x2"), read_traffic(DATA / "mg.S.16")
+    run = portfolio(traffic, topology, rng=np.random.default_rng(0), stop=Budget(moves=1000))
+    first, second = (step.value for step in run.steps if step.member == "fold")
+    assert second < first
+    assert run.stop_reason == "optimal"
 
 
 def test_it_says_why_it_stopped():

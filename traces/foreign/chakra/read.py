@@ -36,7 +36,8 @@ MOST_OPERATIONS = 2**63
 RATE = 4e14  # operations per second of a node that says how many, and not how long
 FIRST, LAST, WAIT, SEND, RECEIVE = range(5)
 _REGIONS = ("MPI_Init", "MPI_Finalize", "MPI_Wait", "MPI_Isend", "MPI_Irecv")
-_NAMES = tuple(f"MPI_I{operation.name.lower()}" for operation in dict.fromkeys(OPERATIONS))
+_DISTINCT = tuple(dict.fromkeys(OPERATIONS))
+_NAMES = tuple(f"MPI_I{operation.name.lower()}" for operation in _DISTINCT)
 _ROOTED = (Collective.BCAST, Collective.REDUCE, Collective.GATHER, Collective.SCATTER)
 _IN_BLOCKS = (Collective.ALLTOALL, Collective.REDUCE_SCATTER_BLOCK, Collective.SCATTER)
 
@@ -186,7 +187,7 @@ def _region(node: Node, where: str) -> int:
     if node.type != NodeType.COLLECTIVE:
         return SEND if node.type == NodeType.SEND else RECEIVE
     kind = _whole(node, "comm_type", where, len(OPERATIONS) - 1)
-    return len(_REGIONS) + list(dict.fromkeys(OPERATIONS)).index(OPERATIONS[kind])
+    return len(_REGIONS) + _DISTINCT.index(OPERATIONS[kind])
 
 
 def _whole(node: Node, key: str, where: str, most: int, otherwise: int | None = None) -> int:
