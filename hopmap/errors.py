@@ -25,6 +25,10 @@ class HopmapWarning(UserWarning):
     """Something that the reader of a result should know about it."""
 
 
+class AboveDefaultOrderWarning(HopmapWarning):
+    """A mapper ended above the default order."""
+
+
 class MissingExtraError(HopmapError, ImportError):
     """Something is asked for that needs a library which is not installed."""
 

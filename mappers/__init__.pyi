@@ -42,6 +42,7 @@ from .objectives import LOAD as LOAD
 from .objectives import OBJECTIVES as OBJECTIVES
 from .objectives import Function as Function
 from .objectives import Objective as Objective
+from .objectives import default_objective as default_objective
 from .objectives import objective_value as objective_value
 from .orders.node_orders import as_allocated as as_allocated
 from .orders.node_orders import by_hostname as by_hostname

@@ -1,12 +1,15 @@
 """Auto: a portfolio that spends a budget on what is known to work, and keeps the best.
 
 For sums over pairs, like hop-bytes, see `portfolio`. Where the objective is none, that is the first
-part of another portfolio. `max_link_load`: the mappings that the portfolio for hop-bytes meets, and
-rounds of `congestion` from those with the least load. Any function of the mapping: that portfolio
-spends part of the budget on candidates, the function is asked about some of them, and the best is
-where `descend` begins. Where a function has an `estimate`, a cheaper function that sorts mappings
-much as it does, another part is for descending by that, and it says which candidates the function
-is asked about.
+part of another portfolio.
+
+- `max_link_load`: the mappings that the portfolio for hop-bytes meets in a part of the budget, then
+  `congestion` from the one with the least load. Where hop-bytes say nothing about the runtime (see
+  `default_objective`) they have a small part, and it begins at random places.
+- Any function of the mapping: that portfolio spends part of the budget on candidates, the function
+  is asked about some of them, and the best is where `descend` begins. Where a function has an
+  `estimate`, a cheaper function that sorts mappings much as it does, another part is for descending
+  by that, and it says which candidates the function is asked about.
 
 It stops where the cost reaches a lower bound, at the end of its budget, and without any budget
 after a round that gains next to nothing. `Portfolio.stop_reason` says which.
@@ -28,20 +31,19 @@ import numpy as np
 
 from hopmap.mappers.exchanges.hill_climbing import EVALUATIONS, Valued, best_of, climb, function_of
 from hopmap.mappers.loads.congestion import congestion, load_bound
-from hopmap.mappers.orders.node_orders import sweep
+from hopmap.mappers.orders.node_orders import random_mapping, sweep
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
 from .mapper import mapper
-from .objectives import LOAD, Function, LoadName, ObjectiveName
+from .objectives import LOAD, Function, LoadName, ObjectiveName, default_objective
 from .portfolio import Portfolio, Step, search_sums
 from .stop import Budget, Interrupted, Reason, Watch, keep
 
 log = logging.getLogger(__name__)
 
 PER_RANK_OF_LOADS = 4_000  # proposals for link loads without any budget
-SUMS = 0.25  # part of the budget for hop-bytes
-ROUNDS_OF_LOADS = 2  # of `congestion`: the least load met, then the best of all
+SUMS, LITTLE_SUMS = 0.25, 0.05  # part of the budget for hop-bytes; where they say nothing
 CANDIDATES = 0.3  # part of the time before a function is asked
 MOST_SIMULATED = 12  # candidates
 ESTIMATED = 0.2  # part of the time, or evaluations as often, that is for an estimate
@@ -55,12 +57,13 @@ def auto(
     *,
     rng: np.random.Generator,
     initial: Mapping | None = None,
-    objective: ObjectiveName | LoadName | Callable[[Mapping], float] = "hop_bytes",
+    objective: ObjectiveName | LoadName | Callable[[Mapping], float] | None = None,
     stop: Budget,
 ) -> Mapping:
     """Best of a portfolio: initial order, curves, folds, recursive bisections, annealing rounds.
 
-    - `objective`: what is minimised or maximised; a function of ``node_of`` is minimised.
+    - `objective`: what is minimised or maximised; a function of ``node_of`` is minimised. By
+      default hop_bytes, on dragonflies max_link_load; see `default_objective`.
     - `moves`: proposals of all rounds; if there is no time budget either 20,000 a rank and round,
       until one gains little. Of an objective that is no sum over pairs 4,000 a rank, those for a
       function's candidates.
@@ -77,12 +80,14 @@ def portfolio(
     *,
     rng: np.random.Generator,
     initial: Mapping | None = None,
-    objective: ObjectiveName | LoadName | Callable[[Mapping], float] = "hop_bytes",
+    objective: ObjectiveName | LoadName | Callable[[Mapping], float] | None = None,
     stop: Budget,
 ) -> Portfolio:
     """See `auto`; with the steps."""
     order = sweep(traffic, topology)
     start = order if initial is None else initial
+    if objective is None:
+        objective = default_objective(topology)
     if callable(objective):
         return _portfolio_of_function(objective, traffic, topology, start, stop, rng)
     if objective == LOAD:
@@ -93,7 +98,7 @@ def portfolio(
 def _portfolio_of_loads(
     traffic: Traffic, topology: Topology, start: Mapping, stop: Budget, rng: np.random.Generator
 ) -> Portfolio:
-    """Lower the load of the busiest link."""
+    """Lower the load of the busiest link; of equal loads the fewest hop-bytes count."""
     watch, value = stop.watch(), function_of(LOAD, traffic, topology)
     valued = Valued(value, None, Watch())
     stop = replace(stop, moves=stop.or_usual(stop.moves, PER_RANK_OF_LOADS * traffic.ranks))
@@ -104,28 +109,29 @@ def _portfolio_of_loads(
         met.append(node_of)
         _note(steps, member, valued(node_of), valued, watch)
 
+    order, bound = sweep(traffic, topology), load_bound(traffic, topology)
+    blind = default_objective(topology) == LOAD and np.array_equal(start, order)
+    part = LITTLE_SUMS if blind else SUMS
     try:
         note("initial order", start)
-        sums = portfolio(traffic, topology, rng=rng, initial=start, stop=stop.part(SUMS))
+        sums = search_sums(traffic, topology, order, start, "hop_bytes", stop.part(part), rng)
         for step, node_of in zip(sums.steps[1:], sums.met[1:], strict=True):
             note(step.member, node_of)
         note("best hop-bytes", sums.mapping)
-        starts = sorted(met, key=valued.function)[: ROUNDS_OF_LOADS - 1]
-        bound = load_bound(traffic, topology)
-        for k in range(ROUNDS_OF_LOADS if valued.best_value > bound else 0):
-            left = watch.remaining()
-            round_ = stop.part((1 - SUMS) / ROUNDS_OF_LOADS)
-            if left is not None:
-                round_ = replace(round_, seconds=left / (ROUNDS_OF_LOADS - k))
-            first = starts[k] if k < len(starts) else best_of(valued, start)
-            made = congestion(traffic, topology, rng=rng, initial=first, stop=round_)
-            note("congestion", made)
+        if valued.best_value > bound:
+            first = random_mapping(traffic, topology, rng=rng) if blind else best_of(valued, start)
+            rest = stop.part(1 - part)
+            if (left := watch.remaining()) is not None:
+                rest = replace(rest, seconds=left)
+            note("congestion", congestion(traffic, topology, rng=rng, initial=first, stop=rest))
     except KeyboardInterrupt as end:
         if isinstance(end, Interrupted):
             valued(end.mapping)
         raise Interrupted(best_of(valued, start)) from None
     reason: Reason = "optimal" if valued.best_value <= bound else "budget"
-    return Portfolio(best_of(valued, start), steps, met, reason)
+    least = [m for step, m in zip(steps, met, strict=True) if step.value == valued.best_value]
+    best = min(least, key=function_of("hop_bytes", traffic, topology))
+    return Portfolio(best, steps, met, reason)
 
 
 def _portfolio_of_function(

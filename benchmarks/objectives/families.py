@@ -36,6 +36,8 @@ NETWORKS = {
     "hierarchy": ("tree:4:8:8@1:10:100",),
     "fat tree": ("fattree:16x16:1x16", "fattree:16x16:1x8"),
     "dragonfly": ("dragonfly:4x8x4", "dragonfly:2x8x4"),
+    "dragonfly *4": ("dragonfly:2x4x2*4",),
+    "Dragonfly+": ("dragonfly+:4x8x8x8",),
 }
 SIZE = 4096  # bytes of a unit of weight
 OBJECTIVES = ("hop_bytes", "max_link_load", "makespan_bound")
@@ -73,7 +75,7 @@ def main(seconds: float = 2.0) -> None:
                 mappers = {f"random {seed}": ("random", seed) for seed in range(3)}
                 mappers |= {"sweep": ("sweep", 0), "bisection": ("recursive_bisection", 0)}
                 mappers |= {f"short {m}": (f"annealing(moves={m})", 0) for m in (3000, 20000)}
-                mappers |= {"hop_bytes": (f"auto({budget})", 0)}
+                mappers |= {"hop_bytes": (f"auto({budget},objective=hop_bytes)", 0)}
                 mappers |= {"max_link_load": (f"auto({budget},objective=max_link_load)", 0)}
                 rows = []
                 for mapper, seed in mappers.values():
@@ -92,12 +94,12 @@ def main(seconds: float = 2.0) -> None:
                     + "".join(f"{w:>7.3f}" for w in worth), flush=True,
                 )  # fmt: skip
     print(
-        f"\n{'family':<12}" + "".join(f"{o:>16}" for o in (*OBJECTIVES, "sums", "loads", "ratio"))
+        f"\n{'family':<14}" + "".join(f"{o:>16}" for o in (*OBJECTIVES, "sums", "loads", "ratio"))
     )
     for family, rows in sums.items():
         means = np.array(rows)
         taus, worth = np.nanmean(means[:, :3], axis=0), np.exp(np.log(means[:, 3:]).mean(axis=0))
-        print(f"{family:<12}" + "".join(f"{x:>16.3f}" for x in (*taus, *worth)))
+        print(f"{family:<14}" + "".join(f"{x:>16.3f}" for x in (*taus, *worth)))
 
 
 if __name__ == "__main__":

@@ -39,16 +39,16 @@ from hopmap.simulator.steady_state import packet_hops
 from hopmap.simulator.uncertainty import LEAST, RELEVANCE, Interval, prediction_interval
 from hopmap.traces.trace import SharedCores
 
-from .comparison import Comparison
+from .comparison import Comparison, auto_by_both
+from .default_order import DEFAULT_ORDER
 from .machine import Machine, MachineLike
-from .mapping import DEFAULT_ORDER, Placement
+from .mapping import Placement
 from .provenance import with_assumed
 from .robust.ranges import Settings, draw_models, read_ranges, without_packets
 from .robust.robust import MOST_SAMPLES, Sampling, replay_under
 from .simulation import check_engine
 from .workload import Workload, WorkloadLike
 
-MAPPERS = ("auto", "auto(objective=max_link_load)", "recursive_bisection")
 SECONDS = 10.0
 SAMPLES = 40  # models: of so many the next one lies between the extremes with 95 %
 FEW = 4  # models after which the worse half of the mappers is dropped
@@ -220,7 +220,7 @@ class Advice(ShownMixin):
 def advise(
     workload: WorkloadLike,
     machine: MachineLike,
-    mappers: Sequence[str] = MAPPERS,
+    mappers: Sequence[str] | None = None,
     *,
     seed: int = 0,
     seconds: float = SECONDS,
@@ -238,8 +238,9 @@ def advise(
     ----------
     workload, machine
         See `simulate` and `map_ranks`.
-    mappers : sequence of str
-        Pipelines to compare with the default order.
+    mappers : sequence of str, optional
+        Pipelines to compare with the default order. When left out "auto" for hop-bytes and for the
+        busiest link, and "recursive_bisection".
     seed : int
         Of mappers and models.
     seconds : float
@@ -258,7 +259,6 @@ def advise(
     >>> advise("stencil:4x4,5pt,bytes=100kB", "torus:2x2x4", ["auto(moves=100)"]).worth_it
     False
     """
-    pipelines = list(dict.fromkeys(" | ".join(map(str, parse_pipeline(text))) for text in mappers))
     sampling = sampling or Sampling(SAMPLES)
     samples = sampling.samples
     expect_between(SettingError, f"samples {samples}", samples, LEAST, MOST_SAMPLES)
@@ -266,6 +266,9 @@ def advise(
         check_engine(engine)
     workload, machine = Workload.of(workload), Machine.of(machine)
     machine.expect_alone("advise")
+    if mappers is None:
+        mappers = (*auto_by_both(machine.network), "recursive_bisection")
+    pipelines = list(dict.fromkeys(" | ".join(map(str, parse_pipeline(text))) for text in mappers))
     program = workload.program(machine.parameters.algorithms)
     room, traffic = machine.usable(program.ranks), program.traffic()
     ranges = read_ranges(sampling.ranges)
@@ -423,6 +426,8 @@ def _with_assumed(candidate: Candidate) -> Candidate:
 def _facts(candidate: Candidate) -> dict[str, Any]:
     placement, result = candidate.placement, candidate.result
     found = {"mapper": placement.mapper, "makespan": result.makespan, "seconds": placement.seconds}
+    if placement.warning:
+        found["warning"] = placement.warning
     return found | {"node_of": placement.node_of.tolist()}
 
 

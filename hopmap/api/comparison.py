@@ -11,18 +11,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.mappers import Stage
+from hopmap.mappers import LOAD, default_objective, parse_pipeline
 from hopmap.mappers.pipeline import time_mapping
 from hopmap.mappers.stop import Interrupted
 from hopmap.simulator.uncertainty import least_regret, standings
 from hopmap.topologies import Mapping, Topology, check_mapping
 
+from .default_order import DEFAULT_ORDER, warn_above_default_order
 from .machine import Machine
-from .mapping import DEFAULT_ORDER, Placement
+from .mapping import Placement
 from .workload import Workload
 
 if TYPE_CHECKING:
     from hopmap.traces import Traffic
+
+
+def auto_by_both(topology: Topology) -> tuple[str, str]:
+    """Return `auto` as it is, and for the other of hop-bytes and the busiest link.
+
+    Examples
+    --------
+    >>> from hopmap.topologies import topology_from_spec
+    >>> auto_by_both(topology_from_spec("torus:4x4"))
+    ('auto', 'auto(objective=max_link_load)')
+    """
+    other = "hop_bytes" if default_objective(topology) == LOAD else LOAD
+    return "auto", f"auto(objective={other})"
 
 
 class InterruptedComparison(KeyboardInterrupt):
@@ -83,6 +97,8 @@ class Comparison:
         The mappings so far. One may be of several candidates, "rcm = auto".
     times : dict
         Seconds of replays by mapping and model, both by number.
+    warnings : dict
+        What a search ended above the default order with, by its name; empty for nothing.
     """
 
     workload: Workload
@@ -92,10 +108,11 @@ class Comparison:
     names: Sequence[str]
     placements: list[Placement] = field(default_factory=list)
     times: dict[tuple[int, int], float] = field(default_factory=dict)
+    warnings: dict[str, str] = field(default_factory=dict)
 
     def search(
         self,
-        pipeline: str | Sequence[Stage],
+        pipeline: str,
         name: str,
         *,
         seed: int,
@@ -105,18 +122,22 @@ class Comparison:
         """Return a mapping and its seconds; Ctrl-C adds the best of the search to `placements`."""
         begin = time.perf_counter()
         try:
-            return time_mapping(
+            node_of, took = time_mapping(
                 *(self.traffic, self.room, pipeline), seed=seed, seconds=seconds, initial=initial
             )
         except Interrupted as end:
             node_of = check_mapping(end.mapping, self.room, self.traffic.ranks)
             self.add(node_of, time.perf_counter() - begin, name)
             raise
+        searched = parse_pipeline(pipeline), self.traffic, self.room
+        self.warnings[name] = warn_above_default_order(*searched, node_of)
+        return node_of, took
 
     def add(self, node_of: Mapping, seconds: float, name: str) -> Placement:
         """Add a mapping and return it."""
         made = Placement(
-            *(self.workload, self.machine, node_of, self.traffic, self.room, name, seconds)
+            *(self.workload, self.machine, node_of, self.traffic, self.room, name, seconds),
+            warning=self.warnings.get(name, ""),
         )
         self.placements.append(made)
         return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from hopmap.errors import HopmapWarning, choice
 from hopmap.launchers.mapping_files import MappingFile
-from hopmap.mappers import LOAD, OBJECTIVES, Function, parse_pipeline
+from hopmap.mappers import LOAD, OBJECTIVES, Function, Stage, default_objective, parse_pipeline
 from hopmap.mappers import map_ranks as place
 from hopmap.mappers.objectives import objective_value
 from hopmap.mappers.pipeline import expect_applicable, time_mapping
@@ -21,8 +22,9 @@ from hopmap.notebook import ShownMixin
 from hopmap.plugins import NotInstalledError
 from hopmap.progress import Progress
 from hopmap.topologies import Mapping, MappingError, Topology, check_mapping
-from hopmap.units import percent, show_seconds
+from hopmap.units import show_seconds
 
+from .default_order import DEFAULT_ORDER, warn_above_default_order
 from .input_kinds import MappingLike
 from .machine import Machine, MachineLike, nodes_of_ranks
 from .provenance import with_assumed
@@ -44,9 +46,6 @@ if TYPE_CHECKING:
     from hopmap.traces import Traffic
 
 Objective: TypeAlias = str | Replayed | Function | None
-
-DEFAULT_ORDER = "identity"
-"""The mapper that places ranks in launchers' default order."""
 
 MANY, VERTICES, LOOSE = "integrated", 2**14, 0.01
 """What `auto` stands for from so many vertices and such an imbalance on: it moves single ones."""
@@ -85,6 +84,8 @@ class Placement(ShownMixin):
         next to nothing, or its time or moves were spent.
     best_replay : Result, optional
         The best of the replays.
+    warning : str
+        What it has more of than the default order; empty for nothing.
     """
 
     workload: Workload
@@ -100,6 +101,7 @@ class Placement(ShownMixin):
     interrupted: bool = False
     stop_reason: str | None = None
     best_replay: Result | None = None
+    warning: str = ""
 
     @property
     def name(self) -> str:
@@ -158,8 +160,8 @@ class Placement(ShownMixin):
         }
         if (baseline := self.metrics_in_default_order()) is not None:
             found["baseline"] = _figures(baseline)
-            if warning := describe_excess(metrics, baseline):
-                found["warning"] = warning
+        if self.warning:
+            found["warning"] = self.warning
         if self.interrupted:
             found["interrupted"] = True
         if self.stop_reason is not None:
@@ -174,22 +176,6 @@ class Placement(ShownMixin):
                 "assumed_rounds": self.workload.assumed_rounds,
             }
         return found
-
-
-def describe_excess(metrics: Metrics, default: Metrics) -> str:
-    """Say what a mapping has more of than the default order; "" for nothing.
-
-    Compared are hop-bytes and the bytes on the busiest link, both by static routes.
-    """
-    pieces = []
-    for name, after, before in (
-        ("hop-bytes", metrics.bytes.dilation.sum, default.bytes.dilation.sum),
-        ("bytes on the busiest link", metrics.bytes.congestion.max, default.bytes.congestion.max),
-    ):
-        if after > before:
-            share = percent(after / before - 1).replace("\u00a0", " ") if before else f"{after:,}"
-            pieces.append(f"{share} more {name}")
-    return f"{' and '.join(pieces)} than the default order" if pieces else ""
 
 
 def _figures(metrics: Metrics) -> dict[str, Any]:
@@ -229,7 +215,7 @@ def map_ranks(
         "hop_bytes", "hop_messages", "cardinality", "max_link_load"; "makespan" or "energy", which
         replay every mapping that is looked at, or a `Replayed` that names the engine as well;
         "makespan_bound", see `MakespanBound`; or a function of the mapping. When left out, each
-        mapper's own.
+        mapper's own; that of "auto" is "hop_bytes", and "max_link_load" on dragonflies.
     seconds : float, optional
         Time budget of searches.
     seed : int
@@ -261,8 +247,7 @@ def map_ranks(
         from .jobs import exclude_used_nodes, place_jobs
 
         others = place_jobs(machine.co_running, machine)
-        takes_any = len(stages) == 1 and stages[0].info.name == "auto"
-        objective = _co_running(objective, takes_any and "objective" not in stages[0].parameters)
+        objective = _co_running(objective, _is_free(stages))
     goal = _goal(objective, workload, machine, others)
     traffic = workload.traffic(machine.algorithms)
     network = machine.free(traffic.ranks)
@@ -270,6 +255,8 @@ def map_ranks(
     room = network.evenly(traffic.ranks) if machine.balanced else network
     if machine.imbalance is not None and _is_large(mapper, goal, traffic, network, machine):
         stages = parse_pipeline(MANY)
+    elif goal is None and _is_free(stages) and default_objective(room) == LOAD:
+        objective = goal = LOAD
     start = None if initial is None else nodes_of_ranks(initial, network, traffic.ranks)
     interrupted, begin = False, time.perf_counter()
     reasons: list[str] = []
@@ -319,6 +306,7 @@ def map_ranks(
         interrupted=interrupted,
         stop_reason=reasons[-1] if reasons else None,
         best_replay=best_replay,
+        warning=warn_above_default_order(stages, traffic, room, node_of, goal, also=(LOAD,)),
     )
 
 
@@ -335,6 +323,12 @@ def _goal(
     if isinstance(objective, str) and objective not in (known := (*OBJECTIVES, LOAD)):
         raise MappingError(choice("objective", objective, (*known, *SIMULATED, BOUND)))
     return objective
+
+
+def _is_free(stages: Sequence[Stage]) -> bool:
+    """Whether `auto` is to choose its objective."""
+    only = stages[0]
+    return len(stages) == 1 and only.info.name == "auto" and not only.parameters.get("objective")
 
 
 def _co_running(objective: Objective, free: bool) -> Objective:

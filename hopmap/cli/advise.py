@@ -12,7 +12,15 @@ import typer
 from hopmap.simulator.uncertainty import RELEVANCE
 from hopmap.units import show_seconds
 
-from .console import in_assumed_rounds, print_table, rests_on, say, say_omissions, working
+from .console import (
+    excess_in_result,
+    in_assumed_rounds,
+    print_table,
+    rests_on,
+    say,
+    say_omissions,
+    working,
+)
 from .exports import AnswerOptions, say_verdict
 from .options import (
     Engine,
@@ -85,17 +93,17 @@ def advise(
 
     Ctrl-C ends it with the best mapping so far, which is written; exit code 130.
     """
-    from hopmap.api.advice import MAPPERS
     from hopmap.api.advice import advise as advised
     from hopmap.api.robust.robust import Sampling
 
     options = options.check(trace)
     place = machine.machine(topology, balanced=options.balanced)
-    with options.keeping(), working("advising") as progress:
+    quiet = excess_in_result(within=options.as_json)
+    with quiet, options.keeping(), working("advising") as progress:
         found = advised(
             replay.workload(trace),
             place,
-            mapper or MAPPERS,
+            mapper or None,
             seed=options.seed,
             seconds=options.seconds,
             sampling=Sampling(models.samples, ranges=models.ranges),
@@ -188,17 +196,18 @@ def robust(
 
     Ctrl-C ends it with the best mapping so far, which is written; exit code 130.
     """
-    from hopmap.api.robust.robust import CANDIDATES, Sampling
+    from hopmap.api.robust.robust import Sampling
     from hopmap.api.robust.robust import robust as choose_robust
 
     options = options.check(trace)
     # commas between candidates, not those within the parentheses of a mapper's options
     words = [word for each in candidates or [] for word in re.split(r",(?![^(]*\))", each)]
-    with options.keeping(), working("choosing") as progress:
+    quiet = excess_in_result(within=options.as_json)
+    with quiet, options.keeping(), working("choosing") as progress:
         found = choose_robust(
             replay.workload(trace),
             machine.machine(topology, balanced=options.balanced),
-            [word.strip() for word in words if word.strip()] or CANDIDATES,
+            [word.strip() for word in words if word.strip()] or None,
             sampling=Sampling(models.samples, models.max_simulations, models.ranges),
             seed=options.seed,
             seconds=options.seconds,

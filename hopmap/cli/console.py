@@ -8,13 +8,14 @@ import json
 import multiprocessing
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from hopmap.errors import printable
+from hopmap.errors import AboveDefaultOrderWarning, printable
 from hopmap.plugins import Table
 from hopmap.progress import Progress, silent
 from hopmap.units import show_bytes, show_seconds
@@ -206,6 +207,15 @@ def in_assumed_rounds(rounds: int | None) -> str:
     """Say that only who sends how much to whom is known; "" where the order is, too."""
     many = "1 assumed round" if rounds == 1 else f"{rounds:,} assumed rounds" if rounds else ""
     return f"traffic alone, in {many}, without computation and collectives" if rounds else ""
+
+
+@contextmanager
+def excess_in_result(*, within: bool) -> Iterator[None]:
+    """Do not warn of mappings above the default order if a result says it itself."""
+    with warnings.catch_warnings():
+        if within:
+            warnings.simplefilter("ignore", AboveDefaultOrderWarning)
+        yield
 
 
 def warn_of(name: str, omitted: Iterable[Omission]) -> None:

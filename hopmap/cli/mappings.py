@@ -12,13 +12,13 @@ from hopmap.units import joules, show_seconds
 
 from .console import (
     INTERRUPTED,
+    excess_in_result,
     note,
     print_json,
     print_table,
     rests_on,
     say,
     say_written,
-    warn,
     working,
 )
 from .options import (
@@ -68,7 +68,8 @@ class SearchOptions:
         str | None,
         typer.Option(
             help="hop_bytes, hop_messages, cardinality, max_link_load, makespan_bound; or, "
-            "replayed at every evaluation, makespan or energy. Default: each mapper's own."
+            "replayed at every evaluation, makespan or energy. Default: each mapper's own; auto "
+            "has hop_bytes, on dragonflies max_link_load."
         ),
     ] = None
     engine: Annotated[
@@ -153,14 +154,14 @@ def map_(
 
     Ctrl-C ends a search with the best mapping so far, which is written; exit code 130.
     """
-    from hopmap.api.mapping import describe_excess, map_ranks
+    from hopmap.api.mapping import map_ranks
     from hopmap.launchers.mapping_files import mapping_text, write_mapping
     from hopmap.mappers import parse_pipeline
 
     check_picture(plot)
     check_no_picture(out)
     check_out(out, plot)
-    with working("mapping") as progress:
+    with working("mapping") as progress, excess_in_result(within=str(out) != "-"):
         workload = traffic.workload(trace)
         place = machine.machine(
             topology,
@@ -188,9 +189,6 @@ def map_(
     if placed.interrupted:
         note("interrupted: this is the best mapping so far")
     if str(out) == "-":
-        default = placed.metrics_in_default_order()
-        if default is not None and (more := describe_excess(placed.metrics(), default)):
-            warn(f"{placed.mapper}: {more}")
         say(mapping_text(placed.node_of, network).rstrip("\n"))
     elif out is not None:
         write_mapping(out, placed.node_of, network)
@@ -201,6 +199,8 @@ def map_(
     elif as_json:
         print_json(placed.to_dict())
     else:
+        if placed.warning:
+            say(placed.warning)
         show_placement(placed, str(search.initial or "nodes in order"))
         say_written(out, plot)
     if placed.interrupted:
@@ -209,15 +209,11 @@ def map_(
 
 def show_placement(placed: Placement, began: str = "before") -> None:
     """Print what messages and bytes cross, and below each what they would in default order."""
-    from hopmap.api.mapping import describe_excess
-
     network = placed.topology
     where = network.spec
     if (used := int((network.slots > 0).sum())) < network.nodes:
         where = f"{used} of the {network.nodes} nodes of {where}"
     this, baseline = placed.metrics(), placed.metrics_in_default_order()
-    if baseline is not None and (more := describe_excess(this, baseline)):
-        say(f"{placed.mapper}: {more}")
     rows: list[tuple[object, ...]] = []
     for name in ("messages", "bytes"):
         rows.append((name, *_figures(getattr(this, name))))

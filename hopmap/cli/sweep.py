@@ -13,6 +13,7 @@ import typer
 from .console import (
     INTERRUPTED,
     announce_compilation,
+    excess_in_result,
     in_assumed_rounds,
     print_json,
     say,
@@ -180,7 +181,7 @@ def run(
         return
     only = None if shard is None else shard_of(results, shard)
     try:
-        with working("running") as progress:
+        with working("running") as progress, excess_in_result(within=as_json):
             outcome = run_scenario(
                 path,
                 loaded,

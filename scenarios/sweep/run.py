@@ -7,6 +7,7 @@ that a sweep can be killed at any time and loses the runs in flight.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hopmap.errors import debugging, one_line
+from hopmap.errors import AboveDefaultOrderWarning, debugging, one_line
 from hopmap.progress import Progress
 from hopmap.scenarios.results import store
 from hopmap.scenarios.results.claims import claim
@@ -23,6 +24,7 @@ from hopmap.scenarios.results.plan_file import expect_results_folder, read_auto_
 from hopmap.scenarios.results.stored_runs import error_of, errors_in, part_files, read_errors
 
 from . import ScenarioError
+from .default_order import above_default_order, shorten
 from .measure import measure
 from .plan import Run, plan, reading_code
 from .prepare import new_traffic, save_inputs, select_runs
@@ -49,10 +51,11 @@ class SweepOutcome:
     # How many runs were left out since they cannot be, by the reason.
     infeasible: dict[str, int] = field(default_factory=dict)
     earlier: int = 0  # Runs of other versions of the scenario, which the folder keeps.
+    warnings: Sequence[str] = ()  # Which mappers end above the default order.
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``run --json`` prints, apart from the report."""
-        names = ("runs", "done", "skipped", "failed", "infeasible", "earlier")
+        names = ("runs", "done", "skipped", "failed", "infeasible", "earlier", "warnings")
         return {"out": str(self.results)} | {name: getattr(self, name) for name in names}
 
     def to_frame(self) -> pd.DataFrame:
@@ -96,7 +99,8 @@ def run_scenario(
     scenario file at `path` is copied to the results; `changes` is what `load_scenario` has set over
     it. All workers see the same file system. `retry` does again what has failed before, and `only`
     no more than the runs of these ids. ``progress(done, total, text)`` is called after every run,
-    `warn` before the first with the number of runs that cannot be, by the reason.
+    `warn` before the first with the number of runs that cannot be, by the reason. Mappers that end
+    above the default order are an `AboveDefaultOrderWarning` each, except in tasks of a job array.
     """
     results = results.absolute()  # for workers elsewhere
     expect_results_folder(results, path, changes)
@@ -134,7 +138,10 @@ def run_scenario(
     before = [run for run in runs if run.run_id not in ids and errors.get(run.run_id) is not None]
     counts = (len(runs), done, len(runs) - done)
     earlier = sum(map(len, map(errors_in, part_files(results / "earlier", "runs"))))
-    return SweepOutcome(*counts, failed, len(before), results, infeasible, earlier)
+    above = above_default_order(runs, results) if only is None else []
+    for line in shorten(above):
+        warnings.warn(line, AboveDefaultOrderWarning, stacklevel=2)
+    return SweepOutcome(*counts, failed, len(before), results, infeasible, earlier, above)
 
 
 def _iterate(

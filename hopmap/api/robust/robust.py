@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hopmap.api.comparison import Comparison
+from hopmap.api.comparison import Comparison, auto_by_both
 from hopmap.api.input_kinds import MappingLike
 from hopmap.api.machine import Machine, MachineLike, nodes_of_ranks
 from hopmap.api.mapping import Placement
@@ -56,7 +56,6 @@ from .ranges import RangesLike, Settings, draw_models, read_ranges
 
 Candidate: TypeAlias = "MappingLike"
 
-CANDIDATES = ("identity", "rcm", "recursive_bisection", "auto", "auto(objective=max_link_load)")
 SECONDS, SAMPLES = 10.0, 100
 MOST_SAMPLES = 10_000
 
@@ -155,6 +154,7 @@ class Choice(ShownMixin):
                 "regrets": [None if np.isnan(each) else float(each) for each in behind[place]],
                 "seconds": self.placements[place].seconds,
                 "node_of": self.placements[place].node_of.tolist(),
+                **({"warning": text} if (text := self.placements[place].warning) else {}),
             }
             for place in self.order
         ]
@@ -176,7 +176,7 @@ class Choice(ShownMixin):
 def robust(
     workload: WorkloadLike,
     machine: MachineLike,
-    candidates: Sequence[Candidate] = CANDIDATES,
+    candidates: Sequence[Candidate] | None = None,
     *,
     sampling: Sampling | None = None,
     seed: int = 0,
@@ -193,8 +193,9 @@ def robust(
     ----------
     workload, machine
         See `simulate` and `map_ranks`. What is set stays as it is set; factors are drawn of it.
-    candidates : sequence
-        Pipelines, files ("file:today.csv", or a path), or mappings.
+    candidates : sequence, optional
+        Pipelines, files ("file:today.csv", or a path), or mappings. When left out "identity",
+        "rcm", "recursive_bisection", and "auto" for hop-bytes and for the busiest link.
     sampling : Sampling, optional
         Models to draw, and how many replays they may take.
     seed : int
@@ -215,13 +216,16 @@ def robust(
     sampling = sampling or Sampling()
     samples, replays = sampling.samples, sampling.max_simulations
     check_engine(engine)
+    workload, machine = Workload.of(workload), Machine.of(machine)
+    if candidates is None:
+        usual = ("identity", "rcm", "recursive_bisection")
+        candidates = (*usual, *auto_by_both(machine.network))
     names = [_canonical(each) for each in candidates]
     if len(names) < 2:
         raise SettingError(f"candidates: {len(names)}: expected two or more to choose from")
     twice = [name for name in names if isinstance(name, str) and names.count(name) > 1]
     if twice:
         raise SettingError(f"candidates: {twice[0]} is listed twice: expected once")
-    workload, machine = Workload.of(workload), Machine.of(machine)
     machine.expect_alone("robust")
     workload.program(machine.parameters.algorithms)  # read before anything takes long
     ranges = read_ranges(sampling.ranges)
@@ -330,7 +334,8 @@ def _placements(
         node_of = nodes_of_ranks(each if start is None else start, network, ranks)
         same = [k for k, made in enumerate(found) if np.array_equal(made.node_of, node_of)]
         if not same:
-            found.append(Placement(workload, machine, node_of, traffic, network, name, took))
+            made = Placement(workload, machine, node_of, traffic, network, name, took)
+            found.append(replace(made, warning=so_far.warnings.get(name, "")))
         elif name not in found[same[0]].mapper.split(" = "):
             found[same[0]] = replace(found[same[0]], mapper=f"{found[same[0]].mapper} = {name}")
     return tuple(found)
