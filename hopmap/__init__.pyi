@@ -34,6 +34,7 @@ from .api.simulation import explain as explain
 from .api.simulation import simulate as simulate
 from .api.workload import Workload as Workload
 from .api.workload import open as open
+from .errors import AboveDefaultOrderWarning as AboveDefaultOrderWarning
 from .errors import HopmapError as HopmapError
 from .errors import HopmapWarning as HopmapWarning
 from .mappers.mapper import mapper as mapper

@@ -95,17 +95,18 @@ def get_objective(name: str) -> Objective:
 def default_objective(topology: Topology) -> ObjectiveName | LoadName:
     """Return what `auto` works for by default: hop-bytes; on dragonflies the busiest link.
 
-    There hop-bytes order mappings no better than chance: Kendall's tau with the runtime is 0 within
-    0.1, that of the busiest link 0.6. Elsewhere it is 0.5 to 0.8, and hop-bytes are much cheaper;
-    see the table of families in ``benchmarks/objectives/README.md``.
+    There hop-bytes order mappings little better than chance: Kendall's tau with the runtime is -0.1
+    to 0.2, that of the busiest link 0.6 to 0.8, and runs are a seventh shorter. Elsewhere hop-bytes
+    are at 0.6 to 0.8 and cheaper; on Dragonfly+ neither leads to shorter runs. See the table of
+    families in ``benchmarks/objectives/README.md``.
     """
     from hopmap.topologies.graph_kernels import DetourRouter
-    from hopmap.topologies.switch_kernels import DragonflyPlusRouter, DragonflyRouter
+    from hopmap.topologies.switch_kernels import DragonflyRouter
 
     router = topology.router
     if isinstance(router, DetourRouter):  # round links that are down
         router = router.base
-    return LOAD if isinstance(router, DragonflyRouter | DragonflyPlusRouter) else "hop_bytes"
+    return LOAD if isinstance(router, DragonflyRouter) else "hop_bytes"
 
 
 def cost_model(

@@ -57,7 +57,7 @@ def main() -> None:
         if not any(part in f"{kind} {ranks} {spec}" for part in options.only):
             continue
         traffic, topology = traffic_of(kind, ranks), topology_from_spec(spec)
-        tools = {options.name: "auto"}
+        tools = {options.name: "auto(objective=hop_bytes)"}
         if not options.alone:
             few = ("tabu(steps=1000000000)",) * (ranks <= FEW)
             tools |= {member.partition("(")[0]: member for member in (*MEMBERS, *few)}

@@ -148,7 +148,7 @@ def main() -> None:
                 node_of = np.empty(ranks, dtype=np.int64)
                 node_of[new] = np.arange(ranks).reshape(case.dims).transpose(axes).ravel().argsort()
                 own.append(objective_value(traffic, network, node_of, "hop_bytes"))
-            mapper = f"auto(seconds={options.seconds},clock=cpu)"
+            mapper = f"auto(seconds={options.seconds},clock=cpu,objective=hop_bytes)"
             map_ranks(traffic, network, mapper, seconds=0.0)  # compile
             begin = time.process_time()
             node_of = map_ranks(traffic, network, mapper)

@@ -29,8 +29,8 @@ CASES = (
 )
 MAPPERS = (
     *("identity", "random", "rcm", "greedy", "minmd", "udfs", "mueller_merbach", "topo_aware"),
-    *("recursive_bisection", "random | relieve", "auto(moves=20000)"),
-    "auto(moves=20000, objective=max_link_load)",
+    *("recursive_bisection", "random | relieve"),
+    *(f"auto(moves=20000, objective={each})" for each in ("hop_bytes", "max_link_load")),
 )
 ORDERS = 200
 

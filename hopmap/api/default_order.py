@@ -25,6 +25,9 @@ DEFAULT_ORDER = "identity"
 BASELINES = (DEFAULT_ORDER, "as_allocated", "sweep", "random")
 """Mappers that others are measured by: default orders, and chance. None is to improve a mapping."""
 
+NEGLIGIBLE = 1e-3
+"""Share that a mapping may be above without a word."""
+
 NAMES = {
     "hop_bytes": "hop-bytes",
     "hop_messages": "hop-messages",
@@ -65,7 +68,7 @@ def describe_excess(
         value, default = (
             objective_value(traffic, topology, each, objective) for each in (node_of, order)
         )
-        if value > default:
+        if value > (1 + NEGLIGIBLE) * default:
             share = f"{percent(value / default - 1)} above" if default else "above"
             whose = "its" if found else "the default order's"
             found.append(f"{value:,} {NAMES[objective]} are {share} {whose} {default:,}")
@@ -82,7 +85,7 @@ def warn_above_default_order(
 ) -> str:
     """Warn of a mapping that is above the default order, and return the text; "" if it is not.
 
-    `also` are objectives that it is compared by as well, whatever it works for.
+    `also` are more objectives that it is compared by.
     """
     compared = compared_objective(stages, topology, objective)
     if compared is None:

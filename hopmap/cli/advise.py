@@ -98,8 +98,7 @@ def advise(
 
     options = options.check(trace)
     place = machine.machine(topology, balanced=options.balanced)
-    quiet = excess_in_result(within=options.as_json)
-    with quiet, options.keeping(), working("advising") as progress:
+    with excess_in_result(), options.keeping(), working("advising") as progress:
         found = advised(
             replay.workload(trace),
             place,
@@ -145,6 +144,9 @@ def show_advice(advice: Advice) -> None:
     print_table(("", *(name for name, _ in columns)), rows)
     for each in advice.candidates:
         say(f"also tried: {each.placement.mapper}, {show_seconds(each.result.makespan)}")
+    for placement in (best, *(each.placement for each in advice.candidates)):
+        if placement.warning:
+            say(placement.warning)
     packets = "" if advice.engine == DEFAULT_ENGINE else f"; --engine {DEFAULT_ENGINE} has packets"
     settled = advice.best.result.extrapolated
     steps = "" if settled is None else f"; {settled}"
@@ -202,8 +204,7 @@ def robust(
     options = options.check(trace)
     # commas between candidates, not those within the parentheses of a mapper's options
     words = [word for each in candidates or [] for word in re.split(r",(?![^(]*\))", each)]
-    quiet = excess_in_result(within=options.as_json)
-    with quiet, options.keeping(), working("choosing") as progress:
+    with excess_in_result(), options.keeping(), working("choosing") as progress:
         found = choose_robust(
             replay.workload(trace),
             machine.machine(topology, balanced=options.balanced),
@@ -240,6 +241,9 @@ def show_choice(choice: Choice) -> None:
             for each in (choice.standings[place],)
         ],
     )
+    for placement in choice.placements:
+        if placement.warning:
+            say(placement.warning)
     everything = choice.times.size
     say(
         f"{choice.replays:,} of {everything:,} replays; each model's best is the best of those "

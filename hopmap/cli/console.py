@@ -210,11 +210,10 @@ def in_assumed_rounds(rounds: int | None) -> str:
 
 
 @contextmanager
-def excess_in_result(*, within: bool) -> Iterator[None]:
-    """Do not warn of mappings above the default order if a result says it itself."""
+def excess_in_result() -> Iterator[None]:
+    """Do not warn of mappings above the default order: the result says it itself."""
     with warnings.catch_warnings():
-        if within:
-            warnings.simplefilter("ignore", AboveDefaultOrderWarning)
+        warnings.simplefilter("ignore", AboveDefaultOrderWarning)
         yield
 
 

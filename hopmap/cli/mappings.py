@@ -19,6 +19,7 @@ from .console import (
     rests_on,
     say,
     say_written,
+    warn,
     working,
 )
 from .options import (
@@ -161,7 +162,7 @@ def map_(
     check_picture(plot)
     check_no_picture(out)
     check_out(out, plot)
-    with working("mapping") as progress, excess_in_result(within=str(out) != "-"):
+    with working("mapping") as progress, excess_in_result():
         workload = traffic.workload(trace)
         place = machine.machine(
             topology,
@@ -189,6 +190,8 @@ def map_(
     if placed.interrupted:
         note("interrupted: this is the best mapping so far")
     if str(out) == "-":
+        if placed.warning:
+            warn(placed.warning)
         say(mapping_text(placed.node_of, network).rstrip("\n"))
     elif out is not None:
         write_mapping(out, placed.node_of, network)
@@ -199,8 +202,6 @@ def map_(
     elif as_json:
         print_json(placed.to_dict())
     else:
-        if placed.warning:
-            say(placed.warning)
         show_placement(placed, str(search.initial or "nodes in order"))
         say_written(out, plot)
     if placed.interrupted:
@@ -214,6 +215,8 @@ def show_placement(placed: Placement, began: str = "before") -> None:
     if (used := int((network.slots > 0).sum())) < network.nodes:
         where = f"{used} of the {network.nodes} nodes of {where}"
     this, baseline = placed.metrics(), placed.metrics_in_default_order()
+    if placed.warning:
+        say(placed.warning)
     rows: list[tuple[object, ...]] = []
     for name in ("messages", "bytes"):
         rows.append((name, *_figures(getattr(this, name))))

@@ -181,7 +181,7 @@ def run(
         return
     only = None if shard is None else shard_of(results, shard)
     try:
-        with working("running") as progress, excess_in_result(within=as_json):
+        with working("running") as progress, excess_in_result():
             outcome = run_scenario(
                 path,
                 loaded,
@@ -206,7 +206,7 @@ def run(
         print_runs(table, loaded.relevance)
         if loaded.published:
             print_published(results)
-        say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
+        _say_done(outcome)
         if outcome.earlier:
             kept = _runs(outcome.earlier)
             say(f"{kept} that the scenario no longer has: in {results / 'earlier'}")
@@ -258,6 +258,15 @@ def _report_kept(results: Path, as_json: bool) -> None:
 
 def _runs(number: int) -> str:
     return f"{number} run{'s' * (number != 1)}"
+
+
+def _say_done(outcome: SweepOutcome) -> None:
+    """Print which mappers end above the default order, and how many runs there are."""
+    from hopmap.scenarios.sweep.default_order import shorten
+
+    for line in shorten(outcome.warnings):
+        say(line)
+    say(f"{_runs(outcome.runs)}: {outcome.done} done now, {outcome.skipped} before")
 
 
 def _warn_of_infeasible(infeasible: Mapping[str, int]) -> None:

@@ -69,7 +69,17 @@ class Labels(NamedTuple):
     node: Ints  # shape (labels,): node of each label
 
 
-@mapper("timer", source="Glantz, Predari, Meyerhenke 2018")
+def cube_of(name: str, traffic: Traffic, topology: Topology) -> PartialCube:  # noqa: ARG001
+    """Raise `MappingError` unless the network is a partial cube; return its labels."""
+    from hopmap.topologies import partial_cube
+
+    try:
+        return partial_cube(topology)
+    except TopologyError as error:
+        raise MappingError(f"mapper {name}: {error}") from None
+
+
+@mapper("timer", source="Glantz, Predari, Meyerhenke 2018", needs=cube_of)
 def timer(
     traffic: Traffic,
     topology: Topology,
@@ -83,18 +93,15 @@ def timer(
 ) -> Mapping:
     """Label swaps on every level of random hierarchies of a partial cube (TiMEr).
 
+    O(hierarchies * digits * pairs).
+
     - `hierarchies`: N_H.
     - `free_slots`: whether ranks may go to free slots; else every node keeps its number of ranks.
     - `objective`: weights of Coco.
     """
-    from hopmap.topologies import partial_cube
-
     from .timer_kernels import swap_labels, values
 
-    try:
-        cube = partial_cube(topology)
-    except TopologyError as error:
-        raise MappingError(f"mapper timer: {error}") from None
+    cube = cube_of("timer", traffic, topology)
     node_of = with_free_slots(initial, topology) if free_slots else initial
     labels, label_of = extend_labels(cube, node_of)
     model = cost_model(traffic, topology, objective, few=True)

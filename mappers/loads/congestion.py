@@ -58,8 +58,9 @@ def congestion(
     links (the idea of Deveci et al. 2015, see `relieve`). The highest load alone is no guide, for
     most exchanges leave it as it is, so that what is annealed is the sum over all links of the load
     to the power of 8: high loads dominate it, and every link counts a little. What is kept is the
-    mapping with the least highest load met, beginning with the initial one. Memory is linear,
-    except for the table of distances that all annealing has on up to a few thousand nodes.
+    mapping with the least highest load met, beginning with the initial one. O(peers * hops) a
+    proposal. Memory is linear, except for the table of distances that all annealing has on up to a
+    few thousand nodes.
 
     - `initial`: mapping to start from, never worsened; random by default.
     - `moves`: proposals; by default as many as the time budget allows, or 1,000 a rank without one.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopmap.mappers import default_objective, map_ranks, objective_value
+from hopmap.mappers import LOAD, default_objective, map_ranks, objective_value
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
 
@@ -13,7 +13,7 @@ from hopmap.traces import Traffic
     [
         ("dragonfly:2x4x2", "max_link_load"),
         ("dragonfly:2x4x2*4", "max_link_load"),
-        ("dragonfly+:2x4x4x5", "max_link_load"),
+        ("dragonfly+:2x4x4x5", "hop_bytes"),
         ("failed:links=3@dragonfly:2x4x2", "max_link_load"),
         ("names:n[00-71]@dragonfly:2x4x2", "max_link_load"),
         ("fattree:4x4:1x2", "hop_bytes"),
@@ -42,25 +42,40 @@ def test_auto_works_for_the_default_objective_and_for_no_other(spec):
 def test_of_equal_loads_the_fewest_hop_bytes_count():
     """One heavy pair is the load of any mapping, so that the first would be as good as any."""
     topology, ring = topology_from_spec("dragonfly:2x4x2"), np.random.default_rng(2).permutation(64)
-    src, dst = np.append(ring, ring[0]), np.append(np.roll(ring, 1), ring[32])
-    volume = np.append(np.ones(64, dtype=np.int64), 1000)
-    traffic = Traffic.from_pairs(64, src, dst, np.ones(65, dtype=np.int64), volume)
+    ring = ring[ring > 1]
+    src, dst = np.append(ring, 0), np.append(np.roll(ring, 1), 1)
+    volume = np.append(np.ones(62, dtype=np.int64), 20)
+    traffic = Traffic.from_pairs(64, src, dst, np.ones(63, dtype=np.int64), volume)
     order, mapped = (map_ranks(traffic, topology, m) for m in ("sweep", "auto(moves=20000)"))
-    assert objective_value(traffic, topology, mapped, "max_link_load") <= 1001
+    loads = [objective_value(traffic, topology, m, "max_link_load") for m in (order, mapped)]
     values = [objective_value(traffic, topology, m, "hop_bytes") for m in (order, mapped)]
-    assert values[1] < 0.9 * values[0]
+    assert loads == [20, 20]
+    assert values[1] < 0.95 * values[0]
 
 
-@pytest.mark.parametrize("spec", ["dragonfly:2x4x2", "fattree:8x8:1x2"])
-def test_it_is_not_behind_annealing_alone(spec):
-    topology, traffic = topology_from_spec(spec), scattered(64)
+@pytest.mark.parametrize(
+    ("spec", "start"),
+    [("dragonfly:2x8x1", "random"), ("fattree:16x8:1x4", "recursive_bisection")],
+)
+def test_it_is_not_behind_annealing_from_what_is_the_better_start_there(spec, start):
+    topology, traffic = topology_from_spec(spec), blocks_and_corners((8, 4, 4))
 
     def mean_load(stage: str) -> float:
         mapped = (map_ranks(traffic, topology, stage, seed=seed) for seed in range(3))
-        return np.mean([objective_value(traffic, topology, m, "max_link_load") for m in mapped])
+        return float(np.mean([objective_value(traffic, topology, m, LOAD) for m in mapped]))
 
     ours = mean_load("auto(moves=60000, objective=max_link_load)")
-    assert ours <= 1.02 * mean_load("congestion(moves=60000)")
+    assert ours <= 1.03 * mean_load(f"{start} | congestion(moves=60000)")
+
+
+def blocks_and_corners(dims: tuple[int, ...]) -> Traffic:
+    """A stencil of 27 points in no order: faces, edges and corners weigh 64, 8 and 1."""
+    cells = np.array(list(np.ndindex(*dims)))
+    apart = np.abs(cells[:, None] - cells)
+    near = np.argwhere(apart.max(axis=2) == 1)
+    volume = np.array((64, 8, 1))[apart[tuple(near.T)].sum(axis=1) - 1]
+    src, dst = np.random.default_rng(7).permutation(len(cells))[near].T
+    return Traffic.from_pairs(len(cells), src, dst, np.ones_like(volume), volume)
 
 
 def scattered(ranks: int) -> Traffic:
