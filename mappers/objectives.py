@@ -96,8 +96,8 @@ def default_objective(topology: Topology) -> ObjectiveName | LoadName:
     """Return what `auto` works for by default: hop-bytes; on dragonflies the busiest link.
 
     There hop-bytes order mappings little better than chance: Kendall's tau with the runtime is -0.1
-    to 0.2, that of the busiest link 0.6 to 0.8, and runs are a seventh shorter. Elsewhere hop-bytes
-    are at 0.6 to 0.8 and cheaper; on Dragonfly+ neither leads to shorter runs. See the table of
+    to 0.2, that of the busiest link 0.6 to 0.8, and runs are 13 to 19 % shorter. Elsewhere
+    hop-bytes are at 0.6 to 0.8; on Dragonfly+ neither leads to shorter runs. See the table of
     families in ``benchmarks/objectives/README.md``.
     """
     from hopmap.topologies.graph_kernels import DetourRouter
