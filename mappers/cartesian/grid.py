@@ -11,7 +11,8 @@ sections 3.1 and 5.1.
 
 Traffic without metadata is recognised, in any numbering (see `structure`). Its stencil is the steps
 between ranks that talk. Where the whole traffic has no structure, its heavier pairs alone are
-tried, down to each of the widest gaps between two weights.
+tried, down to each of the widest gaps between two weights, or as many as cells have faces: so the
+parts of a mesh of points are recognised that were made by halving a box.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hopmap.arrays import Ints
+from hopmap.arrays import Bools, Ints
 from hopmap.errors import HopmapWarning
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
@@ -38,6 +39,7 @@ Weights = Sequence[int] | None
 # What a vector of the stencil counts: one message, or its bytes.
 Weight: TypeAlias = Literal["messages", "bytes"]
 GAPS = 6  # gaps between weights that are tried
+FACES = (3.0, 2.9, 2.8, 2.7, 2.0, 1.95, 1.9)  # pairs a rank, in space and in the plane
 MOST_STEPS, RARE = 64, 0.02  # of a stencil; part of the most frequent one that is none
 KNOWN = {"dims", "stencil", "periodic"}  # metadata that say all of a grid
 
@@ -171,7 +173,6 @@ def all_row_major(dims: Sequence[int]) -> Coordinates:
 
 def _structures(pairs: Traffic, over: Callable[[], bool]) -> Iterator[Cells]:
     """Coordinates by all pairs that talk, then by the heavier ones alone."""
-    src, dst = pairs.src.astype(np.int64), pairs.dst.astype(np.int64)
     weights = [pairs.bytes]
     if not np.array_equal(pairs.bytes, pairs.messages):
         weights.append(pairs.messages)
@@ -180,13 +181,40 @@ def _structures(pairs: Traffic, over: Callable[[], bool]) -> Iterator[Cells]:
         heaviest = np.unique(weight[talks])[::-1]
         ratio = heaviest[:-1] / heaviest[1:]
         gaps = np.sort(np.argsort(-ratio, kind="stable")[:GAPS])
-        for least in (*heaviest[-1:], *heaviest[gaps][::-1]):
-            keep = talks & (weight >= least)
-            found = find_structure(pairs.ranks, src[keep], dst[keep])
-            if found is not None:
-                yield found
+        first = _heavier(pairs, talks)
+        if first is not None:
+            yield first
+        if over():
+            return
+        nearest = _by_faces(pairs, weight)
+        if nearest is not None:
+            yield nearest
+        for least in heaviest[gaps][::-1]:
             if over():
                 return
+            found = _heavier(pairs, talks & (weight >= least))
+            if found is not None:
+                yield found
+
+
+def _heavier(pairs: Traffic, keep: Bools) -> Cells | None:
+    src, dst = pairs.src[keep].astype(np.int64), pairs.dst[keep].astype(np.int64)
+    return find_structure(pairs.ranks, src, dst)
+
+
+def _by_faces(pairs: Traffic, weight: Ints) -> Cells | None:
+    """Coordinates by about as many pairs as cells have faces; those in which pairs are nearest."""
+    heaviest, best, least = np.sort(weight)[::-1], None, np.inf
+    count = [int(faces * pairs.ranks) for faces in FACES]
+    every = {0, *heaviest[-1:].tolist()}
+    for lightest in {int(heaviest[k]) for k in count if k < len(heaviest)} - every:
+        found = _heavier(pairs, weight >= lightest)
+        if found is not None:
+            apart = np.abs(found.coords[pairs.src] - found.coords[pairs.dst]).sum(axis=1)
+            length = float(apart @ weight)
+            if length < least:
+                best, least = found, length
+    return best
 
 
 def _grid_of(cells: Cells, pairs: Traffic) -> Grid | None:

@@ -1,0 +1,164 @@
+"""Embedding: coordinates of ranks whose traffic is that of a mesh of points, cut into parts.
+
+Such traffic is no product and no lattice, but ranks that talk are near in a space of few
+dimensions. The steps:
+
+1. Distances to `LANDMARKS` ranks, each as far as can be from those before. A pair is as long as its
+   weight is small, to a power of `POWERS`.
+2. Principal axes of these (Brandes and Pich, Eigensolver methods for progressive multidimensional
+   scaling of large data, GD 2006). There are as many dimensions as axes before the widest gap; if
+   no gap is wide, there is no space.
+3. Axes along which coordinates are independent, as they are in a box and only along its sides
+   (Hyvarinen and Oja, Independent component analysis, Neural Networks 13, 2000, section 6). A side
+   is the longer, the less a pair covers of it.
+4. Cells of a box by recursive medians (Berger and Bokhari, A partitioning strategy for nonuniform
+   problems on multiprocessors, IEEE Transactions on Computers C-36, 1987).
+
+O(LANDMARKS * pairs * log ranks) a try. The cells are a place to start from, and nothing is proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log, prod
+
+import numpy as np
+
+from hopmap.arrays import Floats, Ints
+from hopmap.mappers.cost_model import CostModel
+
+from .structure import Cells
+
+LANDMARKS = 32
+POWERS = (1.0, 0.5)
+DIMENSIONS, GAP = 3, 2.0  # most dimensions; ratio of two eigenvalues
+CONNECTED = 0.9  # part of the ranks that has to be connected
+HUB = 5.0  # times the mean number of peers that no rank of a mesh has
+TURNS = 30
+
+
+def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) -> Iterator[Cells]:
+    """Cells of the ranks in a box, from so many tries; nothing where there is no space."""
+    peers = np.diff(model.indptr[: ranks + 1])
+    powers = list(POWERS) if peers.max(initial=0) <= HUB * peers.mean() else []
+    for k in range(tries):
+        if not powers:
+            return
+        power = powers[k % len(powers)]
+        apart = _distances(model, ranks, power, rng)
+        if apart is None:
+            return
+        points = _principal_axes(apart)
+        if points is None:
+            powers.remove(power)
+            continue
+        points = _independent_axes(points, rng)
+        dims = _shape(ranks, _sides(points, model))
+        yield Cells(dims, _cells(points, dims))
+
+
+def _distances(
+    model: CostModel, ranks: int, power: float, rng: np.random.Generator
+) -> Floats | None:
+    """Distances to landmarks, shape (ranks, LANDMARKS); None if much is not connected."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components, dijkstra
+
+    talks = model.weight > 0
+    length: Floats = np.zeros(len(talks))
+    if not talks.any():
+        return None
+    length[talks] = (model.weight[talks] / model.weight[talks].mean()) ** -power
+    indptr = model.indptr[: ranks + 1]
+    shape = ranks, ranks
+    graph = csr_array((length, model.peer.copy(), indptr.copy()), shape=shape, dtype=np.float64)
+    graph.eliminate_zeros()
+    part = connected_components(graph, directed=False)[1]
+    most = part == np.bincount(part).argmax()
+    if most.mean() < CONNECTED:
+        return None
+    landmark, nearest = int(rng.choice(np.flatnonzero(most))), np.where(most, np.inf, 0.0)
+    found = np.empty((ranks, LANDMARKS + 1))
+    for k in range(LANDMARKS + 1):
+        found[:, k] = dijkstra(graph, indices=np.array([landmark]))[0]
+        found[~most, k] = np.sqrt((found[most, k] ** 2).mean())  # the middle of all axes
+        nearest = np.minimum(nearest, found[:, k]) if k else nearest
+        landmark = int((nearest if k else found[:, k]).argmax())
+    return found[:, 1:]  # the first one is anywhere
+
+
+def _principal_axes(apart: Floats) -> Floats | None:
+    """Coordinates along the axes that most of the distances are explained by, or None."""
+    square = apart**2
+    square -= square.mean(axis=0)
+    square -= square.mean(axis=1)[:, None]
+    value, axes = np.linalg.eigh(square.T @ square)
+    value, axes = np.sqrt(np.maximum(value[::-1], 0.0)), axes[:, ::-1]
+    gaps = [value[d] / max(value[d + 1], 1e-9 * value[0]) for d in range(DIMENSIONS)]
+    dimensions = int(np.argmax(gaps)) + 1
+    if dimensions < 2 or not gaps[dimensions - 1] > GAP:
+        return None
+    points: Floats = square @ axes[:, :dimensions]
+    return points
+
+
+def _independent_axes(points: Floats, rng: np.random.Generator) -> Floats:
+    """Turn points until their coordinates are as independent as can be; all have variance 1."""
+    value, axes = np.linalg.eigh(np.cov(points.T).reshape(points.shape[1], -1))
+    white = (points - points.mean(axis=0)) @ axes / np.sqrt(value)
+    turn = np.linalg.qr(rng.normal(size=axes.shape))[0]
+    for _ in range(TURNS):
+        now = white @ turn.T
+        cubed = now * now * now
+        left, _, right = np.linalg.svd(cubed.T @ white / len(white) - 3 * turn)
+        turn = left @ right
+    turned: Floats = white @ turn.T
+    return turned
+
+
+def _sides(points: Floats, model: CostModel) -> Floats:
+    """How long the box is along each axis, in pairs."""
+    src = np.repeat(np.arange(len(points)), np.diff(model.indptr[: len(points) + 1]))
+    step = np.abs(points[src] - points[model.peer])
+    sides: Floats = np.ptp(points, axis=0) / np.average(step, axis=0, weights=model.weight)
+    return sides
+
+
+def _shape(ranks: int, sides: Floats) -> tuple[int, ...]:
+    """Box of so many cells whose sides are nearly as these."""
+    wanted = np.log(sides) - np.log(sides).mean()
+
+    def off(dims: tuple[int, ...]) -> float:
+        return float(np.abs(np.log(dims) - log(ranks) / len(dims) - wanted).sum())
+
+    return min(_products(ranks, len(sides)), key=off)
+
+
+def _products(number: int, factors: int) -> Iterator[tuple[int, ...]]:
+    """All ways to write a number as a product of so many."""
+    if factors == 1:
+        yield (number,)
+        return
+    for first in range(1, number + 1):
+        if number % first == 0:
+            for rest in _products(number // first, factors - 1):
+                yield first, *rest
+
+
+def _cells(points: Floats, dims: tuple[int, ...]) -> Ints:
+    """Cell of every point: boxes are halved along their longest side, their points with them."""
+    every = np.arange(len(points))
+    low = np.zeros(points.shape, dtype=np.int64)
+    size = np.tile(np.array(dims), (len(points), 1))
+    while size.max() > 1:
+        axis = size.argmax(axis=1)
+        long = size[every, axis]
+        box = np.ravel_multi_index(tuple(low.T), dims)
+        order = np.lexsort((points[every, axis], box))
+        place = np.empty_like(every)
+        place[order] = every
+        place -= np.searchsorted(box[order], box)
+        upper = place >= np.bincount(box, minlength=prod(dims))[box] * (long // 2) // long
+        low[every, axis] += np.where(upper, long // 2, 0)
+        size[every, axis] = np.where(upper, long - long // 2, long // 2)
+    return low

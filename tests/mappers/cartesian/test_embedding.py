@@ -1,0 +1,204 @@
+"""Embedding: meshes of points, in any numbering, get cells in which what talks is near."""
+
+from itertools import combinations
+from math import log2, prod
+
+import numpy as np
+import pytest
+from generated import blocks, traffic_of
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial import Delaunay, cKDTree
+
+from hopmap.mappers.cartesian import grid
+from hopmap.mappers.cartesian.embedding import _cells, _products, _shape, _sides, embed
+from hopmap.mappers.cartesian.grid import _by_faces, find_structures
+from hopmap.mappers.cartesian.structure import find_structure
+from hopmap.mappers.objectives import cost_model
+from hopmap.topologies import topology_from_spec
+from hopmap.traces import Traffic
+from support.slow import examples
+
+
+def nearest_eight(sides, ranks, points, seed):
+    """Traffic of blocks of points in a box with their eight nearest, and the blocks' centres."""
+    rng = np.random.default_rng(seed)
+    place = rng.random((points * ranks, len(sides))) * sides
+    block = rng.permutation(ranks)[blocks(place, ranks)]
+    near = cKDTree(place).query(place, 9)[1][:, 1:]
+    traffic = weighted(ranks, np.stack((np.repeat(block, 8), block[near.ravel()]), axis=1))
+    return traffic, np.stack([np.bincount(block, x, ranks) for x in place.T], axis=1)
+
+
+def weighted(ranks, pairs, weight=1):
+    """Traffic of pairs; no rank talks to itself."""
+    src, dst = np.asarray(pairs).T
+    weight = np.broadcast_to(weight, len(src))[src != dst]
+    return Traffic.from_pairs(ranks, src[src != dst], dst[src != dst], weight, weight)
+
+
+def embedded(traffic, tries=4):
+    model = cost_model(traffic, topology_from_spec(f"mesh:{traffic.ranks}"), "hop_bytes")
+    return list(embed(model, traffic.ranks, tries, np.random.default_rng(0)))
+
+
+def length(traffic, coords):
+    """Mean steps between ranks that talk."""
+    steps = np.abs(coords[traffic.src] - coords[traffic.dst]).sum(axis=1)
+    return np.average(steps, weights=traffic.bytes)
+
+
+@pytest.mark.parametrize(
+    ("sides", "ranks", "points", "dims"),
+    [
+        ((1, 1), 256, 1, (16, 16)),
+        ((2, 1), 512, 4, (32, 16)),
+        ((1, 1, 1), 512, 1, (8, 8, 8)),
+        ((2, 1, 1), 1024, 1, (16, 8, 8)),
+        ((1, 1, 1), 512, 4, (8, 8, 8)),
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_points_in_a_box_get_cells_in_which_pairs_are_near(sides, ranks, points, dims, seed):
+    """Little farther than in cells by coordinates, which an embedding has not: 1.37 was the most.
+
+    At random they are 4 times as far at least.
+    """
+    traffic, place = nearest_eight(sides, ranks, points, seed)
+    true = _cells(place, dims)
+    assert length(traffic, np.random.default_rng(0).permutation(true)) > 3.9 * length(traffic, true)
+    found = embedded(traffic)
+    assert len(found) == 4
+    for cells in found:
+        assert sorted(cells.dims, reverse=True) == list(dims)
+        assert len(np.unique(cells.coords, axis=0)) == ranks
+        assert length(traffic, cells.coords) < 1.4 * length(traffic, true)
+    again = embedded(traffic)
+    assert all(np.array_equal(a.coords, b.coords) for a, b in zip(found, again, strict=True))
+
+
+def test_a_box_is_as_long_as_pairs_say():
+    """Points have variance 1 along every axis."""
+    assert [_shape(1024, np.array(s)) for s in ((4, 1), (1, 1))] == [(64, 16), (32, 32)]
+    assert _shape(256, np.array((1, 2.5, 1))) == (4, 16, 4)
+    traffic, place = nearest_eight((2.5, 1, 1), 2048, 1, 1)
+    model = cost_model(traffic, topology_from_spec("mesh:2048"), "hop_bytes")
+    sides = _sides(place / place.std(axis=0), model)
+    assert sides[0] / sides[1:] == pytest.approx([2.5, 2.5], rel=0.1)
+    assert {tuple(sorted(cells.dims)) for cells in embedded(traffic)} == {(8, 8, 32)}
+
+
+@pytest.mark.parametrize("silent", [4, 14, 24])
+def test_some_ranks_without_peers_do_no_harm_to_an_embedding(silent):
+    joined, place = nearest_eight((1, 1, 1), 256, 1, 0)
+    traffic = Traffic(256 + silent, joined.src, joined.dst, joined.messages, joined.bytes)
+    found = embedded(traffic, tries=8)
+    assert len(found) == 8
+    for cells in found:
+        assert prod(cells.dims) == 256 + silent
+        assert len(np.unique(cells.coords, axis=0)) == 256 + silent
+        assert length(traffic, cells.coords) < 1.5 * length(joined, _cells(place, (8, 8, 4)))
+
+
+@pytest.mark.filterwarnings("error")
+def test_pairs_that_weigh_nothing_join_nobody_in_an_embedding():
+    """Two boxes whose ranks talk, with messages without bytes between them; then next to them."""
+    joined, _ = nearest_eight((1, 1), 128, 1, 0)
+    src, dst, volume = joined.src, joined.dst, joined.bytes
+    number, none = np.arange(128), np.zeros(128, dtype=np.int64)
+    pairs = np.concatenate((src, src + 128, number)), np.concatenate((dst, dst + 128, number + 128))
+    two = Traffic.from_pairs(256, *pairs, np.ones(len(pairs[0])), [*volume, *volume, *none])
+    assert embedded(two) == []
+    extra = np.concatenate((src, number)), np.concatenate((dst, (number + 64) % 128))
+    one = Traffic.from_pairs(128, *extra, np.ones(len(extra[0])), [*volume, *none])
+    for cells, same in zip(embedded(one), embedded(joined), strict=True):
+        assert np.array_equal(cells.coords, same.coords)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_in_no_space_is_not_embedded():
+    rng = np.random.default_rng(0)
+    points, place = nearest_eight((1, 1, 1), 256, 1, 0)
+    side = place[:, 0].argsort()[:80]
+    mesh = np.stack((points.src, points.dst), axis=1)
+    clique = list(combinations(range(32), 2))
+    nowhere = {
+        "random": weighted(256, rng.integers(0, 256, (1500, 2))),
+        "few": weighted(1024, rng.integers(0, 1024, (4000, 2))),
+        "star": weighted(64, [(0, k) for k in range(1, 64)]),
+        "path": weighted(128, [(k, k + 1) for k in range(127)]),
+        "clique": weighted(32, clique),
+        "uneven clique": weighted(32, clique, rng.integers(1, 99, len(clique))),
+        "with a hub": weighted(257, [*mesh, *((256, k) for k in range(0, 256, 2))]),
+        "with a hub at one side": weighted(257, [*mesh, *((256, k) for k in side)]),
+        "in two parts": weighted(512, np.concatenate((mesh, mesh + 256))),
+        "with many silent": weighted(288, mesh),
+        "no pairs": Traffic.from_pairs(16, [], [], [], []),
+        "attachment": traffic_of("ba", 256),
+        "bipartite": traffic_of("bipartite", 256),
+        "small world": traffic_of("small_world", 256),
+    }
+    assert embedded(weighted(256, mesh))
+    assert [name for name, traffic in nowhere.items() if embedded(traffic)] == []
+
+
+@examples(60)
+@given(
+    st.integers(1, 60).flatmap(
+        lambda n: st.tuples(st.sampled_from(list(_products(n, 3))), st.integers(0, 10**6))
+    )
+)
+def test_each_cell_of_any_box_gets_a_point(case):
+    dims, seed = case
+    points = np.random.default_rng(seed).random((prod(dims), 3))
+    coords = _cells(points, dims)
+    assert sorted(map(tuple, coords.tolist())) == list(np.ndindex(dims))
+    corner = np.stack(np.unravel_index(np.arange(prod(dims)), dims), axis=1)
+    new = np.random.default_rng(seed).permutation(prod(dims))
+    assert np.array_equal(_cells(corner[new] + 0.5, dims), corner[new])
+
+
+@pytest.mark.parametrize(
+    ("ranks", "points", "dims", "share"),
+    [
+        (128, 100, (16, 8), 1.0),
+        (256, 32, (16, 16), 1.0),
+        pytest.param(1024, 48, (16, 8, 8), 0.98, marks=pytest.mark.slow),
+    ],
+)
+def test_blocks_of_a_mesh_of_points_that_halve_a_box_are_its_cells(
+    ranks, points, dims, share, monkeypatch
+):
+    """Faces weigh more than edges and corners; up to the order and direction of coordinates.
+
+    In space a few cells are others.
+    """
+    rng, dimensions = np.random.default_rng(0), len(dims)
+    place, new = rng.random((ranks * points, dimensions)), rng.permutation(ranks)
+    simplices = np.sort(Delaunay(place).simplices, axis=1)
+    edges = [simplices[:, pair] for pair in combinations(range(dimensions + 1), 2)]
+    edges = np.unique(np.concatenate(edges), axis=0)
+    pairs = weighted(ranks, new[blocks(place, ranks)][edges]).undirected()
+    assert find_structure(ranks, pairs.src.astype(int), pairs.dst.astype(int)) is None
+    halves = (np.arange(ranks)[:, None] >> np.arange(int(log2(ranks)))[::-1]) & 1
+    cell = [halves[:, d::dimensions] for d in range(dimensions)]
+    cell = [x @ (1 << np.arange(x.shape[1])[::-1]) for x in cell]
+    monkeypatch.setattr(grid, "GAPS", 0)
+    for found in (_by_faces(pairs, pairs.bytes), next(find_structures(pairs)[1])):
+        assert sorted(found.dims, reverse=True) == list(dims)
+        assert len(np.unique(found.coords, axis=0)) == ranks
+        axes = found.coords[new].T
+        for x in cell:
+            assert max((a == way).mean() for a in axes for way in (x, x.max() - x)) >= share
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8, 16, 32])
+def test_of_few_or_random_pairs_no_faces_are_found(ranks):
+    empty = np.empty(0, dtype=np.int64)
+    assert _by_faces(Traffic.from_pairs(ranks, [], [], [], []), empty) is None
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        src, dst = np.nonzero(np.triu(rng.random((ranks, ranks)) < 0.1 * (seed % 10 + 1), 1))
+        weight = rng.integers(0, 99, len(src))
+        pairs = Traffic.from_pairs(ranks, src, dst, np.ones(len(src)), weight)
+        assert _by_faces(pairs, pairs.bytes) is None
