@@ -13,7 +13,8 @@ O(degree) a proposal; memory is linear, except for a table of distances up to a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from copy import copy
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -111,6 +112,12 @@ class Cooling:
         self.note_gain(self.cost - cost_of(self.assignment))
         return self.cost
 
+    def restart(self, places: Ints) -> None:
+        """Begin again from these places, and forget better ones."""
+        assign(self.model, self.assignment, places)
+        self.cost = self.best_cost = cost_of(self.assignment)
+        self.best = places.copy()
+
     def note_gain(self, saved: int) -> None:
         """Note that the present cost has fallen so much, or risen."""
         self.cost -= saved
@@ -176,6 +183,18 @@ class AnnealingSearch(Cooling):
         self.topology = topology
         self.ranks = traffic.ranks
         self.named = get_objective(objective)
+
+    def copy(self, rng: np.random.Generator) -> Self:
+        """Return another search at the same places, with random numbers of its own."""
+        other, same = copy(self), self.assignment
+        other.assignment = same._replace(
+            places=same.places.copy(),
+            slot_of=same.slot_of.copy(),
+            item_at=same.item_at.copy(),
+            own=same.own.copy(),
+            random=rng.integers(1, 2**63, size=1, dtype=np.uint64),
+        )
+        return other
 
     @property
     def mapping(self) -> Mapping:

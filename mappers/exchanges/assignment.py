@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LINKED = 1024  # above so many nodes with few links each, these say who is near
 NEAR = 12  # whole shells of nearest nodes up to so many
+FEWEST, MILD = 4, 2  # nearest nodes, if at most so many times as far as the first
 FIRST = 32  # of the first shell, however large it is, no more than this
 
 
@@ -149,13 +150,15 @@ def _near_nodes(router: Router, free: Ints, span: int | None = None) -> tuple[In
         first = np.lexsort((turn, far))[:, 1 : FIRST + 1]
         hops = np.tile(np.take_along_axis(far, first, axis=1), (count // span, 1))
         rows = np.tile(first, (count // span, 1)) + (free // span * span)[:, None]
-    # A shell counts if it is the first or ends within the first NEAR.
+    # A shell counts if it is the first, ends within the first NEAR, or holds one of the FEWEST
+    # nearest, which are not much farther.
     last = hops[:, min(NEAR, hops.shape[1] - 1)][:, None]
-    keep = (hops < last) | (hops == hops[:, :1])
+    fourth = hops[:, min(FEWEST, hops.shape[1]) - 1][:, None]
+    keep = (hops < last) | ((hops <= fourth) & (hops <= MILD * hops[:, :1]))
     if hops.shape[1] <= NEAR:
         keep[:] = True
     x = np.concatenate((free, np.repeat(free, keep.sum(axis=1))))
-    y = np.concatenate((free, rows[keep]))
+    y: Ints = np.concatenate((free, rows[keep]))
     order = np.argsort(x, kind="stable")
     return x[order], y[order]
 

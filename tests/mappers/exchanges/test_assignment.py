@@ -79,6 +79,32 @@ def test_who_is_near_is_the_same_in_every_group(spec):
     assert all(np.array_equal(a, b) for a, b in zip(whole, grouped, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("spec", "near"),
+    [
+        ("tree:4:8:8@1:10:100", {1: 3}),  # the second shell is too far
+        ("tree:4:8:8@1:2:9", {1: 3, 2: 28}),  # it holds the fourth nearest
+        ("tree:6:8:8@1:2:9", {1: 5}),  # it does not
+        ("dragonfly:2x4x4", {2: 1, 3: 14}),
+        ("dragonfly:8x4x2", {2: 7}),
+        ("torus:8x8x8", {1: 6}),
+        ("torus:4x4", {1: 4, 2: 6}),  # the second ends within the first twelve
+    ],
+)
+def test_the_next_shell_is_near_too_if_the_first_is_small_and_it_is_not_far(spec, near):
+    """Distances, and how many nodes at each are near every node."""
+    topology = topology_from_spec(spec)
+    free = np.arange(topology.nodes)
+    router = table_router(table_of(topology.router, free))
+    x, y = assignment._near_nodes(router, free)
+    x, y = x[x != y], y[x != y]
+    far = topology.distance(x, y)
+    assert set(far.tolist()) == set(near)
+    for distance, count in near.items():
+        found = np.bincount(x[far == distance], minlength=topology.nodes)
+        assert (found == count).all()
+
+
 def test_nodes_that_are_near_in_several_ways_are_listed_once():
     """By a link and by their numbers, and at the ends of the order by themselves."""
     topology = topology_from_spec("torus:4x4")
