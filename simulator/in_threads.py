@@ -5,21 +5,16 @@ Every replay has tables of its own, so that results are the same on any number o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TypeVar
 
+from hopmap.cores import cores
 from hopmap.progress import Progress
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
-
-
-def cores() -> int:
-    """Return how many cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 def in_threads(work: Callable[[Item, Progress], Answer], items: Iterable[Item]) -> Iterator[Answer]:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.cores import cores
 from hopmap.progress import Progress
 from hopmap.traces.safety.guarded_process import Death, Limits, Line, run_guarded
 from hopmap.traces.safety.memory import OutOfMemoryError
@@ -230,7 +231,7 @@ def reading_in_shares(
     known = definitions.stat().st_size if definitions.is_file() else 0
     limits = Limits(_ROOM + _ROOM_PER_BYTE * size, _PATIENCE + known // _PER_SECOND)
     if workers is None:
-        workers = min(_processors(), size // _PER_WORKER)
+        workers = min(cores(), size // _PER_WORKER)
     shares = max(1, min(workers, sum(file.suffix == ".evt" for file in files)))
     works = [partial(read, anchor, (share, shares)) for share in range(shares)]
     with exclusive():  # no other thread is inside libotf2 when the process forks
@@ -253,13 +254,6 @@ def reading_in_shares(
         again = partial(read, windows=getattr(one_sided_kernels, one_sided)())
         return reading_in_shares(path, again, progress, workers)
     return [each for each in found if each is not None]
-
-
-def _processors() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @contextmanager

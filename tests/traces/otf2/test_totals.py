@@ -85,7 +85,7 @@ def test_small_archives_take_one_process_and_large_ones_more(data, monkeypatch):
         return guarded_all(works, *more)
 
     monkeypatch.setattr(archives, "run_guarded", counting)
-    monkeypatch.setattr(archives, "_processors", lambda: 3)
+    monkeypatch.setattr(archives, "cores", lambda: 3)
     read_summary(data / "lu.S.4")
     monkeypatch.setattr(archives, "_PER_WORKER", 1)
     read_summary(data / "lu.S.4")
