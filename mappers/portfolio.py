@@ -1,50 +1,56 @@
 """The portfolio of `auto` for sums over pairs: members with a share of the budget each.
 
-1. Orders that cost nothing: the initial mapping, nodes in order; for grids the orders of the grid
-   mappers and the best fold; on boxes the curves.
+1. Orders: the initial mapping, nodes in order; for grids the orders of the grid mappers and the
+   best fold; in boxes an embedding (see `embedding`) where there is no grid, and the curves.
 2. Starts: recursive bisections with several seeds, on hierarchies with many tries that are
    combined. The first one ends after `BISECTION` of a time budget, with what it has split by then;
    what it has not is put in an order of clusters, which alone takes a few per cent of the time.
-3. Rounds of annealing from a start, from the best so far, and from random places. Each kind has a
-   round; then the next one goes to whichever gained most in its last. A new best is worth a round
-   from the best again. That is begun warm, and twice as hot after one in vain.
-4. After each round whole blocks of nodes exchange their ranks (see `exchange_blocks`).
-5. On hierarchies the ranks of some subsystems are split again instead, level by level (see
-   `ruin_and_recreate`), and then annealed cold. Where a few ranks have most of the traffic, their
-   costs hide all others' from that: the rounds are as elsewhere, and bisections, which separate
-   little there, have `SHARE` of the time.
-6. On at most `FEW` slots, of dense traffic `FEW_IF_DENSE`, most of each round is for iterated tabu
-   search from the best, which looks at every exchange in every step (see `tabu`).
+3. One long round from the best start: annealing, hot. On trees and fat trees the ranks of some
+   subsystems are split again instead, level by level (see `ruin_and_recreate`). Not so where a few
+   ranks have most of the traffic: their costs hide all others' from that, and bisections separate
+   little. There `greedy_all_c` is a start, too, but on hierarchies.
+4. Where an order is better than all starts, as folds and embeddings may be, a hot round would lose
+   it: it has a warm one. Pilots, `PILOT` of the budget each, say which of both to go on with.
+5. On at most `FEW` slots a part of that is for iterated tabu search from the best, which looks at
+   every exchange in every step (see `tabu`); most of it where there are even fewer slots, or
+   traffic is dense. Without any budget there are rounds from the best until one gains little.
 
-A budget that is short for the ranks is a round from a start and one from the best, or one alone.
-Temperatures come from two measurements (White, Concepts of scale in simulated annealing, ICCD
-1984): the first from what proposals cost at random places, the last from what a usual pair weighs.
-With few proposals a rank the first is lower, as what melts then cannot freeze again in time. From a
-good mapping both are measured at it, unless traffic is skewed: there hubs dominate the costs.
+One long round is better than several short ones from several places: a benchmark of this says by
+how much (``benchmarks/anytime``). Temperatures are in mean costs of a proposal at random places
+(White, Concepts of scale in simulated annealing, ICCD 1984). With few proposals a rank the first is
+lower, as what melts then cannot freeze again in time.
+
+With a budget of elapsed seconds alone, every core of this process runs a pilot or a round of its
+own, from other random numbers, and the best of each stage is where the next one begins.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from math import inf
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Event
 from typing import NamedTuple
 
 import numpy as np
 
 from hopmap.arrays import Ints
+from hopmap.cores import cores
 from hopmap.mappers.bisections.recursive_bisection import (
     bisect_nodes,
     exchange_blocks,
     ruin_and_recreate,
     spans_of,
 )
+from hopmap.mappers.cartesian.embedding import embed
 from hopmap.mappers.cartesian.fold import best_fold
 from hopmap.mappers.cartesian.grid import Grid, find_structures
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
 from hopmap.mappers.cartesian.structure import Cells
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import iterated_tabu
+from hopmap.mappers.greedy.constructions import greedy_all_c
 from hopmap.mappers.orders.node_orders import gray, hilbert, peano, scan
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
@@ -57,44 +63,36 @@ log = logging.getLogger("hopmap.mappers.auto")
 
 CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
 STALE = 0.001  # part of the cost that a round without any budget gains at least, or is the last
-FOLDS = 400
+FOLDS, FEW_FOLDS = 400, 50  # of a structure; of an embedding
+EMBEDDINGS = 6
 ORDERS = 0.5  # of a time budget until which curves are tried
 PER_RANK = 20_000  # proposals of a round without any budget
-ROUND, LONG_ROUND = 5_000, 60_000  # proposals a rank of a round; on hierarchies or with tabu
-ROUNDS = 12
+PILOT = 0.1  # part of the budget for a pilot
+SHORT = 2_000  # proposals a rank of a budget that is too short for pilots
 ANNEALING = 0.97  # part of a round; the rest is for a descent
 BLOCKS = 20  # proposals a rank of that, and of blocks after it
-HOT = 0.5  # first temperature, in mean costs of a proposal at random places
-SLOW = 1_000  # proposals a rank for which that is not too hot
-CALM = 0.2  # first temperature from a good mapping, in mean costs of a proposal there
-STEEP = 0.2  # last temperature there, as a part of the first, at least
-COLD = 0.5  # last temperature, in median weights of a pair
-WARM = 0.25  # of the first temperature, from the best
+# First and last temperature, in mean costs of a proposal at random places.
+HOT, WARM, COLD = 0.4, 0.1, 0.01
+SLOW = 1_000  # proposals a rank for which HOT is not too hot
 SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks have most of it
+# Ranks for a construction in O(ranks^2) without a time budget; seconds for a pair with one.
+GREEDY_RANKS, PER_PAIR = 16_384, 1e-8
 STARTS = 3
 MOST_STARTS = 12  # of a time budget elsewhere than on hierarchies, if its share lasts
 BISECTION = 0.85  # of a time budget until the first bisection ends
-SHARE = 0.1  # of a time budget for more starts, for all of skewed traffic, and for structure
+SHARE = 0.1  # of a time budget for more starts, and for structure
 TRIES, MOST_TRIES = 8, 50  # bisections at every step of a start there: without a time budget, most
 RUIN = 0.7  # first temperature of splitting again, in mean weights of a pair
 LEVELS = 0.9  # part of a round on a hierarchy that is for its levels
-FEW, FEW_IF_DENSE = 64, 128  # slots for which a step that looks at every exchange pays
-DENSE = 0.25  # mean peers of a rank, as a part of the slots
-TABU, TABU_IF_DENSE = 0.7, 0.9  # part of a round that is for such steps
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
+# Slots for which a step that looks at every exchange pays, and its part of what pilots leave; if a
+# rank has more peers than DENSE of the slots, most of it.
+FEW, TABU = 256, 0.25
+FEWER, MORE_TABU = 64, 0.7
+FEW_IF_DENSE, DENSE, MOST_TABU = 128, 0.25, 0.9
+LANES = 4  # most rounds at the same time
 
-
-class Heat(NamedTuple):
-    """Temperatures of a round."""
-
-    first: float
-    last: float
-    melting: float  # the first one at random places
-    ruin: float  # the first one of splitting again, in mean weights of a pair
-
-    def part(self, part: float) -> Heat:
-        """Begin less hot."""
-        return self._replace(first=part * self.first, ruin=part * self.ruin)
+Round = Callable[[AnnealingSearch, Moves, np.random.Generator], None]
 
 
 class Step(NamedTuple):
@@ -107,6 +105,9 @@ class Step(NamedTuple):
     seconds: float  # since the beginning
 
 
+Lanes = Sequence[tuple[AnnealingSearch, np.random.Generator]]
+
+
 class Portfolio(NamedTuple):
     """The best mapping, and what led to it."""
 
@@ -116,6 +117,14 @@ class Portfolio(NamedTuple):
     # why it stopped: a lower bound is reached, a round gained next to nothing, or all that was to
     # be spent is
     stop_reason: Reason = "budget"
+
+
+class Turn(NamedTuple):
+    """A round to come, and where it begins."""
+
+    name: str
+    places: Ints
+    run: Round
 
 
 def search_sums(
@@ -137,7 +146,8 @@ def search_sums(
     steps: list[Step] = []
     met: list[Mapping] = []
     with keep(lambda: search.mapping):
-        for member in _members(search, traffic, order, (grid, structures), moves, rng):
+        lanes = _lanes(search, stop, rng)
+        for member in _members(search, lanes, traffic, order, (grid, structures), moves):
             value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
             steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
             met.append(search.assignment.places[: traffic.ranks].copy())
@@ -151,95 +161,175 @@ def search_sums(
 
 def _members(
     search: AnnealingSearch,
+    lanes: Lanes,
     traffic: Traffic,
     order: Mapping,
     structure: tuple[Grid | None, Iterator[Cells]],
     moves: int | None,
-    rng: np.random.Generator,
 ) -> Iterator[str]:
-    """Run one member after another on the search, and name it when it is done.
+    """Run one member after another on the first search, and name it when it is done.
 
     Members have shares of the time or of the moves; with both, time only ends the search, so that
     moves give the same mapping wherever it suffices.
     """
-    topology = search.topology
+    rng = lanes[0][1]
     watch = search.watch if moves is None else Watch()
+    yield from _orders(search, traffic, order, structure, watch, rng)
+    ordered, least_ordered = search.best.copy(), search.best_cost
+    levels = bool(spans_of(search.topology))
     starts: list[Ints] = []
-    yield from _orders(search, traffic, order, structure, starts, watch)
-    folded = bool(starts)
-    skewed = _is_skewed(search)
-    levels = bool(spans_of(topology)) and not skewed
-    for start in _bisections(search, watch, levels, skewed, rng):
+    for start in _bisections(search, watch, levels, rng):
         starts.append(start)
         search.assign(start)
         yield "recursive_bisection"
-    if levels:
-        starts.append(search.best.copy())
-    starts = sorted(starts, key=search.assign)[:ROUNDS]
+    scale = _scale_at_random(search, rng)
+    start = min(starts, key=search.assign)
+    search.assign(start)
+    skewed = _is_skewed(search)
+    if skewed and not levels and _has_time_to_be_greedy(traffic.ranks, watch):
+        greedy = with_free_slots(greedy_all_c(traffic, search.topology), search.topology)
+        if search.assign(greedy) == search.best_cost:
+            start = greedy
+        yield "greedy_all_c"
+    least_start = search.assign(start)
     search.assign(search.best)
     active = max(len(search.assignment.active), 1)
     begin, before = watch.now(), search.moves
     search.cool(0.0, 0.0, moves=10 * active)
     yield "descent"
     endless = moves is None and watch.end is None
-    tabu = _tabu_share(search)
-    total = PER_RANK * active if endless else moves
-    if total is None:
+    if moves is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
-        total = int(rate * (watch.remaining() or 0.0))
-    shortest = (LONG_ROUND if levels or tabu else ROUND) * active
-    few = 2 if total >= SLOW * active and not (levels or tabu) else 1
-    rounds = 1 if endless else min(max(total // shortest, few), ROUNDS)
-    each = None if watch.end is not None else max(total // rounds, 1)
-    heat = _heat(search, total / rounds / active, skewed, rng)
-    beginnings = ["a start", "the best"] if not folded else ["the best", "a start"]
-    if not levels:
-        beginnings.append("random places")
-    gain = dict.fromkeys(beginnings, inf)
-    warm, turn = WARM, 0
-    for k in range(ROUNDS if endless else rounds):
-        left, least = watch.remaining(), search.best_cost
-        share = Moves(None if left is None else left / (rounds - k), moves=each)
-        member = max(gain, key=lambda name: gain[name])
-        if member == "a start":
-            search.assign(starts[turn % len(starts)])
-            turn += 1
-        else:
-            search.assign(search.best if member == "the best" else rng.permutation(search.best))
-        part = warm if member == "the best" else 1.0
-        this = heat._replace(first=heat.melting) if member == "random places" else heat.part(part)
-        _anneal(search, this, share.part(1 - tabu), levels, rng)
-        yield f"annealing from {member}"
-        if tabu:
-            some = share.part(tabu)
-            iterated_tabu(search, rng, moves=some.moves, seconds=some.seconds)
-            yield "tabu from the best"
-        gain[member] = least - search.cost
-        if search.best_cost < least:
-            if member != "the best":  # a new best is worth a try
-                gain["the best"], warm = inf, WARM
-        elif member == "the best":
-            warm = min(2 * warm, 1.0)
-        little = least - search.best_cost < STALE * abs(least)
-        if endless and k >= len(gain) - 1 and little:
+        moves = PER_RANK * active if endless else int(rate * (watch.remaining() or 0.0))
+    hot = HOT * min(moves / active / SLOW, 1.0)
+    melt = partial(_anneal, first=hot * scale, last=COLD * scale)
+    warm = partial(_anneal, first=min(hot, WARM) * scale, last=COLD * scale)
+    turns, finish = [Turn("annealing from a start", start, melt)], _tabu_share(search)
+    if not skewed and _is_nested(search.topology):
+        again = partial(_split_again, last=COLD * scale)
+        turns, warm = [Turn("splitting again from a start", start, again)], again
+    name, run = ("tabu", _tabu) if finish else (turns[0].name.partition(" from")[0], warm)
+    rest = Turn(f"{name} from the best", start, run)
+    if least_ordered < least_start:
+        turns.append(Turn("annealing from an order", ordered, warm))
+    timed = watch.end is not None
+
+    def share(part: float) -> Moves:
+        left = None if timed else moves if endless else moves - search.moves
+        return Moves(watch.remaining(), moves=left).part(part)
+
+    main = turns[-1]
+    if len(turns) > 1 and moves > SHORT * active:
+        reached = []
+        for turn in _race(search, lanes, turns, share(PILOT)):
+            reached.append(search.cost)
+            yield turn.name
+        main = turns[int(np.argmin(reached))]
+    yield from (turn.name for turn in _race(search, lanes, [main] * len(lanes), share(1 - finish)))
+    while finish or endless:
+        least = search.best_cost
+        rest = rest._replace(places=search.best.copy())
+        yield from (turn.name for turn in _race(search, lanes, [rest] * len(lanes), share(1.0)))
+        if not endless or least - search.best_cost < STALE * abs(least):
             break
 
 
+def _race(
+    search: AnnealingSearch, lanes: Lanes, turns: Sequence[Turn], share: Moves
+) -> Iterator[Turn]:
+    """Run the turns, one after another in each lane, and yield them with where they ended."""
+    ended = list(turns)
+    count = min(len(lanes), len(turns))
+    left, before = search.watch.remaining(), search.moves
+    over = Event()
+
+    def end() -> None:
+        over.set()
+        if count > 1:
+            search.watch.end = search.watch.begin + 0.001  # over by the clock of any thread
+        for lane, _ in lanes[1:count]:
+            lane.watch.end = 0.0
+
+    def run(k: int) -> None:
+        lane, rng = lanes[k]
+        lane.watch = search.watch if k == 0 else Watch(left)  # threads have clocks of their own
+        lane.moves = before
+        for i in range(k, len(turns), count):
+            if over.is_set():
+                break
+            lane.restart(turns[i].places)
+            turns[i].run(lane, share, rng)
+            ended[i] = turns[i]._replace(places=lane.best.copy())
+            if lane.optimal():
+                end()
+
+    try:
+        with ThreadPoolExecutor(count) as pool:
+            others = [pool.submit(run, k) for k in range(1, count)]
+            try:
+                run(0)
+                for other in others:
+                    other.result()
+            except BaseException:  # Ctrl-C, for one
+                end()
+                raise
+    finally:
+        for lane, _ in lanes[:count]:
+            search.moves += lane.moves - before
+            if lane.best_cost < search.best_cost:
+                search.assign(lane.best)
+        for turn in ended:
+            search.assign(turn.places)
+    for turn in ended:
+        search.assign(turn.places)
+        yield turn
+
+
+def _lanes(search: AnnealingSearch, stop: Moves, rng: np.random.Generator) -> Lanes:
+    """Return searches to run at the same time; one if cores must not change the result."""
+    alone = stop.moves is not None or stop.seconds is None or stop.clock == "cpu"
+    count = 1 if alone else min(cores(), LANES)
+    return [(search.copy(each), each) for each in (rng, *rng.spawn(count - 1))]
+
+
 def _anneal(
-    search: AnnealingSearch, heat: Heat, share: Moves, levels: bool, rng: np.random.Generator
+    search: AnnealingSearch, share: Moves, _: np.random.Generator, *, first: float, last: float
 ) -> None:
-    """Anneal from the present places, on hierarchies level by level and then cold."""
+    """Anneal from the present places; blocks exchange their ranks where that gains."""
     active = max(len(search.assignment.active), 1)
-    if not levels:
-        most = share.part(ANNEALING)
-        search.cool(heat.first, heat.last, moves=most.moves, seconds=most.seconds)
-        search.cool(0.0, 0.0, moves=BLOCKS * active)
-        exchange_blocks(search, BLOCKS * active)
-        return
+    most = share.part(ANNEALING)
+    search.cool(first, last, moves=most.moves, seconds=most.seconds)
+    search.cool(0.0, 0.0, moves=BLOCKS * active)
+    exchange_blocks(search, BLOCKS * active)
+
+
+def _split_again(
+    search: AnnealingSearch, share: Moves, rng: np.random.Generator, *, last: float
+) -> None:
+    """Split the ranks of subsystems again level by level, then anneal cold."""
+    active = max(len(search.assignment.active), 1)
     most, rest = share.part(LEVELS), share.part(1 - LEVELS)
     trials = None if share.moves is None else max(share.moves // (PER_TRIAL * active), 1)
-    ruin_and_recreate(search, rng, hot=heat.ruin, trials=trials, seconds=most.seconds)
-    search.cool(heat.last, heat.last, moves=share.moves, seconds=rest.seconds)
+    ruin_and_recreate(search, rng, hot=RUIN, trials=trials, seconds=most.seconds)
+    search.cool(last, last, moves=share.moves, seconds=rest.seconds)
+
+
+def _tabu(search: AnnealingSearch, share: Moves, rng: np.random.Generator) -> None:
+    iterated_tabu(search, rng, moves=share.moves, seconds=share.seconds)
+
+
+def _scale_at_random(search: AnnealingSearch, rng: np.random.Generator) -> float:
+    """Mean cost of a proposal at random places, where it costs something."""
+    search.assign(rng.permutation(search.best))
+    return search.scale()
+
+
+def _is_nested(topology: Topology) -> bool:
+    """Whether all that is outside a subsystem is equally far from it."""
+    from hopmap.topologies.switch_kernels import FatTreeRouter
+    from hopmap.topologies.tree_kernels import TreeRouter
+
+    return isinstance(topology.router, TreeRouter | FatTreeRouter)
 
 
 def _is_skewed(search: AnnealingSearch) -> bool:
@@ -250,18 +340,11 @@ def _is_skewed(search: AnnealingSearch) -> bool:
     return len(total) > 0 and float(total.mean()) > SKEWED * float(np.median(total))
 
 
-def _heat(search: AnnealingSearch, per_rank: float, skewed: bool, rng: np.random.Generator) -> Heat:
-    """Temperatures of a round with so many proposals a rank, at places that are good already."""
-    places, calm = search.assignment.places.copy(), CALM * search.scale()
-    search.assign(rng.permutation(places))
-    melting = HOT * min(per_rank / SLOW, 1.0) * search.scale()
-    search.assign(places)
-    weight = search.model.weight
-    last = COLD * float(np.median(weight)) if len(weight) else 0.0
-    if skewed:
-        return Heat(melting, last, melting, RUIN)
-    first = min(melting, calm)
-    return Heat(first, min(max(last, STEEP * first), first / 2), melting, RUIN)
+def _has_time_to_be_greedy(ranks: int, watch: Watch) -> bool:
+    """Whether a construction in O(ranks^2) takes a fair part of the time that is left."""
+    left = watch.remaining()
+    most = GREEDY_RANKS if left is None else (2 * SHARE * left / PER_PAIR) ** 0.5
+    return ranks <= most
 
 
 def _orders(
@@ -269,10 +352,10 @@ def _orders(
     traffic: Traffic,
     order: Mapping,
     structure: tuple[Grid | None, Iterator[Cells]],
-    starts: list[Ints],
     watch: Watch,
+    rng: np.random.Generator,
 ) -> Iterator[str]:
-    """Run what costs next to nothing; folds become starts."""
+    """Run what costs next to nothing."""
     topology = search.topology
     yield "initial order"
     search.assign(with_free_slots(order, topology))
@@ -282,14 +365,22 @@ def _orders(
         for name, node_of in cartesian_orders(grid, topology):
             search.assign(with_free_slots(node_of, topology))
             yield name
+    folded = None
     for cells in structures:
         folded = best_fold(cells, topology, search.model, FOLDS, search.watch.over)
         if folded is None:
             break
-        starts.append(with_free_slots(folded, topology))
-        search.assign(starts[-1])
+        search.assign(with_free_slots(folded, topology))
         yield "fold"
         if _part(watch) > SHARE:
+            break
+    tries = EMBEDDINGS if topology.dims and folded is None else 0
+    for cells in embed(search.model, traffic.ranks, tries, rng):
+        places = best_fold(cells, topology, search.model, FEW_FOLDS, search.watch.over)
+        if places is not None:
+            search.assign(with_free_slots(places, topology))
+            yield "embedding"
+        if _part(watch) > 2 * SHARE:
             break
     for curve in CURVES if topology.dims else ():
         if _part(watch) > ORDERS:
@@ -299,12 +390,12 @@ def _orders(
 
 
 def _bisections(
-    search: AnnealingSearch, watch: Watch, levels: bool, skewed: bool, rng: np.random.Generator
+    search: AnnealingSearch, watch: Watch, levels: bool, rng: np.random.Generator
 ) -> Iterator[Ints]:
     """Make mappings to start annealing from, with a share of the time of a watch."""
     tries = 1
     share = _part(watch) + SHARE
-    first = share if skewed else BISECTION
+    first = BISECTION
 
     def over() -> bool:
         return _part(watch) > first or search.watch.over()
@@ -320,11 +411,11 @@ def _bisections(
 
 
 def _tabu_share(search: AnnealingSearch) -> float:
-    """Part of a round that is for looking at all exchanges; 0 where there are too many."""
+    """Part of the rounds that is for looking at all exchanges; 0 where there are too many."""
     slots = len(search.best)
     if slots <= FEW_IF_DENSE and len(search.model.peer) >= DENSE * slots * slots:
-        return TABU_IF_DENSE
-    return TABU if slots <= FEW else 0.0
+        return MOST_TABU
+    return MORE_TABU if slots <= FEWER else TABU if slots <= FEW else 0.0
 
 
 def _part(watch: Watch) -> float:

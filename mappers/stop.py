@@ -22,6 +22,21 @@ Reason = Literal["optimal", "stagnated", "budget"]
 Stopped = Callable[[Reason], None]
 
 
+@dataclass
+class Ending:
+    """A `stopped` that keeps what the last search to end said.
+
+    - `gain`: part of the cost that more time would gain, where benchmarks say so (`more_time`).
+    """
+
+    reason: Reason | None = None
+    gain: float | None = None
+
+    def __call__(self, reason: Reason) -> None:
+        """Keep the reason; of what an earlier search would gain nothing is left."""
+        self.reason, self.gain = reason, None
+
+
 @dataclass(frozen=True)
 class Stop:
     """Budget of a search, and callbacks for its progress and for why it ended.
@@ -42,10 +57,12 @@ class Stop:
         """Begin to spend it."""
         return Watch(self.seconds, self.progress, self.clock)
 
-    def finish(self, reason: Reason) -> None:
-        """Tell why the search ended."""
+    def finish(self, reason: Reason, gain: float | None = None) -> None:
+        """Tell why the search ended, and an `Ending` also what more time would gain."""
         if self.stopped is not None:
             self.stopped(reason)
+        if isinstance(self.stopped, Ending):
+            self.stopped.gain = gain
 
     def part(self, share: float) -> Self:
         """Return a part of it."""

@@ -72,6 +72,20 @@ def test_map_says_why_the_search_ended():
     assert "stopped: optimal, no mapping is better" in hopmap(*words)
 
 
+def test_map_says_what_more_time_would_gain():
+    """Only where time was spent, not where nothing is better, nor of a number of moves."""
+    hopmap("map", LU, "-t", "mesh:4", "-m", "auto(moves=1000)")  # compiles
+    words = ("map", LU, "-t", "mesh:4", "-m", "auto(seconds=0.3, clock=cpu)")
+    gain = as_json(*words)["expected_gain"]
+    assert 0 < gain < 1
+    shown = hopmap(*words)
+    (line,) = (line for line in shown.splitlines() if line.startswith("5 times the time"))
+    assert f"5 times the time would lower hop-bytes by about {100 * gain:.2g} %" in line
+    for other in (("-t", "mesh:2x2"), ("-t", "mesh:4", "-m", "auto(moves=1000)")):
+        assert "expected_gain" not in as_json("map", LU, *other)
+        assert "5 times" not in hopmap("map", LU, *other)
+
+
 def test_what_changes_nothing_is_said():
     """A time budget where nothing searches, and an imbalance where every rank has a slot."""
     words = ("map", LU, "-t", "mesh:4")

@@ -15,6 +15,7 @@ from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import best_places, iterated_tabu, shuffle, start_search
 from hopmap.mappers.exchanges.tabu_kernels import tabu_steps
 from hopmap.mappers.objectives import cost_model
+from hopmap.mappers.portfolio import MORE_TABU, MOST_TABU, TABU, _tabu_share
 from hopmap.mappers.stop import Budget, Watch
 from hopmap.topologies import MappingError, topology_from_spec
 from hopmap.traces import Traffic
@@ -180,19 +181,29 @@ def members(spec: str, density: float) -> set[str]:
     return {step.member for step in run.steps}
 
 
+@pytest.mark.parametrize(("spec", "looks"), [("mesh:16x16", True), ("mesh:1x257", False)])
+def test_auto_looks_at_all_exchanges_where_slots_are_few(spec, looks):
+    assert ("tabu from the best" in members(spec, 0.02)) == looks
+
+
 @pytest.mark.parametrize(
-    ("spec", "density", "looks"),
+    ("spec", "density", "part"),
     [
-        ("mesh:8x8", 0.05, True),
-        ("mesh:8x9", 0.05, False),
-        ("mesh:8x16", 0.5, True),
-        ("mesh:8x17", 0.5, False),
+        ("mesh:8x8", 0.05, MORE_TABU),
+        ("mesh:8x8", 0.5, MOST_TABU),
+        ("mesh:5x13", 0.05, TABU),
+        ("mesh:8x16", 0.5, MOST_TABU),
+        ("mesh:3x43", 0.5, TABU),
+        ("mesh:16x16", 0.05, TABU),
+        ("mesh:1x257", 0.05, 0),
     ],
 )
-def test_auto_looks_at_all_exchanges_on_few_slots_and_some_more_of_dense_traffic(
-    spec, density, looks
-):
-    assert ("tabu from the best" in members(spec, density)) == looks
+def test_auto_looks_at_them_for_longer_the_fewer_they_are_and_in_dense_traffic(spec, density, part):
+    topology = topology_from_spec(spec)
+    traffic, rng = some_traffic(topology.nodes, 0, density), np.random.default_rng(0)
+    start = np.arange(topology.nodes)
+    search = AnnealingSearch(traffic, topology, start, "hop_bytes", rng, Watch())
+    assert _tabu_share(search) == part
 
 
 @pytest.mark.parametrize("seed", range(3))
