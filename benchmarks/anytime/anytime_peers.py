@@ -11,11 +11,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopmap.topologies import Topology, hierarchy
 from hopmap.traces import Traffic
 
 STRATEGIES = ("-cq", "-cs")
@@ -35,47 +37,72 @@ np.save(sys.argv[3], made.assignment)
 Found = tuple[str, NDArray[np.int64], float]
 
 
-def csr(traffic: Traffic) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Row pointers, peers and bytes, every pair from both ends."""
+def csr(
+    traffic: Traffic, nodes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Row pointers, peers and bytes, every pair from both ends, and idle ranks on spare nodes."""
     pairs = traffic.without_self().undirected()
     src = np.concatenate((pairs.src, pairs.dst)).astype(np.int64)
     dst = np.concatenate((pairs.dst, pairs.src)).astype(np.int64)
     order = np.lexsort((dst, src))
-    indptr = np.searchsorted(src[order], np.arange(traffic.ranks + 1))
+    indptr = np.searchsorted(src[order], np.arange(nodes + 1))
     return indptr, dst[order], np.concatenate((pairs.bytes, pairs.bytes))[order]
 
 
-def target(spec: str) -> str:
-    """Scotch's words for a torus, a mesh, or a hierarchy; its levels' costs add up."""
-    family, _, rest = spec.partition(":")
-    if family != "tree":
-        return f"{family}3D {rest.replace('x', ' ')}\n"
-    sizes, costs = levels(spec)
+def target(topology: Topology) -> str:
+    """Scotch's words for a torus, a mesh, a hierarchy, whose levels' costs add up, or distances."""
+    family, _, rest = topology.spec.partition(":")
+    if family in ("torus", "mesh"):
+        return f"{family}{len(topology.dims)}D {rest.replace('x', ' ')}\n"
+    if family == "dragonfly":
+        return _by_distances(topology)
+    sizes, costs = levels(topology)
     apart = np.diff(costs, prepend=0)
     pairs = [f"{s} {c}" for s, c in zip(sizes[::-1], apart[::-1], strict=True) if s > 1]
     return f"tleaf {len(pairs)} {' '.join(pairs)}\n"
 
 
-def levels(spec: str) -> tuple[list[int], list[int]]:
-    """Sizes and distances of tree:S@D, innermost first."""
-    sizes, costs = (list(map(int, t.split(":"))) for t in spec.removeprefix("tree:").split("@"))
-    return sizes, costs
+def _by_distances(topology: Topology) -> str:
+    """Domains that halve the nodes in their order, and all distances."""
+    domain = {(0, topology.nodes): 1}
+    leaf = {}
+    while domain:
+        (lo, hi), number = domain.popitem()
+        if hi - lo == 1:
+            leaf[lo] = number
+            continue
+        middle = (lo + hi) // 2
+        domain |= {(lo, middle): 2 * number, (middle, hi): 2 * number + 1}
+    lines = [f"deco 0\n{topology.nodes} {max(leaf.values())}\n"]
+    lines += [f"{node} 1 {leaf[node]}\n" for node in range(topology.nodes)]
+    for node in range(1, topology.nodes):
+        apart = topology.distance(np.full(node, node), np.arange(node))
+        lines.append(" ".join(map(str, apart.tolist())) + "\n")
+    return "".join(lines)
 
 
-def scotch(traffic: Traffic, spec: str) -> Iterator[Found]:
+def levels(topology: Topology) -> tuple[list[int], list[int]]:
+    """Sizes of the levels, innermost first, and mean distances across each."""
+    sizes = [size for size in hierarchy(topology) or () if size > 1]
+    apart = topology.distance(np.zeros(topology.nodes, dtype=np.int64), np.arange(topology.nodes))
+    spans = np.cumprod([1, *sizes])
+    return sizes, [round(float(apart[lo:hi].mean())) for lo, hi in pairwise(spans)]
+
+
+def scotch(traffic: Traffic, topology: Topology) -> Iterator[Found]:
     """Every strategy that gives each rank a node of its own."""
     program = shutil.which("scotch_gmap") or shutil.which("gmap")
     if program is None:
         return
-    indptr, peer, weight = csr(traffic)
-    lines = [f"0\n{traffic.ranks} {len(peer)}\n0 010\n"]
-    for u in range(traffic.ranks):
+    indptr, peer, weight = csr(traffic, topology.nodes)
+    lines = [f"0\n{topology.nodes} {len(peer)}\n0 010\n"]
+    for u in range(topology.nodes):
         some = range(indptr[u], indptr[u + 1])
         lines.append(f"{len(some)} " + " ".join(f"{weight[i]} {peer[i]}" for i in some) + "\n")
     with tempfile.TemporaryDirectory() as name:
         graph, machine, made = (Path(name, part) for part in ("a.grf", "a.tgt", "a.map"))
         graph.write_text("".join(lines))
-        machine.write_text(target(spec))
+        machine.write_text(target(topology))
         for strategy in STRATEGIES:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             words = [program, graph, machine, made, "-b0", "-vt", strategy]
@@ -84,17 +111,17 @@ def scotch(traffic: Traffic, spec: str) -> Iterator[Found]:
             spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             parts = {line.split()[1]: float(line.split()[2]) for line in text.splitlines()}
             node_of = np.loadtxt(made, skiprows=1, dtype=np.int64)[:, 1]
-            if len(np.unique(node_of)) == traffic.ranks:
+            if len(np.unique(node_of)) == topology.nodes:
                 seconds = spent * parts["Mapping"] / parts["Total"]  # reading apart
-                yield f"scotch {strategy}", node_of, seconds
+                yield f"scotch {strategy}", node_of[: traffic.ranks], seconds
 
 
-def sharedmap(traffic: Traffic, spec: str, python: str | None) -> Iterator[Found]:
-    """Every mode, on hierarchies."""
-    if python is None or not spec.startswith("tree"):
+def sharedmap(traffic: Traffic, topology: Topology, python: str | None) -> Iterator[Found]:
+    """Every mode, on what is a hierarchy, or nearly one, as dragonflies are."""
+    if python is None or hierarchy(topology) is None:
         return
-    sizes, costs = levels(spec)
-    indptr, peer, weight = csr(traffic)
+    sizes, costs = levels(topology)
+    indptr, peer, weight = csr(traffic, topology.nodes)
     with tempfile.TemporaryDirectory() as name:
         graph, made = Path(name, "a.npz"), Path(name, "a.npy")
         np.savez(graph, indptr=indptr, peer=peer, weight=weight, sizes=sizes, costs=costs)
@@ -104,5 +131,6 @@ def sharedmap(traffic: Traffic, spec: str, python: str | None) -> Iterator[Found
             words = [python, "-c", SHAREDMAP, graph, mode, made]
             done = subprocess.run(words, check=False, capture_output=True, text=True)
             node_of = np.load(made) if done.returncode == 0 else np.zeros(2, dtype=np.int64)
-            if len(np.unique(node_of)) == traffic.ranks:
-                yield f"sharedmap {mode}", node_of.astype(np.int64), float(done.stdout.split()[-1])
+            if len(np.unique(node_of)) == topology.nodes:
+                places = node_of[: traffic.ranks].astype(np.int64)
+                yield f"sharedmap {mode}", places, float(done.stdout.split()[-1])

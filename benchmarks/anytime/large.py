@@ -61,7 +61,7 @@ def _run(words: list[object]) -> tuple[str, float, float]:
 def scotch(traffic: Traffic, spec: str, folder: Path, strategy: str) -> tuple[np.ndarray, float]:
     """Map by gmap, 3 % above the mean."""
     program = shutil.which("scotch_gmap") or shutil.which("gmap")
-    indptr, peer, weight = csr(traffic)
+    indptr, peer, weight = csr(traffic, traffic.ranks)
     graph, machine, made = (folder / name for name in ("a.grf", "a.tgt", "a.map"))
     if not graph.exists():
         lines = [f"0\n{traffic.ranks} {len(peer)}\n0 010\n"]
@@ -69,7 +69,7 @@ def scotch(traffic: Traffic, spec: str, folder: Path, strategy: str) -> tuple[np
             some = range(indptr[u], indptr[u + 1])
             lines.append(f"{len(some)} " + " ".join(f"{weight[i]} {peer[i]}" for i in some) + "\n")
         graph.write_text("".join(lines))
-    machine.write_text(target(spec))
+    machine.write_text(target(topology_from_spec(spec)))
     text, spent, _ = _run([program, graph, machine, made, "-b0.03", "-vt", strategy])
     parts = {line.split()[1]: float(line.split()[2]) for line in text.splitlines()}
     return np.loadtxt(made, skiprows=1, dtype=np.int64)[:, 1], (
@@ -81,14 +81,14 @@ def multisection(
     program: Path, traffic: Traffic, spec: str, folder: Path, mode: str
 ) -> tuple[np.ndarray, float]:
     """Map by KaHIP's global_multisection."""
-    indptr, peer, weight = csr(traffic)
+    indptr, peer, weight = csr(traffic, traffic.ranks)
     graph, made = folder / "a.graph", folder / "a.parts"
     if not graph.exists():
         lines = [f"{traffic.ranks} {len(peer) // 2} 1\n"]
         for begin, end in pairwise(indptr.tolist()):
             lines.append(" ".join(f"{peer[i] + 1} {weight[i]}" for i in range(begin, end)) + "\n")
         graph.write_text("".join(lines))
-    sizes, costs = (":".join(map(str, each)) for each in levels(spec))
+    sizes, costs = (":".join(map(str, each)) for each in levels(topology_from_spec(spec)))
     words = [program, graph, f"--preconfiguration={mode}", "--imbalance=3", "--online_distances"]
     words += [f"--hierarchy_parameter_string={sizes}", f"--distance_parameter_string={costs}"]
     words += [f"--output_filename={made}"]
@@ -134,8 +134,8 @@ def main() -> None:
                     )
             if options.peers is None or not spec.startswith("tree"):
                 continue
-            indptr, peer, weight = csr(traffic)
-            sizes, costs = levels(spec)
+            indptr, peer, weight = csr(traffic, traffic.ranks)
+            sizes, costs = levels(topology_from_spec(spec))
             graph, made = folder / "a.npz", folder / "a.npy"
             np.savez(graph, indptr=indptr, peer=peer, weight=weight, sizes=sizes, costs=costs)
             for mode in options.modes:

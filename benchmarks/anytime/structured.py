@@ -157,7 +157,8 @@ def main() -> None:
             row = f"| {case.name} | {spec} | {cells and cells.dims} {found_in:.2f} s "
             row += f"| {ours} ({spent:.2f} s) | {ours / own[0]:.3f} | {ours / min(own):.3f} |"
             if options.peers:
-                for peers in (scotch(traffic, spec), sharedmap(traffic, spec, options.sharedmap)):
+                shared = sharedmap(traffic, network, options.sharedmap)
+                for peers in (scotch(traffic, network), shared):
                     for tool, places, seconds in peers:
                         value = objective_value(traffic, network, places, "hop_bytes")
                         row += f" {tool} {ours / value:.3f} ({seconds:.2f} s)"

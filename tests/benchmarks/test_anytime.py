@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from anytime import table
+from anytime import COLUMNS, table
 from anytime_peers import target
 from generated import KINDS, networks_of, traffic_of
 from pandas import DataFrame
@@ -32,16 +32,25 @@ def test_networks_have_a_node_for_each_rank(ranks):
 
 
 def test_scotch_adds_the_costs_of_levels_up():
-    assert target("tree:4:16:64@1:10:100") == "tleaf 3 64 90 16 9 4 1\n"
-    assert target("tree:4:16:1@1:10:100") == "tleaf 2 16 9 4 1\n"
-    assert target("torus:4x8x8") == "torus3D 4 8 8\n"
+    for spec, words in {
+        "tree:4:16:64@1:10:100": "tleaf 3 64 90 16 9 4 1\n",
+        "tree:4:16:1@1:10:100": "tleaf 2 16 9 4 1\n",
+        "fattree:4x4x4": "tleaf 3 4 2 4 2 4 2\n",
+        "torus:4x8x8": "torus3D 4 8 8\n",
+        "mesh:4x8": "mesh2D 4 8\n",
+    }.items():
+        assert target(topology_from_spec(spec)) == words
+    text = target(topology_from_spec("dragonfly:1x2x1"))  # three groups of two
+    assert text.startswith("deco 0\n6 15\n0 1 4\n")
+    assert text.count("\n") == 2 + 6 + 5
 
 
 def test_a_budget_is_compared_with_peers_that_took_no_longer():
     case = ["lu", 64, "mesh:8x8"]
-    rows = [("slow", 80, 3.0), ("fast", 100, 0.5), ("auto 1", 90, 1.0), ("auto 0.1", 110, 0.1)]
-    columns = ["kind", "ranks", "spec", "tool", "J", "cpu_s"]
-    found = table(DataFrame([[*case, *row] for row in rows], columns=columns))
+    rows = [(0.0, "slow", 80, 0, 3.0), (0.0, "fast", 100, 0, 0.5)]
+    rows += [(1.0, "descent", 95, 10, 0.4), (1.0, "annealing", 90, 50, 1.0)]
+    rows += [(0.1, "descent", 110, 5, 0.1)]
+    found = table(DataFrame([[*case, *row] for row in rows], columns=COLUMNS))
     assert found["peer"].tolist() == ["fast", "fast"]
     assert found["ratio"].tolist() == [0.9, 1.1]
     assert found["any"].tolist() == [90 / 80, 110 / 80]
