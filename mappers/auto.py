@@ -63,13 +63,15 @@ def auto(
     objective: ObjectiveName | LoadName | Callable[[Mapping], float] | None = None,
     stop: Budget,
 ) -> Mapping:
-    """Best of a portfolio: initial order, curves, folds, recursive bisections, annealing rounds.
+    """Best of a portfolio: orders, folds, embeddings, bisections, then one long annealing.
 
     - `objective`: what is minimised or maximised; a function of ``node_of`` is minimised. By
       default hop_bytes, on dragonflies max_link_load; see `default_objective`.
     - `moves`: proposals of all rounds; if there is no time budget either 20,000 a rank and round,
       until one gains little. Of an objective that is no sum over pairs 4,000 a rank, those for a
       function's candidates.
+    - `seconds`: by the wall clock they use every core, four at most; with ``clock=cpu``, or moves
+      as well, one.
     - `evaluations`: calls of a function; as many as the time budget allows, or 1,000 without one.
     """
     run = portfolio(traffic, topology, rng=rng, initial=initial, objective=objective, stop=stop)
