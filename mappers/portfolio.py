@@ -15,10 +15,11 @@
    every exchange in every step (see `tabu`); most of it where there are even fewer slots, or
    traffic is dense. Without any budget there are rounds from the best until one gains little.
 
-One long round is better than several short ones: of nine graphs of 128 to 4,096 ranks, two rounds of
-half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. Temperatures are in mean costs of a proposal at random places
-(White, Concepts of scale in simulated annealing, ICCD 1984). With few proposals a rank the first is
-lower, as what melts then cannot freeze again in time.
+One long round is better than several short ones: on nine graphs of 128 to 4,096 ranks, two rounds
+of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. Temperatures
+are in mean costs of a proposal at random places (White, Concepts of scale in simulated annealing,
+ICCD 1984). With few proposals a rank the first is lower, as what melts then cannot freeze again in
+time.
 
 With a budget of elapsed seconds alone, every core of this process runs a pilot or a round of its
 own, from other random numbers, and the best of each stage is where the next one begins.
