@@ -11,7 +11,7 @@ from bisect import bisect_right
 
 TIMES = 5  # as much time
 # Proposals a rank from which on, and the median gain as a part of J on hierarchies and elsewhere.
-GAINS = ((1, 0.03, 0.094), (100, 0.0094, 0.045), (10_000, 0.0004, 0.018))
+GAINS = ((1, 0.018, 0.13), (100, 0.0065, 0.04), (10_000, 0.001, 0.016))
 
 
 def gain_by_more_time(moves: float, ranks: int, levels: bool) -> float | None:
