@@ -29,7 +29,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from hopmap.cores import cores
 from hopmap.mappers.bisections.recursive_bisection import spans_of
 from hopmap.mappers.exchanges.hill_climbing import EVALUATIONS, Valued, best_of, climb, function_of
 from hopmap.mappers.loads.congestion import congestion, load_bound
@@ -40,7 +39,7 @@ from hopmap.traces import Traffic
 from .mapper import mapper
 from .more_time import gain_by_more_time
 from .objectives import LOAD, Function, LoadName, ObjectiveName, default_objective
-from .portfolio import LANES, Portfolio, Step, search_sums
+from .portfolio import Portfolio, Step, search_sums
 from .stop import Budget, Interrupted, Reason, Watch, keep
 
 log = logging.getLogger(__name__)
@@ -75,25 +74,12 @@ def auto(
     - `evaluations`: calls of a function; as many as the time budget allows, or 1,000 without one.
     """
     run = portfolio(traffic, topology, rng=rng, initial=initial, objective=objective, stop=stop)
-    stop.finish(run.stop_reason, _gain_of_more_time(run, traffic, topology, objective, stop))
+    gain = None
+    by_hop_bytes = (objective or default_objective(topology)) == "hop_bytes"  # what was measured
+    if by_hop_bytes and run.stop_reason == "budget" and stop.moves is None:
+        gain = gain_by_more_time(run.per_rank, bool(spans_of(topology)))
+    stop.finish(run.stop_reason, gain)
     return run.mapping
-
-
-def _gain_of_more_time(
-    run: Portfolio,
-    traffic: Traffic,
-    topology: Topology,
-    objective: ObjectiveName | LoadName | Function | None,
-    stop: Budget,
-) -> float | None:
-    """Return it where a time was spent on hop-bytes, which is what was measured."""
-    timed = run.stop_reason == "budget" and stop.moves is None
-    if not timed or (objective or default_objective(topology)) != "hop_bytes":
-        return None
-    rounds = 1 if stop.clock == "cpu" else min(cores(), LANES)  # at the same time
-    pairs = traffic.without_self()
-    ranks = len(np.union1d(pairs.src, pairs.dst))
-    return gain_by_more_time(run.steps[-1].moves / rounds, ranks, bool(spans_of(topology)))
 
 
 def portfolio(

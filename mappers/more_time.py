@@ -14,17 +14,15 @@ TIMES = 5  # as much time
 GAINS = ((1, 0.018, 0.13), (100, 0.0065, 0.04), (10_000, 0.001, 0.016))
 
 
-def gain_by_more_time(moves: float, ranks: int, levels: bool) -> float | None:
+def gain_by_more_time(per_rank: float, levels: bool) -> float | None:
     """Return the part of J that `TIMES` the time would gain; None before the first proposals.
 
     Parameters
     ----------
-    moves : float
-        Proposals that were made.
-    ranks : int
-        Those with peers.
+    per_rank : float
+        Proposals that were made, a rank with peers.
     levels : bool
         Whether the network is a hierarchy.
     """
-    row = bisect_right(GAINS, moves / max(ranks, 1), key=lambda each: each[0])
+    row = bisect_right(GAINS, per_rank, key=lambda each: each[0])
     return GAINS[row - 1][1 if levels else 2] if row else None

@@ -21,23 +21,19 @@ are in mean costs of a proposal at random places (White, Concepts of scale in si
 ICCD 1984). With few proposals a rank the first is lower, as what melts then cannot freeze again in
 time.
 
-With a budget of elapsed seconds alone, every core of this process runs a pilot or a round of its
-own, from other random numbers, and the best of each stage is where the next one begins.
+With a budget of elapsed seconds alone, every core runs a pilot or a round of its own (see `lanes`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from functools import partial
-from threading import Event
 from typing import NamedTuple
 
 import numpy as np
 
 from hopmap.arrays import Ints
-from hopmap.cores import cores
 from hopmap.mappers.bisections.recursive_bisection import (
     bisect_nodes,
     exchange_blocks,
@@ -56,6 +52,7 @@ from hopmap.mappers.orders.node_orders import gray, hilbert, peano, scan
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
+from .lanes import Lanes, Turn, lanes_of, race
 from .mapper import MapperFunction
 from .objectives import ObjectiveName, lower_bound, with_free_slots
 from .stop import Moves, Reason, Watch, keep
@@ -91,9 +88,6 @@ PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, with
 FEW, TABU = 256, 0.25
 FEWER, MORE_TABU = 64, 0.7
 FEW_IF_DENSE, DENSE, MOST_TABU = 128, 0.25, 0.9
-LANES = 4  # most rounds at the same time
-
-Round = Callable[[AnnealingSearch, Moves, np.random.Generator], None]
 
 
 class Step(NamedTuple):
@@ -106,9 +100,6 @@ class Step(NamedTuple):
     seconds: float  # since the beginning
 
 
-Lanes = Sequence[tuple[AnnealingSearch, np.random.Generator]]
-
-
 class Portfolio(NamedTuple):
     """The best mapping, and what led to it."""
 
@@ -118,14 +109,7 @@ class Portfolio(NamedTuple):
     # why it stopped: a lower bound is reached, a round gained next to nothing, or all that was to
     # be spent is
     stop_reason: Reason = "budget"
-
-
-class Turn(NamedTuple):
-    """A round to come, and where it begins."""
-
-    name: str
-    places: Ints
-    run: Round
+    per_rank: float = 0.0  # proposals of each of the rounds at the same time
 
 
 def search_sums(
@@ -147,7 +131,7 @@ def search_sums(
     steps: list[Step] = []
     met: list[Mapping] = []
     with keep(lambda: search.mapping):
-        lanes = _lanes(search, stop, rng)
+        lanes = lanes_of(search, stop, rng)
         for member in _members(search, lanes, traffic, order, (grid, structures), moves):
             value, best = (search.named.value(c) for c in (search.cost, search.best_cost))
             steps.append(Step(member, value, best, search.moves, watch.now() - watch.begin))
@@ -157,7 +141,9 @@ def search_sums(
             if search.done():
                 break
     reason: Reason = "stagnated" if moves is None and stop.seconds is None else "budget"
-    return Portfolio(search.mapping, steps, met, "optimal" if search.optimal() else reason)
+    per_rank = search.moves / len(lanes) / max(len(search.assignment.active), 1)
+    stopped: Reason = "optimal" if search.optimal() else reason
+    return Portfolio(search.mapping, steps, met, stopped, per_rank)
 
 
 def _members(
@@ -222,75 +208,17 @@ def _members(
     main = turns[-1]
     if len(turns) > 1 and moves > SHORT * active:
         reached = []
-        for turn in _race(search, lanes, turns, share(PILOT)):
+        for turn in race(search, lanes, turns, share(PILOT)):
             reached.append(search.cost)
             yield turn.name
         main = turns[int(np.argmin(reached))]
-    yield from (turn.name for turn in _race(search, lanes, [main] * len(lanes), share(1 - finish)))
+    yield from (turn.name for turn in race(search, lanes, [main] * len(lanes), share(1 - finish)))
     while finish or endless:
         least = search.best_cost
         rest = rest._replace(places=search.best.copy())
-        yield from (turn.name for turn in _race(search, lanes, [rest] * len(lanes), share(1.0)))
+        yield from (turn.name for turn in race(search, lanes, [rest] * len(lanes), share(1.0)))
         if not endless or least - search.best_cost < STALE * abs(least):
             break
-
-
-def _race(
-    search: AnnealingSearch, lanes: Lanes, turns: Sequence[Turn], share: Moves
-) -> Iterator[Turn]:
-    """Run the turns, one after another in each lane, and yield them with where they ended."""
-    ended = list(turns)
-    count = min(len(lanes), len(turns))
-    left, before = search.watch.remaining(), search.moves
-    over = Event()
-
-    def end() -> None:
-        over.set()
-        if count > 1:
-            search.watch.end = search.watch.begin + 0.001  # over by the clock of any thread
-        for lane, _ in lanes[1:count]:
-            lane.watch.end = 0.0
-
-    def run(k: int) -> None:
-        lane, rng = lanes[k]
-        lane.watch = search.watch if k == 0 else Watch(left)  # threads have clocks of their own
-        lane.moves = before
-        for i in range(k, len(turns), count):
-            if over.is_set():
-                break
-            lane.restart(turns[i].places)
-            turns[i].run(lane, share, rng)
-            ended[i] = turns[i]._replace(places=lane.best.copy())
-            if lane.optimal():
-                end()
-
-    try:
-        with ThreadPoolExecutor(count) as pool:
-            others = [pool.submit(run, k) for k in range(1, count)]
-            try:
-                run(0)
-                for other in others:
-                    other.result()
-            except BaseException:  # Ctrl-C, for one
-                end()
-                raise
-    finally:
-        for lane, _ in lanes[:count]:
-            search.moves += lane.moves - before
-            if lane.best_cost < search.best_cost:
-                search.assign(lane.best)
-        for turn in ended:
-            search.assign(turn.places)
-    for turn in ended:
-        search.assign(turn.places)
-        yield turn
-
-
-def _lanes(search: AnnealingSearch, stop: Moves, rng: np.random.Generator) -> Lanes:
-    """Return searches to run at the same time; one if cores must not change the result."""
-    alone = stop.moves is not None or stop.seconds is None or stop.clock == "cpu"
-    count = 1 if alone else min(cores(), LANES)
-    return [(search.copy(each), each) for each in (rng, *rng.spawn(count - 1))]
 
 
 def _anneal(

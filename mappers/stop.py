@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from hopmap.progress import Progress as Progress
 from hopmap.topologies import Mapping
@@ -19,22 +19,16 @@ from .options import CountOrZero, Seconds
 
 Clock = Literal["wall", "cpu"]
 Reason = Literal["optimal", "stagnated", "budget"]
-Stopped = Callable[[Reason], None]
 
 
-@dataclass
-class Ending:
-    """A `stopped` that keeps what the last search to end said.
+class Ending(NamedTuple):
+    """Why a search ended, and what more time would gain."""
 
-    - `gain`: part of the cost that more time would gain, where benchmarks say so (`more_time`).
-    """
+    reason: Reason
+    gain: float | None = None  # part of the cost, where benchmarks say it (`more_time`)
 
-    reason: Reason | None = None
-    gain: float | None = None
 
-    def __call__(self, reason: Reason) -> None:
-        """Keep the reason; of what an earlier search would gain nothing is left."""
-        self.reason, self.gain = reason, None
+Stopped = Callable[[Ending], None]
 
 
 @dataclass(frozen=True)
@@ -58,11 +52,9 @@ class Stop:
         return Watch(self.seconds, self.progress, self.clock)
 
     def finish(self, reason: Reason, gain: float | None = None) -> None:
-        """Tell why the search ended, and an `Ending` also what more time would gain."""
+        """Tell why the search ended."""
         if self.stopped is not None:
-            self.stopped(reason)
-        if isinstance(self.stopped, Ending):
-            self.stopped.gain = gain
+            self.stopped(Ending(reason, gain))
 
     def part(self, share: float) -> Self:
         """Return a part of it."""

@@ -265,7 +265,7 @@ def map_ranks(
         objective = goal = LOAD
     start = None if initial is None else nodes_of_ranks(initial, network, traffic.ranks)
     interrupted, begin = False, time.perf_counter()
-    ending = Ending()
+    endings: list[Ending] = []
     try:
         node_of, took = time_mapping(
             traffic,
@@ -276,7 +276,7 @@ def map_ranks(
             initial=start,
             objective=goal,
             progress=progress,
-            stopped=ending,
+            stopped=endings.append,
         )
     except Interrupted as stop:
         if not keep_interrupted:
@@ -310,8 +310,8 @@ def map_ranks(
         replays=replays,
         default_order=place(traffic, room, DEFAULT_ORDER),
         interrupted=interrupted,
-        stop_reason=ending.reason,
-        expected_gain=ending.gain if stages[-1].info.name == "auto" else None,
+        stop_reason=endings[-1].reason if endings else None,
+        expected_gain=endings[-1].gain if endings and stages[-1].info.name == "auto" else None,
         best_replay=best_replay,
         warning=warn_above_default_order(stages, traffic, room, node_of, goal, also=(LOAD,)),
     )

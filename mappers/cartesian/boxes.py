@@ -138,7 +138,7 @@ def level_factors(
     weights = [prod(dims) // dims[d] * across[d] for d in range(len(dims))]
     for parts in levels:
         factors = min(
-            _products(parts, rest),
+            products(parts, rest),
             key=lambda f: (
                 sum(w * x for w, x in zip(weights, f, strict=True)),
                 max(f) - min(f),
@@ -150,7 +150,7 @@ def level_factors(
     return chosen
 
 
-def _products(number: int, dims: Sequence[int]) -> Iterator[list[int]]:
+def products(number: int, dims: Sequence[int]) -> Iterator[list[int]]:
     """Ways to write a number as a product of divisors of the dims, in order."""
     if len(dims) == 1:
         if dims[0] % number == 0:
@@ -158,7 +158,7 @@ def _products(number: int, dims: Sequence[int]) -> Iterator[list[int]]:
         return
     for factor in range(1, min(number, dims[0]) + 1):
         if number % factor == 0 and dims[0] % factor == 0:
-            for others in _products(number // factor, dims[1:]):
+            for others in products(number // factor, dims[1:]):
                 yield [factor, *others]
 
 

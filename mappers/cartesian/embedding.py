@@ -5,21 +5,21 @@ dimensions. The steps:
 
 1. Distances to `LANDMARKS` ranks, each as far as can be from those before. A pair is as long as its
    weight is small, to a power of `POWERS`.
-2. Principal axes of these (Brandes and Pich, Eigensolver methods for progressive multidimensional
-   scaling of large data, GD 2006). There are as many dimensions as axes before the widest gap; if
-   no gap is wide, there is no space.
-3. Axes along which coordinates are independent, as they are in a box and only along its sides
-   (Hyvarinen and Oja, Independent component analysis, Neural Networks 13, 2000, section 6). A side
-   is the longer, the less a pair covers of it.
-4. Cells of a box by recursive medians (Berger and Bokhari, A partitioning strategy for nonuniform
-   problems on multiprocessors, IEEE Transactions on Computers C-36, 1987).
+2. Principal axes of these: Pivot MDS (Brandes and Pich, Eigensolver methods for progressive
+   multidimensional scaling of large data, GD 2006). There are as many dimensions as axes before the
+   widest gap; if no gap is wide, there is no space.
+3. Axes along which coordinates are independent, as they are in a box and only along its sides:
+   FastICA, by kurtosis (Hyvarinen and Oja, Independent component analysis, Neural Networks 13,
+   2000, section 6). A side is the longer, the less a pair covers of it.
+4. Cells of a box by recursive coordinate bisection (Berger and Bokhari, A partitioning strategy for
+   nonuniform problems on multiprocessors, IEEE Transactions on Computers C-36, 1987).
 
 O(LANDMARKS * pairs * log ranks) a try. The cells are a place to start from, and nothing is proved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import log, prod
 
 import numpy as np
@@ -27,18 +27,22 @@ import numpy as np
 from hopmap.arrays import Floats, Ints
 from hopmap.mappers.cost_model import CostModel
 
+from .boxes import products
 from .structure import Cells
 
 LANDMARKS = 32
 POWERS = (1.0, 0.5)
-DIMENSIONS, GAP = 3, 2.0  # most dimensions; ratio of two eigenvalues
+DIMENSIONS, GAP = 3, 2.0  # most dimensions; least ratio of two singular values
 CONNECTED = 0.9  # part of the ranks that has to be connected
 HUB = 5.0  # times the mean number of peers that no rank of a mesh has
 TURNS = 30
 
 
 def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) -> Iterator[Cells]:
-    """Cells of the ranks in a box, from so many tries; nothing where there is no space."""
+    """Yield cells of the ranks in a box, from so many tries; nothing where there is no space.
+
+    - `model`: pairs and weights; dummies beyond the `ranks` have no peers.
+    """
     peers = np.diff(model.indptr[: ranks + 1])
     powers = list(POWERS) if peers.max(initial=0) <= HUB * peers.mean() else []
     for k in range(tries):
@@ -128,21 +132,11 @@ def _shape(ranks: int, sides: Floats) -> tuple[int, ...]:
     """Box of so many cells whose sides are nearly as these."""
     wanted = np.log(sides) - np.log(sides).mean()
 
-    def off(dims: tuple[int, ...]) -> float:
+    def off(dims: Sequence[int]) -> float:
         return float(np.abs(np.log(dims) - log(ranks) / len(dims) - wanted).sum())
 
-    return min(_products(ranks, len(sides)), key=off)
-
-
-def _products(number: int, factors: int) -> Iterator[tuple[int, ...]]:
-    """All ways to write a number as a product of so many."""
-    if factors == 1:
-        yield (number,)
-        return
-    for first in range(1, number + 1):
-        if number % first == 0:
-            for rest in _products(number // first, factors - 1):
-                yield first, *rest
+    best = min(products(ranks, [ranks] * len(sides)), key=off)
+    return tuple(best)
 
 
 def _cells(points: Floats, dims: tuple[int, ...]) -> Ints:

@@ -17,7 +17,7 @@ from hopmap.mappers.bisections.multilevel import _group
 from hopmap.mappers.bisections.recursive_bisection import slot_layers
 from hopmap.mappers.objectives import cost_model
 from hopmap.mappers.portfolio import search_sums
-from hopmap.mappers.stop import Budget
+from hopmap.mappers.stop import Budget, Ending
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, load_traffic, nas_traffic
 from hopmap.traces.otf2.totals import read_traffic
@@ -74,14 +74,14 @@ def test_a_perfect_order_ends_the_search_at_once():
 def test_a_grid_whose_blocks_are_squares_is_known_to_be_optimal(budget):
     """All 112 pairs at 1, all but the 4 of each 2 x 2 farther by 9: nothing is better."""
     topology = topology_from_spec("tree:4:16@1:10")
-    found: list[str] = []
+    found: list[Ending] = []
     node_of = map_ranks(
         grid_traffic(8, 8, seed=2), topology, "auto" + (f"(moves={budget['moves']})" if "moves" in
         budget else ""), seconds=budget.get("seconds"), stopped=found.append,
     )  # fmt: skip
     value = objective_value(grid_traffic(8, 8, seed=2), topology, node_of, "hop_bytes")
     assert value == 112 + 9 * (112 - 16 * 4)
-    assert found == ["optimal"]
+    assert found == [("optimal", None)]
 
 
 def test_every_structure_of_the_traffic_is_folded_until_one_is_optimal():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import time
 from threading import Event, get_ident
@@ -13,13 +14,14 @@ from generated import traffic_of
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import portfolio
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
-from hopmap.mappers.portfolio import LANES, PILOT, SHORT, Portfolio, search_sums
+from hopmap.mappers.lanes import LANES, race
+from hopmap.mappers.portfolio import PILOT, SHORT, Portfolio, search_sums
 from hopmap.mappers.stop import Budget, Interrupted
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
 from support.traffic import grid_traffic
 
-MODULE = sys.modules[search_sums.__module__]
+MODULE, RACES = sys.modules[search_sums.__module__], sys.modules[race.__module__]
 TREE, MESH = "tree:4:8:9@1:10:100", "mesh:18x16"  # too many slots for tabu search
 PILOTS = ("annealing from a start", "annealing from an order")
 
@@ -65,7 +67,7 @@ def cost_of(topology: Topology, node_of) -> float:
 def test_cores_change_nothing_of_what_so_many_moves_find(monkeypatch):
     found = []
     for count in (1, 2, 4):
-        monkeypatch.setattr(MODULE, "cores", lambda count=count: count)
+        monkeypatch.setattr(RACES, "cores", lambda count=count: count)
         for seconds in (None, 60.0):
             run = run_on(MESH, moves=20_000, seconds=seconds)
             found.append((run.mapping.tolist(), [step[:4] for step in run.steps]))
@@ -80,6 +82,7 @@ def test_cores_change_nothing_of_what_so_many_moves_find(monkeypatch):
         (64, {"seconds": 60}, LANES),
         (2, {"seconds": 60, "clock": "cpu"}, 1),
         (2, {"moves": 3000}, 1),
+        (2, {"seconds": 60, "in_a_worker": True}, 1),
     ],
 )
 def test_with_wall_seconds_alone_each_core_runs_a_round_and_nothing_is_lost(
@@ -97,7 +100,10 @@ def test_with_wall_seconds_alone_each_core_runs_a_round_and_nothing_is_lost(
         spent.append(search.moves - before)
         reached.append(search.best_cost)
 
-    monkeypatch.setattr(MODULE, "cores", lambda: cores)
+    monkeypatch.setattr(RACES, "cores", lambda: cores)
+    if budget.get("in_a_worker"):
+        monkeypatch.setattr(multiprocessing, "parent_process", lambda: "a sweep")
+    budget = {key: value for key, value in budget.items() if key != "in_a_worker"}
     monkeypatch.setattr(MODULE, "_anneal", noted)
     monkeypatch.setattr(MODULE, "MOST_STARTS", 1)
     run = run_on(MESH, **budget)
@@ -126,7 +132,7 @@ def test_ctrl_c_in_the_first_lane_ends_the_others_soon_and_keeps_the_best(
         anneal(search, share, rng, **heat)
         seen.append(search.best_cost)
 
-    monkeypatch.setattr(MODULE, "cores", lambda: 2)
+    monkeypatch.setattr(RACES, "cores", lambda: 2)
     monkeypatch.setattr(MODULE, "_anneal", interrupted)
     monkeypatch.setattr(MODULE, "BISECTION", 0.01)
     monkeypatch.setattr(MODULE, "SHARE", 0.001)
@@ -175,7 +181,7 @@ def test_a_round_that_reaches_the_bound_ends_the_others(cores, winner, monkeypat
         while not search.done():
             time.sleep(0.001)
 
-    monkeypatch.setattr(MODULE, "cores", lambda: cores)
+    monkeypatch.setattr(RACES, "cores", lambda: cores)
     monkeypatch.setattr(MODULE, "find_structures", lambda *_: (None, iter(())))
     monkeypatch.setattr(MODULE, "bisect_nodes", scattered)
     monkeypatch.setattr(MODULE, "SHORT", -1)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.spatial import Delaunay, cKDTree
 
 from hopmap.mappers.cartesian import grid
-from hopmap.mappers.cartesian.embedding import _cells, _products, _shape, _sides, embed
+from hopmap.mappers.cartesian.boxes import products
+from hopmap.mappers.cartesian.embedding import _cells, _shape, _sides, embed
 from hopmap.mappers.cartesian.grid import _by_faces, find_structures
 from hopmap.mappers.cartesian.structure import find_structure
 from hopmap.mappers.objectives import cost_model
@@ -145,7 +146,9 @@ def test_what_is_in_no_space_is_not_embedded():
 @examples(60)
 @given(
     st.integers(1, 60).flatmap(
-        lambda n: st.tuples(st.sampled_from(list(_products(n, 3))), st.integers(0, 10**6))
+        lambda n: st.tuples(
+            st.sampled_from([*map(tuple, products(n, (n, n, n)))]), st.integers(0, 10**6)
+        )
     )
 )
 def test_each_cell_of_any_box_gets_a_point(case):

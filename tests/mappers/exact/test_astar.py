@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopmap.mappers import OBJECTIVES, map_ranks, objective_value
+from hopmap.mappers.stop import Ending
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, nas_traffic
 from support.slow import examples
@@ -38,9 +39,9 @@ def cases(draw):
 @given(cases(), st.sampled_from(list(OBJECTIVES)))
 def test_small_cases_are_solved_to_the_optimum(case, objective):
     traffic, topology = case
-    why: list[str] = []
+    why: list[Ending] = []
     node_of = map_ranks(traffic, topology, "astar", objective=objective, stopped=why.append)
-    assert why == ["optimal"]
+    assert [each.reason for each in why] == ["optimal"]
     assert objective_value(traffic, topology, node_of, objective) == optimum(
         traffic, topology, objective
     )
@@ -51,7 +52,7 @@ def test_a_beam_does_not_claim_to_have_proved_what_it_cut_off():
     src, dst = np.nonzero(rng.random((12, 12)) < 0.5)
     traffic = Traffic.from_pairs(12, src, dst, np.ones_like(src), rng.integers(1, 99, len(src)))
     topology = topology_from_spec("mesh:4x3")
-    why: list[str] = []
+    why: list[Ending] = []
     node_of = map_ranks(traffic, topology, "astar(exact=0, beam=2)", stopped=why.append)
     assert why == []
     assert sorted(node_of.tolist()) == list(range(12))
