@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LINKED = 1024  # above so many nodes with few links each, these say who is near
 NEAR = 12  # whole shells of nearest nodes up to so many
-FEWEST, MILD = 4, 2  # nearest nodes, if at most so many times as far as the first
+FEWEST, MILD = 4, 2  # slots of the nearest nodes, if at most so many times as far as the first
 FIRST = 32  # of the first shell, however large it is, no more than this
 
 
@@ -36,12 +36,13 @@ def assignment_of(
     whole = len(free) == topology.nodes
     sparse = whole and topology.switches == 0 and topology.links <= NEAR * topology.nodes
     span = _group_of_many(topology) if whole else None
+    room = int(topology.slots.max())
     if span is not None:
-        pairs = _near_nodes(model.router, free, span)
+        pairs = _near_nodes(model.router, free, span, room)
     elif len(free) > TABLE or (sparse and len(free) > LINKED):
         pairs = _linked_nodes(topology, free)
     else:
-        pairs = _near_nodes(model.router, free)
+        pairs = _near_nodes(model.router, free, None, room)
     return _assignment(model, topology.slots, pairs, places, rng)
 
 
@@ -129,7 +130,9 @@ def _group_of_many(topology: Topology) -> int | None:
     return many[0] if many else None
 
 
-def _near_nodes(router: Router, free: Ints, span: int | None = None) -> tuple[Ints, Ints]:
+def _near_nodes(
+    router: Router, free: Ints, span: int | None = None, room: int = 1
+) -> tuple[Ints, Ints]:
     """Pairs of a free node and one near it, sorted by the first; a node is near itself.
 
     Where all nodes are free and every group of `span` is like the first, that one is looked at.
@@ -150,11 +153,11 @@ def _near_nodes(router: Router, free: Ints, span: int | None = None) -> tuple[In
         first = np.lexsort((turn, far))[:, 1 : FIRST + 1]
         hops = np.tile(np.take_along_axis(far, first, axis=1), (count // span, 1))
         rows = np.tile(first, (count // span, 1)) + (free // span * span)[:, None]
-    # A shell counts if it is the first, ends within the first NEAR, or holds one of the FEWEST
-    # nearest, which are not much farther.
+    # A shell counts if it is the first, ends within the first NEAR, or is not much farther and holds
+    # one of the nearest that have FEWEST slots.
     last = hops[:, min(NEAR, hops.shape[1] - 1)][:, None]
-    fourth = hops[:, min(FEWEST, hops.shape[1]) - 1][:, None]
-    keep = (hops < last) | ((hops <= fourth) & (hops <= MILD * hops[:, :1]))
+    enough = min(max(FEWEST // room, 1), hops.shape[1])
+    keep = (hops < last) | ((hops <= hops[:, enough - 1][:, None]) & (hops <= MILD * hops[:, :1]))
     if hops.shape[1] <= NEAR:
         keep[:] = True
     x = np.concatenate((free, np.repeat(free, keep.sum(axis=1))))

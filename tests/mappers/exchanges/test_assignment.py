@@ -86,6 +86,8 @@ def test_who_is_near_is_the_same_in_every_group(spec):
         ("tree:4:8:8@1:2:9", {1: 3, 2: 28}),  # it holds the fourth nearest
         ("tree:6:8:8@1:2:9", {1: 5}),  # it does not
         ("dragonfly:2x4x4", {2: 1, 3: 14}),
+        ("dragonfly:2x4x4*2", {2: 1, 3: 14}),
+        ("dragonfly:2x4x4*4", {2: 1}),  # four slots suffice
         ("dragonfly:8x4x2", {2: 7}),
         ("torus:8x8x8", {1: 6}),
         ("torus:4x4", {1: 4, 2: 6}),  # the second ends within the first twelve
@@ -96,7 +98,7 @@ def test_the_next_shell_is_near_too_if_the_first_is_small_and_it_is_not_far(spec
     topology = topology_from_spec(spec)
     free = np.arange(topology.nodes)
     router = table_router(table_of(topology.router, free))
-    x, y = assignment._near_nodes(router, free)
+    x, y = assignment._near_nodes(router, free, None, int(topology.slots.max()))
     x, y = x[x != y], y[x != y]
     far = topology.distance(x, y)
     assert set(far.tolist()) == set(near)
