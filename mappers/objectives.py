@@ -95,9 +95,9 @@ def get_objective(name: str) -> Objective:
 def default_objective(topology: Topology) -> ObjectiveName | LoadName:
     """Return what `auto` works for by default: hop-bytes; on dragonflies the busiest link.
 
-    There hop-bytes order mappings little better than chance: Kendall's tau with the runtime is -0.1
-    to 0.2, that of the busiest link 0.6 to 0.8, and runs are 13 to 19 % shorter. Elsewhere
-    hop-bytes are at 0.6 to 0.8; on Dragonfly+ neither leads to shorter runs. See the table of
+    There hop-bytes order mappings little better than chance: Kendall's tau with the runtime is 0.1
+    to 0.3, that of the busiest link 0.6 to 0.8, and runs are 7 to 17 % shorter. Elsewhere
+    hop-bytes are at 0.6 to 0.7; on Dragonfly+ runs are 3 % shorter. See the table of
     families in ``benchmarks/objectives/README.md``.
     """
     from hopmap.topologies.graph_kernels import DetourRouter

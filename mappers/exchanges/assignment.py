@@ -153,8 +153,8 @@ def _near_nodes(
         first = np.lexsort((turn, far))[:, 1 : FIRST + 1]
         hops = np.tile(np.take_along_axis(far, first, axis=1), (count // span, 1))
         rows = np.tile(first, (count // span, 1)) + (free // span * span)[:, None]
-    # A shell counts if it is the first, ends within the first NEAR, or is not much farther and holds
-    # one of the nearest that have FEWEST slots.
+    # A shell counts if it is the first, ends within the first NEAR, or is not much farther and has
+    # some of the nearest FEWEST slots.
     last = hops[:, min(NEAR, hops.shape[1] - 1)][:, None]
     enough = min(max(FEWEST // room, 1), hops.shape[1])
     keep = (hops < last) | ((hops <= hops[:, enough - 1][:, None]) & (hops <= MILD * hops[:, :1]))
