@@ -7,6 +7,8 @@ import numpy as np
 from hopmap.arrays import Bools, Ints
 from hopmap.compilation import njit, subroutine
 
+LOOKS = 3  # at vertices, for each that has got a cell
+
 
 @subroutine
 def _find(root: Ints, edge: int) -> int:
@@ -26,6 +28,15 @@ def _unite(root: Ints, one: int, other: int) -> int:
     return 1
 
 
+@subroutine
+def _are_one(root: Ints, edges: Ints) -> bool:
+    """Whether all of these edges are in one class."""
+    first, same = _find(root, edges[0]), 0
+    for edge in edges:
+        same += _find(root, edge) == first
+    return same == len(edges)
+
+
 @njit
 def parallel_edges(indptr: Ints, peer: Ints, edge: Ints, order: Ints, few: int) -> Ints:
     """Class of every edge, by the square property of Cartesian products.
@@ -34,7 +45,8 @@ def parallel_edges(indptr: Ints, peer: Ints, edge: Ints, order: Ints, few: int) 
     two edges at a vertex that are in no such square. Of the squares of a vertex and one across
     from it, only the first counts, so that with a third common neighbour all are in one class.
 
-    It ends where there are a `few` classes and many vertices have united none.
+    It ends where there are a `few` classes and many vertices have united none, and where all edges
+    of a vertex are in one class: it has edges of every factor.
 
     - `edge`, shape (2 * edges,): number of the edge that each entry of `peer` stands for.
     - `order`, shape (vertices,): in which vertices are looked at, best breadth first.
@@ -88,7 +100,10 @@ def parallel_edges(indptr: Ints, peer: Ints, edge: Ints, order: Ints, few: int) 
         for i in range(lo, hi):
             at[peer[i]] = -1
         idle = 0 if classes < before else idle + 1
-        if classes == 1 or (classes <= few and idle > 64 + 2 * widest):
+        if _are_one(root, edge[lo:hi]):
+            root[:] = 0
+            break
+        if classes <= few and idle > 64 + 2 * widest:
             break
     for k in range(edges):
         root[k] = _find(root, k)
@@ -119,7 +134,8 @@ def grow(indptr: Ints, peer: Ints, vectors: Ints, place: Ints, placed: Bools) ->
 
     A vertex goes to the free cell around which it has most neighbours, two at least, less those who
     are there and are no neighbours. The last neighbour of a vertex whose other cells are taken goes
-    to the last cell. Where only equals are left, the first of them is taken.
+    to the last cell. Where only equals are left, the first of them is taken. A lattice takes a
+    look or two for each vertex; what is none could take hundreds, so that `LOOKS` end it.
 
     - `vectors`, shape (neighbours, dimensions): steps of the stencil.
     - `place`, shape (vertices, dimensions), and `placed`: they are filled.
@@ -143,7 +159,9 @@ def grow(indptr: Ints, peer: Ints, vectors: Ints, place: Ints, placed: Bools) ->
             table[_entry(table, codes, codes[v])] = v
             fresh[new], new = v, new + 1
     done, relaxed = new, False
-    while True:
+    looks = 0
+    while looks <= LOOKS * done:
+        looks += 1
         while new > 0:
             new -= 1
             v = fresh[new]

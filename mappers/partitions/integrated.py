@@ -3,12 +3,12 @@
 Sources: Faraj, van der Grinten, Meyerhenke, Traeff and Schulz, High-quality hierarchical process
 mapping, SEA 2020: multilevel, every move valued by what the mapping costs. Schulz and Woydt,
 SharedMap, ACDA 2025: one level of the hierarchy after another, with an adaptive imbalance. Here on
-any network, since subsystems are the halves of `recursive_bisection` where there are no levels, and
-pairs that leave a domain pull by their mean distance.
+any network: pairs that leave a domain pull by their mean distance.
 
 1. From the whole network to its subsystems, level by level, to single nodes: a V-cycle each (see
-   `vcycles`), several for the first level, of which the best is kept. On hierarchies vertices of a
-   grid (see `cartesian.structure`) are cut into boxes instead, across the longest side each time.
+   `vcycles`), several for the first level, of which the best is kept. A time budget may suffice for
+   a quicker way only, which goes to the level above the nodes at once. On hierarchies vertices of
+   a grid (see `cartesian.structure`) are cut into boxes instead, across the longest side each time.
 2. In turn: another first level, from which the others are rebuilt if it is better than the one
    there is, and a V-cycle of the whole mapping.
 
@@ -23,19 +23,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopmap.arrays import Ints32
+from hopmap.arrays import Ints32, Words
 from hopmap.mappers.cartesian.grid import find_structures
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import ObjectiveName, cost_model
 from hopmap.mappers.options import Count, CountOrZero
-from hopmap.mappers.stop import Interrupted, Stop
+from hopmap.mappers.stop import Interrupted, Stop, Watch
 from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
 from hopmap.traces import Traffic
 
 if TYPE_CHECKING:
-    from .vcycles import Machine
+    from .vcycles import Machine, Vertices
 
 MOST = 2048
+STARTS = 3  # partitions of the first level without a time budget
 CYCLES = 2  # turns of step 2 without a time budget
 
 
@@ -57,20 +58,21 @@ def integrated(
     rng: np.random.Generator,
     initial: Mapping | None = None,
     objective: ObjectiveName = "hop_bytes",
-    starts: Count = 3,
+    starts: Count | None = None,
     cycles: CountOrZero | None = None,
     stop: Stop,
 ) -> Mapping:
     """Partition and map a graph of many vertices a node in one: multilevel, level by level.
 
     - `initial`: mapping to refine, which is not worsened; else it is made.
-    - `starts`: partitions made of the first level, the best of which is kept.
+    - `starts`: partitions made of the first level, the best of which is kept; by default 3, where
+      the time budget suffices.
     - `cycles`: turns after that, of step 2; if there is no time budget either 2.
     - `seconds`, `clock`, `progress`: time budget, elapsed or of the processor, and its callback.
       The first mapping is made even if that exceeds the budget.
     """
     from .blocks_kernels import block_cost
-    from .vcycles import descend, first_level, machine_of, other_start, vcycle, vertices_of
+    from .vcycles import machine_of, other_start, vcycle, vertices_of
 
     few_nodes("integrated", traffic, topology)
     watch = stop.watch()
@@ -86,12 +88,14 @@ def integrated(
     try:
         if best is None:
             best = _boxes(traffic, topology, machine)
+        if best is None and last == 0:
+            best = np.zeros(traffic.ranks, dtype=np.int32)
         if best is None:
-            best = descend(graph, machine, first_level(graph, machine, starts, random), random)
+            best = _start(graph, machine, starts, watch, random)
         cost = block_cost(*graph[:3], best, machine.far)
         while (most is None or done < most) and not watch.over():
             watch.report(done, most, f"{objective} {cost:.0f}")
-            if done % 2 == 0 and last > 1:
+            if done % 2 == 0 and last > 0:
                 made = other_start(graph, machine, best, random)
             else:
                 made = vcycle(graph, best, machine, last, last, random)
@@ -104,6 +108,23 @@ def integrated(
             raise
         raise Interrupted(machine.nodes[best]) from None
     return machine.nodes[best]
+
+
+def _start(
+    graph: Vertices, machine: Machine, starts: int | None, watch: Watch, random: Words
+) -> Ints32:
+    """Place all vertices, with a time budget quickly, and level by level if that leaves time."""
+    from .blocks_kernels import block_cost
+    from .vcycles import descend, first_level, hurry
+
+    made, begin = [], watch.now()
+    if starts is None and watch.end is not None:
+        made.append(hurry(graph, machine, random))
+    left = watch.remaining()
+    if not made or left is None or left > (STARTS + 1) * (watch.now() - begin):
+        first = first_level(graph, machine, starts or STARTS, random)
+        made.append(descend(graph, machine, first, random))
+    return min(made, key=lambda block: block_cost(*graph[:3], block, machine.far))
 
 
 def _boxes(traffic: Traffic, topology: Topology, machine: Machine) -> Ints32 | None:

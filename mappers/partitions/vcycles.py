@@ -43,7 +43,6 @@ PATIENCE, SHORT = 40, 15  # moves of a search that do not gain; with many blocks
 PART = 0.1  # of a block that is in a corridor at most
 DEEP, WIDER = 6.0, 1.5  # vertices from border to end of a corridor; times that on coarser levels
 TURNS = 3  # times that pairs of few blocks are cut again, many once
-DEPTH = 3  # halvings from one front to the next where the network has no levels
 
 
 class Vertices(NamedTuple):
@@ -90,22 +89,17 @@ def machine_of(model: CostModel, topology: Topology) -> Machine:
 
 
 def fronts_of(topology: Topology, nodes: Ints, domains: Ints) -> tuple[Ints, ...]:
-    """Whole network, then its subsystems level by level; without levels, by depth."""
-    sizes = hierarchy(topology)
-    spans = [] if sizes is None else np.cumprod((1, *sizes[:-1]))[::-1].tolist()
+    """Whole network, its subsystems level by level where it has levels, then single nodes."""
     fronts = [np.zeros(1, dtype=np.int64)]
-    while len(fronts[-1]) < len(nodes):
-        span = spans[len(fronts) - 1] if spans else 0
-        now = [(int(d), 0) for d in fronts[-1]]
-        done: list[int] = []
+    for span in np.cumprod((1, *(hierarchy(topology) or (1,))[:-1]))[::-1].tolist():
+        now, done = fronts[-1].tolist()[::-1], []
         while now:
-            d, depth = now.pop()
+            d = now.pop()
             low, middle, high, first = domains[d].tolist()
-            within = nodes[low] // span == nodes[high - 1] // span if span else depth == DEPTH
-            if middle == high or within:
+            if middle == high or nodes[low] // span == nodes[high - 1] // span:
                 done.append(d)
             else:
-                now += [(first + 1, depth + 1), (first, depth + 1)]
+                now += [first + 1, first]
         fronts.append(np.array(done))
     # A level of which every subsystem has one part with slots splits nothing.
     return (*(a for a, b in pairwise(fronts) if len(a) < len(b)), fronts[-1])
@@ -220,8 +214,6 @@ def _room(machine: Machine, front: Ints, vertices: int) -> Ints:
 def first_level(graph: Vertices, machine: Machine, starts: int, random: Words) -> Ints32:
     """Place all vertices on the first level: the best of so many partitions."""
     nowhere = np.zeros(len(graph.size), dtype=np.int32)
-    if len(machine.fronts) == 1:
-        return nowhere
     some = [vcycle(graph, nowhere, machine, 0, 1, random) for _ in range(starts)]
     return min(some, key=lambda split: _first_cost(graph, machine, split))
 
@@ -231,11 +223,20 @@ def _first_cost(graph: Vertices, machine: Machine, split: Ints32) -> float:
     return block_cost(*graph[:3], split, mean_cost(machine, machine.fronts[1]))
 
 
-def descend(graph: Vertices, machine: Machine, block: Ints32, random: Words) -> Ints32:
-    """Place vertices of the first level on those below."""
-    for level in range(1, len(machine.fronts) - 1):
-        block = vcycle(graph, block, machine, level, level + 1, random)
+def descend(
+    graph: Vertices, machine: Machine, block: Ints32, random: Words, level: int = 1
+) -> Ints32:
+    """Place vertices of a level on those below."""
+    for above in range(level, len(machine.fronts) - 1):
+        block = vcycle(graph, block, machine, above, above + 1, random)
     return block
+
+
+def hurry(graph: Vertices, machine: Machine, random: Words) -> Ints32:
+    """Place all vertices on the level above single nodes at once, then on these."""
+    level = max(len(machine.fronts) - 2, 1)
+    nowhere = np.zeros(len(graph.size), dtype=np.int32)
+    return descend(graph, machine, vcycle(graph, nowhere, machine, 0, level, random), random, level)
 
 
 def other_start(graph: Vertices, machine: Machine, best: Ints32, random: Words) -> Ints32:

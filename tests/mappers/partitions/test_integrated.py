@@ -90,6 +90,15 @@ def test_a_plain_grid_is_cut_into_boxes_along_the_levels():
 
 
 @pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+def test_a_plain_grid_on_a_mesh_is_nearly_boxes(seed):
+    """64 x 64 on 8 x 8 nodes: boxes of 8 x 8 cut 2 x 7 x 64 pairs, one hop apart."""
+    traffic, machine = shuffled(grid(64, 64), 1), hm.Machine("mesh:8x8", imbalance=0.03)
+    for mapper in ("integrated(cycles=0)", "integrated(cycles=0,seconds=0.001)"):
+        placed = hm.map_ranks(traffic, machine, mapper, seed=seed)
+        assert placed.metrics().bytes.dilation.sum < 1.25 * 2 * 7 * 64
+
+
+@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
 def test_a_grid_of_blocks_on_its_hierarchy_is_cut_along_the_blocks(seed):
     """32 x 32 in 4 x 4 blocks; pairs weigh 100 in a block, 10 between those of a quarter, else 1.
 
