@@ -35,6 +35,7 @@ REACH = 4  # longest step of a stencil in one dimension
 NEARLY = 0.9  # of the pairs that have to be steps of the stencil
 REST = 0.02  # of the ranks that may be put into the last free cells
 SHORTEST, COMMON = 3, 4  # period; differences that one may explain
+SHORT = 3, 4  # periods that a rank's neighbours show
 
 
 class Pairs(NamedTuple):
@@ -154,7 +155,10 @@ class Lattice(NamedTuple):
 
 @cache
 def _lattices() -> list[Lattice]:
-    """Stencils of 27 to 3 points: boxes, stars, simplices, boxes in part, and steps along axes."""
+    """Stencils of 27 to 3 points: boxes, stars, simplices, boxes in part, and steps along axes.
+
+    Neighbours in a ring of three or four are related by way of its other side, too.
+    """
     found: dict[frozenset[tuple[int, ...]], Ints] = {}
     for d in (3, 2, 1):
         box = np.array([v for v in product((-1, 0, 1), repeat=d) if any(v)])
@@ -167,14 +171,21 @@ def _lattices() -> list[Lattice]:
         ]
         for steps in stencils:
             found.setdefault(frozenset(map(tuple, steps.tolist())), steps)
-    return [_lattice(steps) for steps in found.values()]
+    lattices = [_lattice(steps, 0, 0) for steps in found.values()]
+    for steps in found.values():
+        rings = range(1, steps.shape[1] + 1) if np.abs(steps).max() == 1 else ()
+        lattices += [_lattice(steps, count, length) for count in rings for length in SHORT]
+    return lattices
 
 
-def _lattice(steps: Ints) -> Lattice:
-    """Give the cells around its centre numbers, so that two steps add up."""
-    around = (steps @ (4 * REACH + 1) ** np.arange(steps.shape[1])).tolist()
-    reached = [{step + other for other in around} for step in around]
-    return Lattice(steps, _relations(around, reached, 0))
+def _lattice(steps: Ints, rings: int, length: int) -> Lattice:
+    """Give the cells around its centre numbers; the first dimensions are rings of a length."""
+    d = steps.shape[1]
+    sides = np.where(np.arange(d) < rings, length, 4 * REACH + 1)
+    number = (4 * REACH + 1) ** np.arange(d)
+    reached = [((step + steps) % sides @ number).tolist() for step in steps]
+    around = (steps % sides @ number).tolist()
+    return Lattice(steps, _relations(around, list(map(set, reached)), 0))
 
 
 def lattice_cells(pairs: Pairs) -> Cells | None:

@@ -98,6 +98,19 @@ def test_a_stencil_is_found_whichever_dimensions_are_periodic(points, dims, peri
     assert (apart(found, src, dst) <= 1).all()
 
 
+@pytest.mark.parametrize("points", [15, 19, 27])
+def test_a_stencil_is_found_on_rings_of_four(points):
+    """There steps of opposite directions lead to the same rank after two."""
+    for dims in ((4, 8, 8), (4, 4, 8), (4, 4, 4)):
+        for open_ends in range(dims.count(4) - 1, 3):
+            periodic = (*[True] * (3 - open_ends), *[False] * open_ends)
+            src, dst = lattice(dims, points, periodic, 1)
+            found = find_structure(prod(dims), src, dst)
+            assert sorted(found.dims) == sorted(dims)
+            assert len(np.unique(found.coords, axis=0)) == prod(dims)
+            assert (apart(found, src, dst) <= 1).all(axis=1).mean() > 0.9
+
+
 @pytest.mark.parametrize("points", [7, 15, 27])
 def test_some_pairs_too_many_or_too_few_do_no_harm(points):
     dims = (10, 9, 8)
