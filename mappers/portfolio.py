@@ -12,8 +12,8 @@
 4. Where an order is better than all starts, as folds and embeddings may be, a hot round would lose
    it: it has a warm one. Pilots, `PILOT` of the budget each, say which of both to go on with.
 5. On at most `FEW` slots a part of that is for iterated tabu search from the best, which looks at
-   every exchange in every step (see `tabu`); most of it where there are even fewer slots, or
-   traffic is dense. Without any budget there are rounds from the best until one gains little.
+   every exchange in every step (see `tabu`): most of it where there are even fewer. Without any
+   budget there are rounds from the best until one gains little.
 
 One long round is better than several short ones: on nine graphs of 128 to 4,096 ranks, two rounds
 of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. Temperatures
@@ -83,11 +83,9 @@ TRIES, MOST_TRIES = 8, 50  # bisections at every step of a start there: without 
 RUIN = 0.7  # first temperature of splitting again, in mean weights of a pair
 LEVELS = 0.9  # part of a round on a hierarchy that is for its levels
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
-# Slots for which a step that looks at every exchange pays, and its part of what pilots leave; if a
-# rank has more peers than DENSE of the slots, most of it.
-FEW, TABU = 256, 0.25
-FEWER, MORE_TABU = 64, 0.7
-FEW_IF_DENSE, DENSE, MOST_TABU = 128, 0.25, 0.9
+# Slots up to which a step that looks at every exchange pays; its part of what pilots leave is
+# TABU over the slots, at most MOST_TABU.
+FEW, TABU, MOST_TABU = 256, 100, 0.9
 
 
 class Step(NamedTuple):
@@ -342,9 +340,7 @@ def _bisections(
 def _tabu_share(search: AnnealingSearch) -> float:
     """Part of the rounds that is for looking at all exchanges; 0 where there are too many."""
     slots = len(search.best)
-    if slots <= FEW_IF_DENSE and len(search.model.peer) >= DENSE * slots * slots:
-        return MOST_TABU
-    return MORE_TABU if slots <= FEWER else TABU if slots <= FEW else 0.0
+    return min(TABU / slots, MOST_TABU) if slots <= FEW else 0.0
 
 
 def _part(watch: Watch) -> float:

@@ -22,6 +22,7 @@ from hopmap.traces import Traffic
 
 STRATEGIES = ("-cq", "-cs")
 MODES = ("fast", "eco", "strong")
+MOST = 120  # seconds of a mode
 LARGE = {"eco": 2048, "strong": 1024}  # SharedMap's modes that take minutes beyond
 SHAREDMAP = """
 import sys, time, numpy as np, chszlablib as c
@@ -129,7 +130,12 @@ def sharedmap(traffic: Traffic, topology: Topology, python: str | None) -> Itera
             if traffic.ranks > LARGE.get(mode, traffic.ranks):
                 continue
             words = [python, "-c", SHAREDMAP, graph, mode, made]
-            done = subprocess.run(words, check=False, capture_output=True, text=True)
+            try:
+                done = subprocess.run(
+                    words, check=False, capture_output=True, text=True, timeout=MOST
+                )
+            except subprocess.TimeoutExpired:  # traffic of few ranks with most
+                continue
             node_of = np.load(made) if done.returncode == 0 else np.zeros(2, dtype=np.int64)
             if len(np.unique(node_of)) == topology.nodes:
                 places = node_of[: traffic.ranks].astype(np.int64)

@@ -50,14 +50,16 @@ class Case(NamedTuple):
 
 
 def cases(instances: Path | None) -> Iterator[Case]:
-    """Every kind in every size on one network after another, stencils, and instances."""
+    """Every kind in every size on hierarchies and one other network, stencils, and instances."""
     kinds = [*LATER, *KINDS]
     for ranks, networks in NETWORKS.items():
         for k, kind in enumerate(kinds):
             new = np.random.default_rng(3).permutation(ranks)
             kept = traffic_of(kind, ranks, shuffle=False)
             spec = networks[k % len(networks)]
-            yield Case(f"{kind} {ranks}", renumbered(kept, new), new, spec)
+            hierarchies = {each for each in networks if each.startswith("tree")}
+            for each in (spec, *sorted(hierarchies - {spec})):
+                yield Case(f"{kind} {ranks}", renumbered(kept, new), new, each)
             if k % 4 == 0:
                 yield Case(f"{kind} {ranks} kept", kept, np.arange(ranks), spec)
     for case, specs in structured.cases():
