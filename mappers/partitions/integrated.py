@@ -88,8 +88,6 @@ def integrated(
     try:
         if best is None:
             best = _boxes(traffic, topology, machine)
-        if best is None and last == 0:
-            best = np.zeros(traffic.ranks, dtype=np.int32)
         if best is None:
             best = _start(graph, machine, starts, watch, random)
         cost = block_cost(*graph[:3], best, machine.far)
@@ -117,6 +115,8 @@ def _start(
     from .blocks_kernels import block_cost
     from .vcycles import descend, first_level, hurry
 
+    if len(machine.fronts) == 1:
+        return np.zeros(len(graph.size), dtype=np.int32)
     made, begin = [], watch.now()
     if starts is None and watch.end is not None:
         made.append(hurry(graph, machine, random))
