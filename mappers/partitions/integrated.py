@@ -6,9 +6,10 @@ SharedMap, ACDA 2025: one level of the hierarchy after another, with an adaptive
 any network: pairs that leave a domain pull by their mean distance.
 
 1. From the whole network to its subsystems, level by level, to single nodes: a V-cycle each (see
-   `vcycles`), several for the first level, of which the best is kept. A time budget may suffice for
-   a quicker way only, which goes to the level above the nodes at once. On hierarchies vertices of
-   a grid (see `cartesian.structure`) are cut into boxes instead, across the longest side each time.
+   `vcycles`), several for the first level, of which the best is kept; without levels straight to
+   the nodes. A time budget may suffice for a quicker way only, which goes to the level above the
+   nodes at once. On hierarchies vertices of a grid (see `cartesian.structure`) are cut into boxes
+   instead, across the longest side each time.
 2. In turn: another first level, from which the others are rebuilt if it is better than the one
    there is, and a V-cycle of the whole mapping.
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .vcycles import Machine, Vertices
 
 MOST = 2048
-STARTS = 3  # partitions of the first level without a time budget
+STARTS = 3  # partitions of the first level, unless time is short
 CYCLES = 2  # turns of step 2 without a time budget
 
 
