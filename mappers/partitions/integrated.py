@@ -114,13 +114,13 @@ def _start(
 ) -> Ints32:
     """Place all vertices, with a time budget quickly, and level by level if that leaves time."""
     from .blocks_kernels import block_cost
-    from .vcycles import descend, first_level, hurry
+    from .vcycles import descend, first_level, place_at_once
 
     if len(machine.fronts) == 1:
         return np.zeros(len(graph.size), dtype=np.int32)
     made, begin = [], watch.now()
     if starts is None and watch.end is not None:
-        made.append(hurry(graph, machine, random))
+        made.append(place_at_once(graph, machine, random))
     left = watch.remaining()
     if not made or left is None or left > (STARTS + 1) * (watch.now() - begin):
         first = first_level(graph, machine, starts or STARTS, random)

@@ -232,7 +232,7 @@ def descend(
     return block
 
 
-def hurry(graph: Vertices, machine: Machine, random: Words) -> Ints32:
+def place_at_once(graph: Vertices, machine: Machine, random: Words) -> Ints32:
     """Place all vertices on the level above single nodes at once, then on these."""
     level = max(len(machine.fronts) - 2, 1)
     nowhere = np.zeros(len(graph.size), dtype=np.int32)
