@@ -110,6 +110,8 @@ def _members(axes: Axes, here: pd.DataFrame) -> None:
                 "arrowstyle": "-",
                 "color": GREY,
                 "linewidth": 0.5,
+                "patchA": None,  # begins at the name, and is not clipped below it
+                "shrinkA": 2,
                 "shrinkB": 2,
                 "relpos": (0, 0.5),
             },
