@@ -6,9 +6,9 @@
    combined. The first one ends after `BISECTION` of a time budget, with what it has split by then;
    what it has not is put in an order of clusters, which alone takes a few per cent of the time.
 3. One long round from the best start: annealing, hot. On trees and fat trees the ranks of some
-   subsystems are split again instead, level by level (see `ruin_and_recreate`). Not so where a few
-   ranks have most of the traffic: their costs hide all others' from that, and bisections separate
-   little. There `greedy_all_c` is a start, too, but on hierarchies.
+   subsystems are split again instead, level by level (see `ruin_and_recreate`). Where a few ranks
+   have most of the traffic, bisections of many ranks separate little: there two subsystems are
+   split at once. Except on hierarchies `greedy_all_c` is a start, too.
 4. Where an order is better than all starts, as folds and embeddings may be, a hot round would lose
    it: it has a warm one. Pilots, `PILOT` of the budget each, say which of both to go on with.
 5. On at most `FEW` slots a part of that is for iterated tabu search from the best, which looks at
@@ -35,6 +35,7 @@ import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.mappers.bisections.recursive_bisection import (
+    MOST,
     bisect_nodes,
     exchange_blocks,
     ruin_and_recreate,
@@ -190,13 +191,15 @@ def _members(
     melt = partial(_anneal, first=hot * scale, last=COLD * scale)
     warm = partial(_anneal, first=min(hot, WARM) * scale, last=COLD * scale)
     turns, finish = [Turn("annealing from a start", start, melt)], _tabu_share(search)
-    if not skewed and _is_nested(search.topology):
-        again = partial(_split_again, last=COLD * scale)
+    if _is_nested(search.topology):
+        again = partial(_split_again, most=2 if skewed else MOST, last=COLD * scale)
         turns, warm = [Turn("splitting again from a start", start, again)], again
-    name, run = ("tabu", _tabu) if finish else (turns[0].name.partition(" from")[0], warm)
-    rest = Turn(f"{name} from the best", start, run)
+    name = turns[0].name.partition(" from")[0]
+    rest = Turn(f"{name} from the best", start, warm)
+    if finish:
+        rest = Turn("tabu from the best", start, _tabu)
     if least_ordered < least_start:
-        turns.append(Turn("annealing from an order", ordered, warm))
+        turns.append(Turn(f"{name} from an order", ordered, warm))
     timed = watch.end is not None
 
     def share(part: float) -> Moves:
@@ -231,13 +234,13 @@ def _anneal(
 
 
 def _split_again(
-    search: AnnealingSearch, share: Moves, rng: np.random.Generator, *, last: float
+    search: AnnealingSearch, share: Moves, rng: np.random.Generator, *, most: int, last: float
 ) -> None:
     """Split the ranks of subsystems again level by level, then anneal cold."""
     active = max(len(search.assignment.active), 1)
-    most, rest = share.part(LEVELS), share.part(1 - LEVELS)
+    levels, rest = share.part(LEVELS), share.part(1 - LEVELS)
     trials = None if share.moves is None else max(share.moves // (PER_TRIAL * active), 1)
-    ruin_and_recreate(search, rng, hot=RUIN, trials=trials, seconds=most.seconds)
+    ruin_and_recreate(search, rng, hot=RUIN, most=most, trials=trials, seconds=levels.seconds)
     search.cool(last, last, moves=share.moves, seconds=rest.seconds)
 
 

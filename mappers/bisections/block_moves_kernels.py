@@ -162,13 +162,14 @@ def recreate(
     most: int,
     trials: int,
     temperature: float,
+    cycles: float,
     random: Words,
 ) -> float:
     """Split a few blocks again, so many times, in place; return the weight saved.
 
     `block` is the block of every vertex. Only blocks of the same `parent` mix. A trial
-    takes 2 to `most` blocks, few as often, by the time they take, as many, and may cut
-    `temperature` more on the average. The graph has both directions of every pair.
+    takes 2 to `most` blocks and may cut `temperature` more on the average. A share of `cycles` of
+    the trials refines the split as it is (see `divide`). The graph has both directions of a pair.
     """
     starts, members = group_by_block(block, len(parent))
     local = np.full(len(block), -1, dtype=np.int64)
@@ -186,6 +187,9 @@ def recreate(
         for k in range(len(chosen)):
             for i in range(room[k], room[k + 1]):
                 here[i] = members[starts[chosen[k]] + i - room[k]]
+        now = np.empty(len(here), dtype=np.int64)
+        for k in range(len(chosen)):
+            now[room[k] : room[k + 1]] = k
         inner = subgraph(graph, here, local)
         sub_indptr, sub_peer, sub_weight = inner
         before = 0.0
@@ -193,7 +197,10 @@ def recreate(
             for i in range(sub_indptr[u], sub_indptr[u + 1]):
                 if block[here[sub_peer[i]]] != block[here[u]]:
                     before += sub_weight[i] / 2
-        part = divide(inner, room, local, random)
+        random[0] = next_state(random[0])
+        if draw(random[0], FINE) >= cycles * FINE:
+            now = now[:0]
+        part = divide(inner, room, now, local, random)
         after = 0.0
         for u in range(len(here)):
             for i in range(sub_indptr[u], sub_indptr[u + 1]):
@@ -245,8 +252,13 @@ def choose(
 
 
 @subroutine
-def divide(graph: Graph, room: Ints, local: Ints, random: Words) -> Ints:
-    """Part of every vertex by recursive bisection; part p has room[p + 1] - room[p] vertices."""
+def divide(graph: Graph, room: Ints, now: Ints, local: Ints, random: Words) -> Ints:
+    """Part of every vertex by recursive bisection; part p has room[p + 1] - room[p] vertices.
+
+    From the parts they have `now`, shape (vertices,) or (0,), every bisection is a V-cycle: it
+    contracts no pair that is apart, and refines on every level (Walshaw, Multilevel refinement for
+    combinatorial optimisation problems, 2004).
+    """
     parts = len(room) - 1
     vertices = np.empty(room[parts], dtype=np.int64)
     for u in range(len(vertices)):
@@ -273,7 +285,10 @@ def divide(graph: Graph, room: Ints, local: Ints, random: Words) -> Ints:
         inner = subgraph(graph, here, local)
         size, bias, label = np.ones(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int8)
         target = room[mid] - room[lo]
-        side = bisect(inner, size, bias, label, target, TRIES, random)
+        for k in range(n if len(now) else 0):
+            label[k] = 2 if now[here[k]] >= mid else 0
+        growths = 0 if len(now) else TRIES
+        side = bisect(inner, size, bias, label, target, growths, random)
         left, right = room[lo], room[mid]
         for k in range(len(here)):
             if side[k] == 0:

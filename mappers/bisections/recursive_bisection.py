@@ -32,7 +32,8 @@ from hopmap.traces import Traffic
 
 SLICE = 4096  # slots of the domains that are split between two looks at the clock
 FEW = 0.05  # part of those who talk that a level of matching makes less, or is the last
-MOST = 12  # subsystems that are split at once
+MOST = 8  # subsystems that are split at once
+CYCLES = 0.8  # part of the splits that begin with how they are split now
 SOME = 4_000  # ranks split between two looks at the clock
 SHARE = 0.65  # of the time that is left, for each level
 
@@ -195,13 +196,15 @@ def ruin_and_recreate(
     rng: np.random.Generator,
     *,
     hot: float,
+    most: int = MOST,
     trials: int | None = None,
     seconds: float | None = None,
 ) -> None:
     """Split the ranks of a few subsystems with a common parent again, the largest level first.
 
-    `hot` is the first temperature, in mean weights of a pair. There are `trials` on each level for
-    each subsystem, or `seconds` for all levels, of which `SHARE` of what is left goes to each.
+    `hot` is the first temperature, in mean weights of a pair; 2 to `most` are split at once. There
+    are `trials` on each level for each subsystem, or `seconds` for all levels, of which `SHARE` of
+    what is left goes to each.
     """
     from hopmap.mappers.basic_kernels import Graph
 
@@ -217,16 +220,16 @@ def ruin_and_recreate(
         block = search.assignment.places // span
         groups = topology.nodes // span
         parent = np.arange(groups) // (above // span)
-        most = min(MOST, above // span)
+        together = min(most, above // span)
         above = span
         begin = now()
         part_of_rest = SHARE if span != spans[-1] else 1.0
         share = None if end is None else part_of_rest * (end - begin)
-        some = max(SOME * groups // (most * len(block)), 1)
+        some = max(SOME * groups // (together * len(block)), 1)
         made, part = 0, 0.0
         while part < 1 and not search.done():
             block_moves_kernels.recreate(
-                graph, block, parent, most, some, heat * (1 - part), random
+                graph, block, parent, together, some, heat * (1 - part), CYCLES, random
             )
             made += some
             search.report()

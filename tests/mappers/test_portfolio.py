@@ -13,6 +13,7 @@ from generated import traffic_of
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.auto import portfolio
+from hopmap.mappers.bisections.recursive_bisection import MOST
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.lanes import LANES, race
 from hopmap.mappers.portfolio import PILOT, SHORT, Portfolio, search_sums
@@ -241,6 +242,14 @@ def test_where_what_is_outside_is_equally_far_ranks_are_split_again(spec, member
     topology = topology_from_spec(spec)
     ranks = min(topology.nodes, 288)
     assert rounds(run_on(spec, some_traffic(ranks), moves=300))[0] == f"{member} from a start"
+
+
+@pytest.mark.parametrize(("kind", "most"), [("bipartite", 2), ("knn3d", MOST)])
+def test_two_subsystems_are_split_at_once_where_a_few_ranks_have_most(kind, most, monkeypatch):
+    taken = []
+    monkeypatch.setattr(MODULE, "ruin_and_recreate", lambda *_, most, **__: taken.append(most))
+    run_on("tree:4:8:8@1:10:100", traffic_of(kind, 256), moves=1000)
+    assert taken == [most]
 
 
 @pytest.mark.parametrize(

@@ -277,14 +277,14 @@ def test_hierarchies_are_cut_between_subsystems_as_evenly_as_possible(spec):
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10**6), most=st.integers(2, 6))
-def test_blocks_that_are_recreated_keep_their_sizes_and_parents_and_cut_no_more(seed, most):
+@given(seed=st.integers(0, 10**6), most=st.integers(2, 6), cycles=st.sampled_from([0.0, 0.5, 1.0]))
+def test_blocks_that_are_recreated_keep_their_sizes_and_parents_and_cut_no_more(seed, most, cycles):
     traffic = grid_traffic(6, 6, seed=seed)
     rng = np.random.default_rng(seed)
     block = rng.permutation(np.repeat(np.arange(6), [6, 6, 6, 6, 8, 4]))
     parent = np.array([0, 0, 0, 0, 1, 1])
     after = block.copy()
-    saved = recreate(graph_of(traffic), after, parent, most, 10, 0.0, random(seed))
+    saved = recreate(graph_of(traffic), after, parent, most, 10, 0.0, cycles, random(seed))
     assert np.array_equal(np.bincount(block), np.bincount(after))
     assert np.array_equal(parent[block], parent[after])
     assert cut_of(traffic, block) - cut_of(traffic, after) == saved >= 0
@@ -296,7 +296,8 @@ def test_hot_trials_may_cut_more_and_say_how_much(seed):
     traffic = grid_traffic(6, 6, seed=seed)
     block = np.arange(36) // 6
     after = block.copy()
-    saved = recreate(graph_of(traffic), after, np.zeros(6, np.int64), 4, 5, 50.0, random(seed))
+    parent = np.zeros(6, np.int64)
+    saved = recreate(graph_of(traffic), after, parent, 4, 5, 50.0, 0.5, random(seed))
     assert np.array_equal(np.bincount(after), np.full(6, 6))
     assert cut_of(traffic, block) - cut_of(traffic, after) == saved
 
@@ -318,6 +319,21 @@ def test_a_division_has_parts_of_the_sizes_that_are_asked_for():
     graph = graph_of(traffic)
     room = np.array([0, 3, 4, 14, 14, 30])
     local = np.full(30, -1)
-    part = divide(graph, room, local, random(1))
+    part = divide(graph, room, np.empty(0, np.int64), local, random(1))
     assert np.array_equal(np.bincount(part, minlength=5), np.diff(room))
     assert (local == -1).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_a_division_that_begins_with_two_parts_cuts_no_more(seed):
+    traffic = grid_traffic(8, 10, seed=seed)
+    now = np.random.default_rng(seed).permutation(np.arange(80) // 40)
+    room, local = np.array([0, 40, 80]), np.full(80, -1)
+    part = now
+    for again in range(3):
+        before = cut_of(traffic, part)
+        part = divide(graph_of(traffic), room, part, local, random(seed + again))
+        assert np.array_equal(np.bincount(part), [40, 40])
+        assert cut_of(traffic, part) <= before
+    assert cut_of(traffic, part) < cut_of(traffic, now)
