@@ -327,13 +327,13 @@ def test_a_division_has_parts_of_the_sizes_that_are_asked_for():
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_a_division_that_begins_with_two_parts_cuts_no_more(seed):
-    traffic = grid_traffic(8, 10, seed=seed)
-    now = np.random.default_rng(seed).permutation(np.arange(80) // 40)
-    room, local = np.array([0, 40, 80]), np.full(80, -1)
+    traffic = grid_traffic(16, 20, seed=seed)
+    now = np.random.default_rng(seed).permutation(np.arange(320) // 160)
+    room, local = np.array([0, 160, 320]), np.full(320, -1)
     part = now
-    for again in range(3):
+    for again in range(4):
         before = cut_of(traffic, part)
         part = divide(graph_of(traffic), room, part, local, random(seed + again))
-        assert np.array_equal(np.bincount(part), [40, 40])
+        assert np.array_equal(np.bincount(part), [160, 160])
         assert cut_of(traffic, part) <= before
     assert cut_of(traffic, part) < cut_of(traffic, now)
