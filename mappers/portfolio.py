@@ -10,7 +10,7 @@
    have most of the traffic, bisections of many ranks separate little: there two subsystems are
    split at once. Except on hierarchies `greedy_all_c` is a start, too.
 4. Where an order is better than all starts, as folds and embeddings may be, a hot round would lose
-   it: it has a warm one. Pilots, `PILOT` of the budget each, say which of both to go on with.
+   it: it has a warm one. Pilots, `SHARE` of the budget each, say which of both to go on with.
 5. On at most `FEW` slots a part of that is for iterated tabu search from the best, which looks at
    every exchange in every step (see `tabu`): most of it where there are even fewer. Without any
    budget there are rounds from the best until one gains little.
@@ -64,11 +64,9 @@ CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
 STALE = 0.001  # part of the cost that a round without any budget gains at least, or is the last
 FOLDS, FEW_FOLDS = 400, 50  # of a structure; of an embedding
 EMBEDDINGS = 6
-ORDERS = 0.5  # of a time budget until which curves are tried
 PER_RANK = 20_000  # proposals of a round without any budget
-PILOT = 0.1  # part of the budget for a pilot
 SHORT = 2_000  # proposals a rank of a budget that is too short for pilots
-ANNEALING = 0.97  # part of a round; the rest is for a descent
+ROUND = 0.97  # part of a round that is hot; the rest is for a descent
 BLOCKS = 20  # proposals a rank of that, and of blocks after it
 # First and last temperature, in mean costs of a proposal at random places.
 HOT, WARM, COLD = 0.4, 0.1, 0.01
@@ -77,12 +75,9 @@ SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks hav
 # Ranks for a construction in O(ranks^2) without a time budget; seconds for a pair with one.
 GREEDY_RANKS, PER_PAIR = 16_384, 1e-8
 STARTS = 3
-MOST_STARTS = 12  # of a time budget elsewhere than on hierarchies, if its share lasts
 BISECTION = 0.85  # of a time budget until the first bisection ends
-SHARE = 0.1  # of a time budget for more starts, and for structure
-TRIES, MOST_TRIES = 8, 50  # bisections at every step of a start there: without a time budget, most
-RUIN = 0.7  # first temperature of splitting again, in mean weights of a pair
-LEVELS = 0.9  # part of a round on a hierarchy that is for its levels
+SHARE = 0.1  # of a budget for a pilot, of a time budget for structure, and for more starts
+TRIES = 20  # bisections at every step of a further start on a hierarchy, if its share lasts
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
 # Slots up to which a step that looks at every exchange pays; its part of what pilots leave is
 # TABU over the slots, at most MOST_TABU.
@@ -209,7 +204,7 @@ def _members(
     main = turns[-1]
     if len(turns) > 1 and moves > SHORT * active:
         reached = []
-        for turn in race(search, lanes, turns, share(PILOT)):
+        for turn in race(search, lanes, turns, share(SHARE)):
             reached.append(search.cost)
             yield turn.name
         main = turns[int(np.argmin(reached))]
@@ -227,7 +222,7 @@ def _anneal(
 ) -> None:
     """Anneal from the present places; blocks exchange their ranks where that gains."""
     active = max(len(search.assignment.active), 1)
-    most = share.part(ANNEALING)
+    most = share.part(ROUND)
     search.cool(first, last, moves=most.moves, seconds=most.seconds)
     search.cool(0.0, 0.0, moves=BLOCKS * active)
     exchange_blocks(search, BLOCKS * active)
@@ -238,9 +233,9 @@ def _split_again(
 ) -> None:
     """Split the ranks of subsystems again level by level, then anneal cold."""
     active = max(len(search.assignment.active), 1)
-    levels, rest = share.part(LEVELS), share.part(1 - LEVELS)
+    levels, rest = share.part(ROUND), share.part(1 - ROUND)
     trials = None if share.moves is None else max(share.moves // (PER_TRIAL * active), 1)
-    ruin_and_recreate(search, rng, hot=RUIN, most=most, trials=trials, seconds=levels.seconds)
+    ruin_and_recreate(search, rng, most=most, trials=trials, seconds=levels.seconds)
     search.cool(last, last, moves=share.moves, seconds=rest.seconds)
 
 
@@ -290,6 +285,11 @@ def _orders(
     yield "initial order"
     search.assign(with_free_slots(order, topology))
     yield "sweep"
+    for curve in CURVES if topology.dims else ():
+        if _part(watch) > SHARE:
+            break
+        search.assign(with_free_slots(curve(traffic, topology), topology))
+        yield curve.__name__
     grid, structures = structure
     if grid is not None:
         for name, node_of in cartesian_orders(grid, topology):
@@ -312,11 +312,6 @@ def _orders(
             yield "embedding"
         if _part(watch) > 2 * SHARE:
             break
-    for curve in CURVES if topology.dims else ():
-        if _part(watch) > ORDERS:
-            break
-        search.assign(with_free_slots(curve(traffic, topology), topology))
-        yield curve.__name__
 
 
 def _bisections(
@@ -330,12 +325,12 @@ def _bisections(
     def over() -> bool:
         return _part(watch) > first or search.watch.over()
 
-    for done in range(STARTS if levels or watch.end is None else MOST_STARTS):
+    for done in range(STARTS):
         begin = watch.now()
         yield bisect_nodes(search.model, search.topology, rng, tries, over)
         spent, left = max(watch.now() - begin, 1e-3), watch.remaining()
         if levels and done == 0:
-            tries = TRIES if left is None else min(int(SHARE * left / spent), MOST_TRIES)
+            tries = TRIES if left is None else min(int(SHARE * left / spent), TRIES)
         if tries == 0 or (_part(watch) > min(share, first) and (done > 0 or not levels)):
             break
 

@@ -149,7 +149,8 @@ def main() -> None:
         for row in rows_of(case, options, rows):
             rows.loc[len(rows)] = row
         rows.to_csv(options.out, index=False)
-    show(rows, options.name)
+    if options.name in set(rows["tool"]):
+        show(rows, options.name)
 
 
 def rows_of(case: Case, options: argparse.Namespace, rows: pd.DataFrame) -> Iterator[list[object]]:
@@ -194,16 +195,16 @@ def show(rows: pd.DataFrame, name: str) -> None:
     mean = in_time.groupby(["case", "spec", "tool"])["J"].mean().unstack()
     own = [tool for tool in mean if str(tool).startswith("auto")]
     peers = [tool for tool in mean if str(tool).startswith(("scotch", "sharedmap"))]
-    others = mean.drop(columns=own)
+    others = mean.drop(columns=own).dropna(how="all")
+    mean = mean.loc[others.index].reindex(columns=mean.columns.union([name]))
     table = mean[own].div(others.min(axis=1), axis=0).round(3)
-    known = others.notna().any(axis=1)
-    table["best"] = others[known].idxmin(axis=1)
+    table["best"] = others.idxmin(axis=1)
     table["natural"] = mean[name] / mean["natural"] if "natural" in mean else np.nan
     table["peers"] = mean[name] / mean[peers].min(axis=1) if peers else np.nan
     print(table.sort_values(name).to_string(float_format="%.3f"))
-    family = table.index.get_level_values("spec").str.split(":").str[0]
     for column in (*own, "peers"):
-        by = table[column].dropna().groupby(family)
+        ratios = table[column].dropna()
+        by = ratios.groupby(ratios.index.get_level_values("spec").str.split(":").str[0])
         above = [lambda r: np.exp(np.log(r).mean()), "max", lambda r: (r > 1.0).sum(), "size"]
         shown = by.agg(above)
         print(f"\n{column}: means, worst, above 1, cases")

@@ -195,16 +195,15 @@ def ruin_and_recreate(
     search: AnnealingSearch,
     rng: np.random.Generator,
     *,
-    hot: float,
     most: int = MOST,
     trials: int | None = None,
     seconds: float | None = None,
 ) -> None:
     """Split the ranks of a few subsystems with a common parent again, the largest level first.
 
-    `hot` is the first temperature, in mean weights of a pair; 2 to `most` are split at once. There
-    are `trials` on each level for each subsystem, or `seconds` for all levels, of which `SHARE` of
-    what is left goes to each.
+    2 to `most` are split at once. The first temperature is the mean weight of a pair. There are
+    `trials` on each level for each subsystem, or `seconds` for all levels, of which `SHARE` of what
+    is left goes to each.
     """
     from hopmap.mappers.basic_kernels import Graph
 
@@ -215,7 +214,7 @@ def ruin_and_recreate(
     end = None if seconds is None else now() + seconds
     above, spans = topology.nodes, spans_of(topology)
     graph = Graph(model.indptr, model.peer, model.weight.astype(np.float64))
-    heat = hot * float(graph.weight.mean()) if len(graph.weight) else 0.0
+    heat = float(graph.weight.mean()) if len(graph.weight) else 0.0
     for span in spans:
         block = search.assignment.places // span
         groups = topology.nodes // span

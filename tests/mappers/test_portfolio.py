@@ -16,7 +16,7 @@ from hopmap.mappers.auto import portfolio
 from hopmap.mappers.bisections.recursive_bisection import MOST
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.lanes import LANES, race
-from hopmap.mappers.portfolio import PILOT, SHORT, Portfolio, search_sums
+from hopmap.mappers.portfolio import SHARE, SHORT, Portfolio, search_sums
 from hopmap.mappers.stop import Budget, Interrupted
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
@@ -106,7 +106,7 @@ def test_with_wall_seconds_alone_each_core_runs_a_round_and_nothing_is_lost(
         monkeypatch.setattr(multiprocessing, "parent_process", lambda: "a sweep")
     budget = {key: value for key, value in budget.items() if key != "in_a_worker"}
     monkeypatch.setattr(MODULE, "_anneal", noted)
-    monkeypatch.setattr(MODULE, "MOST_STARTS", 1)
+    monkeypatch.setattr(MODULE, "STARTS", 1)
     run = run_on(MESH, **budget)
     assert len(threads) == len(generators) == len(drawn) == len(spent) == lanes
     assert rounds(run) == ["annealing from a start"] * lanes
@@ -213,7 +213,7 @@ def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
     found = run_on(MESH, initial=order, moves=1_000_000)
     assert rounds(found) == [*PILOTS, winner]
     spent = found.steps[members(found).index("descent")].moves
-    pilot = int(PILOT * (1_000_000 - spent))
+    pilot = int(SHARE * (1_000_000 - spent))
     assert [moves for moves, _ in shares] == [pilot, pilot, 1_000_000 - spent]
     assert shares[1][1] < 0.3 * shares[0][1]  # warm
 
