@@ -155,7 +155,10 @@ def answer(error: Exception) -> tuple[int, str]:
         context = getattr(error, "ctx", None)
         help_line = f" (see: {context.command_path} --help)" if context else ""
         line = printable(error.format_message()).replace(": Value error, ", ": ")
-        line = line.replace(": Input should be ", ": expected ")
+        line = line.replace(": Input should be ", ": expected ").partition(", unable to parse")[0]
+        found: list[dict[str, object]] = getattr(error.__cause__, "errors", list)()  # pydantic
+        if found:
+            line += f", not {printable(repr(found[0]['input']))}"
         return WRONG_INPUT, line + help_line
     if type(error).__name__ == "Abort":
         return INTERRUPTED, "interrupted"
