@@ -1,7 +1,7 @@
 """The portfolio of `auto` for sums over pairs: members with a share of the budget each.
 
-1. Orders: the initial mapping, nodes in order; for grids the orders of the grid mappers and the
-   best fold; in boxes an embedding (see `embedding`) where there is no grid, and the curves.
+1. Orders: the initial mapping, nodes in order, in boxes along curves; for grids the orders of the
+   grid mappers and the best fold; in boxes an embedding (see `embedding`) where there is no grid.
 2. Starts: recursive bisections with several seeds, on hierarchies with many tries that are
    combined. The first one ends after `BISECTION` of a time budget, with what it has split by then;
    what it has not is put in an order of clusters, which alone takes a few per cent of the time.

@@ -196,7 +196,7 @@ def show(rows: pd.DataFrame, name: str) -> None:
     own = [tool for tool in mean if str(tool).startswith("auto")]
     peers = [tool for tool in mean if str(tool).startswith(("scotch", "sharedmap"))]
     others = mean.drop(columns=own).dropna(how="all")
-    mean = mean.loc[others.index].reindex(columns=mean.columns.union([name]))
+    mean = mean.loc[others.index]
     table = mean[own].div(others.min(axis=1), axis=0).round(3)
     table["best"] = others.idxmin(axis=1)
     table["natural"] = mean[name] / mean["natural"] if "natural" in mean else np.nan

@@ -195,7 +195,7 @@ def ruin_and_recreate(
     search: AnnealingSearch,
     rng: np.random.Generator,
     *,
-    most: int = MOST,
+    most: int,
     trials: int | None = None,
     seconds: float | None = None,
 ) -> None:

@@ -45,7 +45,6 @@ HOTTER = 0.4  # that of every fourth round where the worst node comes first
 EVEN = 1.0  # weight of evenness where the sum comes first, in mean messages
 SUM = 0.3  # weight of the sum where the worst node comes first
 MOST = 12  # nodes that are split at once
-CYCLES = 0.0  # part of the splits that begin with how they are split now
 HEAT = 1.2  # first temperature of splitting, in mean weights of a pair
 A_RANK = 75  # proposals that take as long as splitting one rank
 STEPS = 20  # temperatures of splitting, at least
@@ -167,7 +166,8 @@ def ruin_and_recreate(
     begin = watch.now()
     made, part = 0.0, 0.0
     while part < 1 and not watch.over():
-        recreate(graph, places, parent, most, count, heat * (1 - part), CYCLES, random)
+        heat_now, cycles = heat * (1 - part), 0.0  # every split is from scratch
+        recreate(graph, places, parent, most, count, heat_now, cycles, random)
         made += count * cost
         part = part_spent(made, number, watch.now() - begin, seconds)
         tell()
