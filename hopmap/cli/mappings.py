@@ -233,8 +233,9 @@ def show_placement(placed: Placement, began: str = "before") -> None:
     if (gain := placed.expected_gain) is not None:
         from hopmap.mappers.more_time import TIMES
 
-        part = f"about {100 * gain:.2g} % (median of benchmarks; not measured here)"
-        say(f"{TIMES} times the time would lower hop-bytes by {part}")
+        part = f"about {100 * gain:.2g} %" if gain else "less than 0.1 %"
+        source = "(median of benchmarks; not measured here)"
+        say(f"{TIMES} times the time would lower hop-bytes by {part} {source}")
     if placed.objective is not None:
         called, *values = placed.objective
         shown = {"makespan": show_seconds, "makespan_bound": show_seconds, "energy": joules}.get(

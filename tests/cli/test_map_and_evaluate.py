@@ -72,7 +72,7 @@ def test_map_says_why_the_search_ended():
     assert "stopped: optimal, no mapping is better" in hopmap(*words)
 
 
-def test_map_says_what_more_time_would_gain():
+def test_map_says_what_more_time_would_gain(monkeypatch):
     """Only where time was spent, not where nothing is better, nor of a number of moves."""
     hopmap("map", LU, "-t", "mesh:4", "-m", "auto(moves=1000)")  # compiles
     words = ("map", LU, "-t", "mesh:4", "-m", "auto(seconds=0.3, clock=cpu)")
@@ -84,6 +84,8 @@ def test_map_says_what_more_time_would_gain():
     for other in (("-t", "mesh:2x2"), ("-t", "mesh:4", "-m", "auto(moves=1000)")):
         assert "expected_gain" not in as_json("map", LU, *other)
         assert "5 times" not in hopmap("map", LU, *other)
+    monkeypatch.setattr("hopmap.mappers.more_time.GAINS", ((1, 0.0, 0.0),))
+    assert "would lower hop-bytes by less than 0.1 % (median" in hopmap(*words)
 
 
 def test_what_changes_nothing_is_said():
