@@ -30,7 +30,7 @@ from hopmap.mappers.cost_model import CostModel
 from .boxes import products
 from .structure import Cells
 
-LANDMARKS = 32
+LANDMARKS, FIRST = 32, 12  # in all; those after which it ends where there is no space
 POWERS = (1.0, 0.5)
 DIMENSIONS, GAP = 3, 2.0  # most dimensions; least ratio of two singular values
 CONNECTED = 0.9  # part of the ranks that has to be connected
@@ -50,9 +50,7 @@ def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) ->
             return
         power = powers[k % len(powers)]
         apart = _distances(model, ranks, power, rng)
-        if apart is None:
-            return
-        points = _principal_axes(apart)
+        points = None if apart is None else _principal_axes(apart)
         if points is None:
             powers.remove(power)
             continue
@@ -64,7 +62,7 @@ def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) ->
 def _distances(
     model: CostModel, ranks: int, power: float, rng: np.random.Generator
 ) -> Floats | None:
-    """Distances to landmarks, shape (ranks, LANDMARKS); None if much is not connected."""
+    """Distances to landmarks, shape (ranks, LANDMARKS); None if not connected, or no space."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components, dijkstra
 
@@ -88,6 +86,8 @@ def _distances(
         found[~most, k] = np.sqrt((found[most, k] ** 2).mean())  # the middle of all axes
         nearest = np.minimum(nearest, found[:, k]) if k else nearest
         landmark = int((nearest if k else found[:, k]).argmax())
+        if k == FIRST and _principal_axes(found[:, 1 : k + 1]) is None:
+            return None
     return found[:, 1:]  # the first one is anywhere
 
 
