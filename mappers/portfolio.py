@@ -3,7 +3,7 @@
 1. Orders: the initial mapping, nodes in order, in boxes along curves; for grids the orders of the
    grid mappers and the best fold; in boxes an embedding (see `embedding`) where there is no grid.
 2. Starts: recursive bisections with several seeds, on hierarchies with many tries that are
-   combined. The first one ends after `BISECTION` of a time budget, with what it has split by then;
+   combined. The first one ends after `PLACED` of a time budget, with what it has split by then;
    what it has not is put in an order of clusters, which alone takes a few per cent of the time.
 3. One long round from the best start: annealing, hot. On trees and fat trees the ranks of some
    subsystems are split again instead, level by level (see `ruin_and_recreate`). Where a few ranks
@@ -75,7 +75,7 @@ SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks hav
 # Ranks for a construction in O(ranks^2) without a time budget; seconds for a pair with one.
 GREEDY_RANKS, PER_PAIR = 16_384, 1e-8
 STARTS = 3
-BISECTION = 0.85  # of a time budget until the first bisection ends
+PLACED = 0.85  # of a time budget until folds and the first bisection end
 SHARE = 0.1  # of a budget for a pilot, of a time budget for structure, and for more starts
 TRIES = 20  # bisections at every step of a further start on a hierarchy, if its share lasts
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
@@ -280,8 +280,8 @@ def _orders(
     watch: Watch,
     rng: np.random.Generator,
 ) -> Iterator[str]:
-    """Run what costs next to nothing."""
-    topology = search.topology
+    """Run what costs next to nothing, and folds for a part of the time."""
+    topology, over = search.topology, partial(_is_placed, search, watch)
     yield "initial order"
     search.assign(with_free_slots(order, topology))
     yield "sweep"
@@ -297,7 +297,7 @@ def _orders(
             yield name
     folded = None
     for cells in structures:
-        folded = best_fold(cells, topology, search.model, FOLDS, search.watch.over)
+        folded = best_fold(cells, topology, search.model, FOLDS, over)
         if folded is None:
             break
         search.assign(with_free_slots(folded, topology))
@@ -306,7 +306,7 @@ def _orders(
             break
     tries = EMBEDDINGS if topology.dims and folded is None else 0
     for cells in embed(search.model, traffic.ranks, tries, rng):
-        places = best_fold(cells, topology, search.model, FEW_FOLDS, search.watch.over)
+        places = best_fold(cells, topology, search.model, FEW_FOLDS, over)
         if places is not None:
             search.assign(with_free_slots(places, topology))
             yield "embedding"
@@ -318,20 +318,15 @@ def _bisections(
     search: AnnealingSearch, watch: Watch, levels: bool, rng: np.random.Generator
 ) -> Iterator[Ints]:
     """Make mappings to start annealing from, with a share of the time of a watch."""
-    tries = 1
-    share = _part(watch) + SHARE
-    first = BISECTION
-
-    def over() -> bool:
-        return _part(watch) > first or search.watch.over()
-
+    tries, share = 1, _part(watch) + SHARE
+    over = partial(_is_placed, search, watch)
     for done in range(STARTS):
         begin = watch.now()
         yield bisect_nodes(search.model, search.topology, rng, tries, over)
         spent, left = max(watch.now() - begin, 1e-3), watch.remaining()
         if levels and done == 0:
             tries = TRIES if left is None else min(int(SHARE * left / spent), TRIES)
-        if tries == 0 or (_part(watch) > min(share, first) and (done > 0 or not levels)):
+        if tries == 0 or (_part(watch) > min(share, PLACED) and (done > 0 or not levels)):
             break
 
 
@@ -339,6 +334,11 @@ def _tabu_share(search: AnnealingSearch) -> float:
     """Part of the rounds that is for looking at all exchanges; 0 where there are too many."""
     slots = len(search.best)
     return min(TABU / slots, MOST_TABU) if slots <= FEW else 0.0
+
+
+def _is_placed(search: AnnealingSearch, watch: Watch) -> bool:
+    """Whether what is left of the time is for moves from what was found."""
+    return _part(watch) > PLACED or search.watch.over()
 
 
 def _part(watch: Watch) -> float:

@@ -7,7 +7,7 @@ dimensions. The steps:
    weight is small, to a power of `POWERS`.
 2. Principal axes of these: Pivot MDS (Brandes and Pich, Eigensolver methods for progressive
    multidimensional scaling of large data, GD 2006). There are as many dimensions as axes before the
-   widest gap; if no gap is wide, there is no space.
+   widest gap; if no gap is wide, after the first landmarks or all, there is no space.
 3. Axes along which coordinates are independent, as they are in a box and only along its sides:
    FastICA, by kurtosis (Hyvarinen and Oja, Independent component analysis, Neural Networks 13,
    2000, section 6). A side is the longer, the less a pair covers of it.

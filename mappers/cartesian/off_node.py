@@ -166,8 +166,8 @@ def ruin_and_recreate(
     begin = watch.now()
     made, part = 0.0, 0.0
     while part < 1 and not watch.over():
-        heat_now, cycles = heat * (1 - part), 0.0  # every split is from scratch
-        recreate(graph, places, parent, most, count, heat_now, cycles, random)
+        # No V-cycles: every split is from scratch.
+        recreate(graph, places, parent, most, count, heat * (1 - part), 0.0, random)
         made += count * cost
         part = part_spent(made, number, watch.now() - begin, seconds)
         tell()

@@ -135,7 +135,7 @@ def test_ctrl_c_in_the_first_lane_ends_the_others_soon_and_keeps_the_best(
 
     monkeypatch.setattr(RACES, "cores", lambda: 2)
     monkeypatch.setattr(MODULE, "_anneal", interrupted)
-    monkeypatch.setattr(MODULE, "BISECTION", 0.01)
+    monkeypatch.setattr(MODULE, "PLACED", 0.01)
     monkeypatch.setattr(MODULE, "SHARE", 0.001)
     begin = time.perf_counter()
     with pytest.raises(Interrupted) as end:
@@ -143,6 +143,18 @@ def test_ctrl_c_in_the_first_lane_ends_the_others_soon_and_keeps_the_best(
     assert time.perf_counter() - begin < 20
     assert len(seen) == 1
     assert cost_of(topology_from_spec(MESH), end.value.mapping) <= seen[0]
+
+
+def test_folds_leave_time_for_moves(monkeypatch, compiled):
+    def all_the_time(cells, topology, model, tries, over):
+        while not over():
+            pass
+        return np.arange(topology.nodes)
+
+    monkeypatch.setattr(MODULE, "best_fold", all_the_time)
+    run = run_on(MESH, grid_traffic(18, 16, seed=1), seconds=1.0, clock="cpu")
+    assert "fold" in members(run)
+    assert members(run)[-1].startswith("annealing from")
 
 
 @pytest.mark.parametrize("calls", [1, 2])

@@ -8,11 +8,12 @@ import pytest
 from generated import blocks, traffic_of
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import Delaunay, cKDTree
 
 from hopmap.mappers.cartesian import grid
 from hopmap.mappers.cartesian.boxes import products
-from hopmap.mappers.cartesian.embedding import _cells, _shape, _sides, embed
+from hopmap.mappers.cartesian.embedding import FIRST, POWERS, _cells, _shape, _sides, embed
 from hopmap.mappers.cartesian.grid import _by_faces, find_structures
 from hopmap.mappers.cartesian.structure import find_structure
 from hopmap.mappers.objectives import cost_model
@@ -141,6 +142,18 @@ def test_what_is_in_no_space_is_not_embedded():
     }
     assert embedded(weighted(256, mesh))
     assert [name for name, traffic in nowhere.items() if embedded(traffic)] == []
+
+
+def test_where_there_is_no_space_that_is_seen_after_the_first_landmarks(monkeypatch):
+    made = []
+
+    def counted(*words, **more):
+        made.append(1)
+        return dijkstra(*words, **more)
+
+    monkeypatch.setattr("scipy.sparse.csgraph.dijkstra", counted)
+    assert not embedded(traffic_of("communities", 256))
+    assert len(made) == len(POWERS) * (FIRST + 1)
 
 
 @examples(60)
