@@ -16,10 +16,10 @@
    budget there are rounds from the best until one gains little.
 
 One long round is better than several short ones: on nine graphs of 128 to 4,096 ranks, two rounds
-of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. Temperatures
-are in mean costs of a proposal at random places (White, Concepts of scale in simulated annealing,
-ICCD 1984). With few proposals a rank the first is lower, as what melts then cannot freeze again in
-time.
+of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. The scale of
+temperatures is what a pair costs one hop apart, at the end, and its geometric mean with what it
+costs at random places, at first. With few proposals a rank the first is lower, as what melts then
+cannot freeze again in time.
 
 With a budget of elapsed seconds alone, every core runs a pilot or a round of its own (see `lanes`).
 """
@@ -46,6 +46,7 @@ from hopmap.mappers.cartesian.fold import best_fold
 from hopmap.mappers.cartesian.grid import Grid, find_structures
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
 from hopmap.mappers.cartesian.structure import Cells
+from hopmap.mappers.cost_model import NEAR
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import iterated_tabu
 from hopmap.mappers.greedy.constructions import greedy_all_c
@@ -68,8 +69,10 @@ PER_RANK = 20_000  # proposals of a round without any budget
 SHORT = 2_000  # proposals a rank of a budget that is too short for pilots
 ROUND = 0.97  # part of a round that is hot; the rest is for a descent
 BLOCKS = 20  # proposals a rank of that, and of blocks after it
-# First and last temperature, in mean costs of a proposal at random places.
-HOT, WARM, COLD = 0.4, 0.1, 0.01
+# First temperature, in geometric means of the two costs of a pair; part of it for a warm round;
+# last temperature, in costs of a pair one hop apart; part of both for cardinality, where most
+# exchanges cost nothing.
+HOT, WARM, COLD, FLAT = 2.5, 0.3, 0.3, 0.2
 SLOW = 1_000  # proposals a rank for which HOT is not too hot
 SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks have most of it
 # Ranks for a construction in O(ranks^2) without a time budget; seconds for a pair with one.
@@ -163,7 +166,7 @@ def _members(
         starts.append(start)
         search.assign(start)
         yield "recursive_bisection"
-    scale = _scale_at_random(search, rng)
+    hot, cold = _temperatures(search, rng)
     start = min(starts, key=search.assign)
     search.assign(start)
     skewed = _is_skewed(search)
@@ -182,12 +185,11 @@ def _members(
     if moves is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
         moves = PER_RANK * active if endless else int(rate * (watch.remaining() or 0.0))
-    hot = HOT * min(moves / active / SLOW, 1.0)
-    melt = partial(_anneal, first=hot * scale, last=COLD * scale)
-    warm = partial(_anneal, first=min(hot, WARM) * scale, last=COLD * scale)
+    melt = partial(_anneal, first=hot * min(moves / active / SLOW, 1.0), last=cold)
+    warm = partial(_anneal, first=hot * min(moves / active / SLOW, WARM), last=cold)
     turns, finish = [Turn("annealing from a start", start, melt)], _tabu_share(search)
     if _is_nested(search.topology):
-        again = partial(_split_again, most=2 if skewed else MOST, last=COLD * scale)
+        again = partial(_split_again, most=2 if skewed else MOST, last=cold)
         turns, warm = [Turn("splitting again from a start", start, again)], again
     name = turns[0].name.partition(" from")[0]
     rest = Turn(f"{name} from the best", start, warm)
@@ -243,10 +245,14 @@ def _tabu(search: AnnealingSearch, share: Moves, rng: np.random.Generator) -> No
     iterated_tabu(search, rng, moves=share.moves, seconds=share.seconds)
 
 
-def _scale_at_random(search: AnnealingSearch, rng: np.random.Generator) -> float:
-    """Mean cost of a proposal at random places, where it costs something."""
-    search.assign(rng.permutation(search.best))
-    return search.scale()
+def _temperatures(search: AnnealingSearch, rng: np.random.Generator) -> tuple[float, float]:
+    """First and last one, from the mean cost of a pair one hop apart and at random places."""
+    weight = search.model.weight
+    near = float(weight.mean()) if len(weight) else 0.0
+    far = 2 * search.assign(rng.permutation(search.best)) / max(len(weight), 1)
+    if search.model.kind == NEAR:
+        near = far = FLAT * near
+    return HOT * (near * max(near, far)) ** 0.5, COLD * near
 
 
 def _is_nested(topology: Topology) -> bool:

@@ -16,8 +16,8 @@ from hopmap.mappers.auto import portfolio
 from hopmap.mappers.bisections.recursive_bisection import MOST
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.lanes import LANES, race
-from hopmap.mappers.portfolio import SHARE, SHORT, Portfolio, search_sums
-from hopmap.mappers.stop import Budget, Interrupted
+from hopmap.mappers.portfolio import FLAT, SHARE, SHORT, Portfolio, search_sums
+from hopmap.mappers.stop import Budget, Interrupted, Watch
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
 from support.traffic import grid_traffic
@@ -227,7 +227,22 @@ def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
     spent = found.steps[members(found).index("descent")].moves
     pilot = int(SHARE * (1_000_000 - spent))
     assert [moves for moves, _ in shares] == [pilot, pilot, 1_000_000 - spent]
-    assert shares[1][1] < 0.3 * shares[0][1]  # warm
+    assert shares[1][1] < 0.5 * shares[0][1]  # warm
+
+
+@pytest.mark.parametrize("weight", [1, 7])
+def test_temperatures_follow_what_a_pair_costs_one_hop_apart_and_at_random(weight):
+    torus = topology_from_spec("torus:6x6")
+    src, dst = np.triu_indices(36, k=1)  # equally far in the mean wherever they are
+    traffic = Traffic.from_pairs(36, src, dst, np.ones(len(src)), np.full(len(src), weight))
+    rng, places = np.random.default_rng(1), np.arange(36)
+    mean_hops = 3 * 36 / 35
+    search = AnnealingSearch(traffic, torus, places, "hop_bytes", rng, Watch())
+    hot, cold = MODULE._temperatures(search, rng)
+    assert hot == pytest.approx(MODULE.HOT * weight * mean_hops**0.5)
+    assert cold == pytest.approx(MODULE.COLD * weight)
+    search = AnnealingSearch(traffic, torus, places, "cardinality", rng, Watch())
+    assert MODULE._temperatures(search, rng) == (MODULE.HOT * FLAT, MODULE.COLD * FLAT)
 
 
 @pytest.mark.parametrize(("more", "pilots"), [(0, []), (1, [*PILOTS])])
