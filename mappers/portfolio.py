@@ -83,8 +83,8 @@ SHARE = 0.1  # of a budget for a pilot, of a time budget for structure, and for 
 TRIES = 20  # bisections at every step of a further start on a hierarchy, if its share lasts
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
 # Slots up to which a step that looks at every exchange pays; its part of what pilots leave is
-# TABU over the slots, at most MOST_TABU.
-FEW, TABU, MOST_TABU = 256, 100, 0.9
+# the square of TABU over the slots, at most MOST_TABU.
+FEW, TABU, MOST_TABU = 256, 70, 0.9
 
 
 class Step(NamedTuple):
@@ -339,7 +339,7 @@ def _bisections(
 def _tabu_share(search: AnnealingSearch) -> float:
     """Part of the rounds that is for looking at all exchanges; 0 where there are too many."""
     slots = len(search.best)
-    return min(TABU / slots, MOST_TABU) if slots <= FEW else 0.0
+    return min((TABU / slots) ** 2, MOST_TABU) if slots <= FEW else 0.0
 
 
 def _is_placed(search: AnnealingSearch, watch: Watch) -> bool:

@@ -88,6 +88,9 @@ def main() -> None:
     for path in sorted(options.folder.glob("*.dat")):
         if not re.fullmatch(options.only, path.stem):
             continue
+        if not path.with_suffix(".sln").exists():
+            print(f"{path.stem}: skipped, as it has no .sln")
+            continue
         best, *pair = instance(path)
         network, traffic = problem(*pair)
         map_ranks(traffic, network, "auto(seconds=0.05,clock=cpu)")  # compile

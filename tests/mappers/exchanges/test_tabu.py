@@ -188,14 +188,14 @@ def test_auto_looks_at_all_exchanges_where_slots_are_few(spec, looks):
 
 @pytest.mark.parametrize(
     ("spec", "part"),
-    [("mesh:8x8", 0.9), ("mesh:10x20", 0.5), ("mesh:16x16", 0.390625), ("mesh:1x257", 0)],
+    [("mesh:8x8", 0.9), ("mesh:10x10", 0.49), ("mesh:10x14", 0.25), ("mesh:1x257", 0)],
 )
 def test_auto_looks_at_them_for_longer_the_fewer_they_are(spec, part):
     topology = topology_from_spec(spec)
     traffic, rng = some_traffic(topology.nodes, 0, 0.05), np.random.default_rng(0)
     start = np.arange(topology.nodes)
     search = AnnealingSearch(traffic, topology, start, "hop_bytes", rng, Watch())
-    assert _tabu_share(search) == part
+    assert _tabu_share(search) == pytest.approx(part)
 
 
 @pytest.mark.parametrize("seed", range(3))
