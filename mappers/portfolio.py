@@ -16,9 +16,9 @@
    budget there are rounds from the best until one gains little.
 
 One long round is better than several short ones: on nine graphs of 128 to 4,096 ranks, two rounds
-of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. The scale of
-temperatures is what a pair costs one hop apart, at the end, and its geometric mean with what it
-costs at random places, at first. With few proposals a rank the first is lower, as what melts then
+of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. The last
+temperature follows what a pair costs one hop apart, the first the geometric mean of that and of
+what it costs at random places. With few proposals a rank the first is lower, as what melts then
 cannot freeze again in time.
 
 With a budget of elapsed seconds alone, every core runs a pilot or a round of its own (see `lanes`).
@@ -246,13 +246,13 @@ def _tabu(search: AnnealingSearch, share: Moves, rng: np.random.Generator) -> No
 
 
 def _temperatures(search: AnnealingSearch, rng: np.random.Generator) -> tuple[float, float]:
-    """First and last one, from the mean cost of a pair one hop apart and at random places."""
+    """First and last one, from the mean costs of a pair one hop apart and at random places."""
     weight = search.model.weight
     near = float(weight.mean()) if len(weight) else 0.0
     far = 2 * search.assign(rng.permutation(search.best)) / max(len(weight), 1)
     if search.model.kind == NEAR:
         near = far = FLAT * near
-    return HOT * (near * max(near, far)) ** 0.5, COLD * near
+    return HOT * (near * far) ** 0.5, COLD * near
 
 
 def _is_nested(topology: Topology) -> bool:

@@ -16,7 +16,7 @@ from hopmap.mappers.auto import portfolio
 from hopmap.mappers.bisections.recursive_bisection import MOST
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.lanes import LANES, race
-from hopmap.mappers.portfolio import FLAT, SHARE, SHORT, Portfolio, search_sums
+from hopmap.mappers.portfolio import FLAT, SHARE, SHORT, WARM, Portfolio, search_sums
 from hopmap.mappers.stop import Budget, Interrupted, Watch
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
@@ -227,7 +227,7 @@ def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
     spent = found.steps[members(found).index("descent")].moves
     pilot = int(SHARE * (1_000_000 - spent))
     assert [moves for moves, _ in shares] == [pilot, pilot, 1_000_000 - spent]
-    assert shares[1][1] < 0.5 * shares[0][1]  # warm
+    assert shares[1][1] == pytest.approx(WARM * shares[0][1])
 
 
 @pytest.mark.parametrize("weight", [1, 7])

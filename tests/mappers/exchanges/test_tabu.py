@@ -188,7 +188,7 @@ def test_auto_looks_at_all_exchanges_where_slots_are_few(spec, looks):
 
 @pytest.mark.parametrize(
     ("spec", "part"),
-    [("mesh:8x8", 0.9), ("mesh:10x10", 0.49), ("mesh:10x14", 0.25), ("mesh:1x257", 0)],
+    [("mesh:8x8", 0.9), ("mesh:10x10", 0.49), ("mesh:16x16", 0.0747680664), ("mesh:1x257", 0)],
 )
 def test_auto_looks_at_them_for_longer_the_fewer_they_are(spec, part):
     topology = topology_from_spec(spec)
