@@ -42,7 +42,7 @@ from hopmap.mappers.bisections.recursive_bisection import (
     spans_of,
 )
 from hopmap.mappers.cartesian.embedding import embed
-from hopmap.mappers.cartesian.fold import best_fold
+from hopmap.mappers.cartesian.fold import best_fold, fold_points
 from hopmap.mappers.cartesian.grid import Grid, find_structures
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
 from hopmap.mappers.cartesian.structure import Cells
@@ -64,7 +64,7 @@ log = logging.getLogger("hopmap.mappers.auto")
 CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
 STALE = 0.001  # part of the cost that a round without any budget gains at least, or is the last
 FOLDS, FEW_FOLDS = 400, 50  # of a structure; of an embedding
-EMBEDDINGS = 6
+EMBEDDINGS = 2
 PER_RANK = 20_000  # proposals of a round without any budget
 SHORT = 2_000  # proposals a rank of a budget that is too short for pilots
 ROUND = 0.97  # part of a round that is hot; the rest is for a descent
@@ -311,11 +311,12 @@ def _orders(
         if _part(watch) > SHARE:
             break
     tries = EMBEDDINGS if topology.dims and folded is None else 0
-    for cells in embed(search.model, traffic.ranks, tries, rng):
-        places = best_fold(cells, topology, search.model, FEW_FOLDS, over)
-        if places is not None:
-            search.assign(with_free_slots(places, topology))
-            yield "embedding"
+    for points in embed(search.model, traffic.ranks, tries, rng):
+        for size in sorted({traffic.ranks, len(search.best)}):
+            places = fold_points(points, size, topology, search.model, FEW_FOLDS, over)
+            if places is not None:
+                search.assign(with_free_slots(places, topology))
+                yield "embedding"
         if _part(watch) > 2 * SHARE:
             break
 

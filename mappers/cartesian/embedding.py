@@ -6,8 +6,8 @@ dimensions. The steps:
 1. Distances to `LANDMARKS` ranks, each as far as can be from those before. A pair is as long as its
    weight is small, to a power of `POWERS`.
 2. Principal axes of these: Pivot MDS (Brandes and Pich, Eigensolver methods for progressive
-   multidimensional scaling of large data, GD 2006). There are as many dimensions as axes before the
-   widest gap; if no gap is wide, after the first landmarks or all, there is no space.
+   multidimensional scaling of large data, GD 2006). A space has two or three, as many as come
+   before the wider gap; if that is not wide, after the first landmarks or all, there is no space.
 3. Axes along which coordinates are independent, as they are in a box and only along its sides:
    FastICA, by kurtosis (Hyvarinen and Oja, Independent component analysis, Neural Networks 13,
    2000, section 6). A side is the longer, the less a pair covers of it.
@@ -21,25 +21,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import log, prod
+from typing import NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Floats, Ints
+from hopmap.arrays import Floats
 from hopmap.mappers.cost_model import CostModel
 
 from .boxes import products
 from .structure import Cells
 
 LANDMARKS, FIRST = 32, 12  # in all; those after which it ends where there is no space
-POWERS = (1.0, 0.5)
-DIMENSIONS, GAP = 3, 2.0  # most dimensions; least ratio of two singular values
+POWERS = (0.5, 1.0)
+DIMENSIONS, GAP = (2, 3), 2.0  # of a space; least ratio of two singular values
 CONNECTED = 0.9  # part of the ranks that has to be connected
 HUB = 5.0  # times the mean number of peers that no rank of a mesh has
 TURNS = 30
 
 
-def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) -> Iterator[Cells]:
-    """Yield cells of the ranks in a box, from so many tries; nothing where there is no space.
+class Points(NamedTuple):
+    """Where every rank is in space."""
+
+    coords: Floats  # shape (ranks, dimensions)
+    sides: Floats  # shape (dimensions,): how long the space is along each axis, in any unit
+
+
+def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) -> Iterator[Points]:
+    """Yield coordinates of the ranks, from so many tries; nothing where there is no space.
 
     - `model`: pairs and weights; dummies beyond the `ranks` have no peers.
     """
@@ -50,13 +58,45 @@ def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) ->
             return
         power = powers[k % len(powers)]
         apart = _distances(model, ranks, power, rng)
-        points = None if apart is None else _principal_axes(apart)
-        if points is None:
+        coords = None if apart is None else _principal_axes(apart)
+        if coords is None:
             powers.remove(power)
             continue
-        points = _independent_axes(points, rng)
-        dims = _shape(ranks, _sides(points, model))
-        yield Cells(dims, _cells(points, dims))
+        coords = _independent_axes(coords, rng)
+        yield Points(coords, _sides(coords, model))
+
+
+def shapes(size: int, sides: Floats) -> list[tuple[int, ...]]:
+    """Boxes of so many cells, first those whose sides are most nearly as these."""
+    wanted = np.log(sides) - np.log(sides).mean()
+
+    def off(dims: Sequence[int]) -> float:
+        return float(np.abs(np.log(dims) - log(size) / len(dims) - wanted).sum())
+
+    return sorted(map(tuple, products(size, [size] * len(sides))), key=off)
+
+
+def fill(points: Floats, dims: tuple[int, ...]) -> Cells:
+    """Put points into a box of no fewer cells.
+
+    Boxes are halved along their longest side, their points with them. Of points that are equal
+    along it, those come first that do along another.
+    """
+    every = np.arange(len(points))
+    low = np.zeros(points.shape, dtype=np.int64)
+    size = np.tile(np.array(dims), (len(points), 1))
+    while size.max() > 1:
+        axis = size.argmax(axis=1)
+        long = size[every, axis]
+        box = np.ravel_multi_index(tuple(low.T), dims)
+        order = np.lexsort((*points.T, points[every, axis], box))
+        place = np.empty_like(every)
+        place[order] = every
+        place -= np.searchsorted(box[order], box)
+        upper = place >= np.bincount(box, minlength=prod(dims))[box] * (long // 2) // long
+        low[every, axis] += np.where(upper, long // 2, 0)
+        size[every, axis] = np.where(upper, long - long // 2, long // 2)
+    return Cells(dims, low)
 
 
 def _distances(
@@ -98,12 +138,10 @@ def _principal_axes(apart: Floats) -> Floats | None:
     square -= square.mean(axis=1)[:, None]
     value, axes = np.linalg.eigh(square.T @ square)
     value, axes = np.sqrt(np.maximum(value[::-1], 0.0)), axes[:, ::-1]
-    gaps = [value[d] / max(value[d + 1], 1e-9 * value[0]) for d in range(DIMENSIONS)]
-    dimensions = int(np.argmax(gaps)) + 1
-    if dimensions < 2 or not gaps[dimensions - 1] > GAP:
-        return None
+    gaps = {d: value[d - 1] / max(value[d], 1e-9 * value[0]) for d in DIMENSIONS}
+    dimensions = max(gaps, key=gaps.__getitem__)
     points: Floats = square @ axes[:, :dimensions]
-    return points
+    return points if gaps[dimensions] > GAP else None
 
 
 def _independent_axes(points: Floats, rng: np.random.Generator) -> Floats:
@@ -126,33 +164,3 @@ def _sides(points: Floats, model: CostModel) -> Floats:
     step = np.abs(points[src] - points[model.peer])
     sides: Floats = np.ptp(points, axis=0) / np.average(step, axis=0, weights=model.weight)
     return sides
-
-
-def _shape(ranks: int, sides: Floats) -> tuple[int, ...]:
-    """Box of so many cells whose sides are nearly as these."""
-    wanted = np.log(sides) - np.log(sides).mean()
-
-    def off(dims: Sequence[int]) -> float:
-        return float(np.abs(np.log(dims) - log(ranks) / len(dims) - wanted).sum())
-
-    best = min(products(ranks, [ranks] * len(sides)), key=off)
-    return tuple(best)
-
-
-def _cells(points: Floats, dims: tuple[int, ...]) -> Ints:
-    """Cell of every point: boxes are halved along their longest side, their points with them."""
-    every = np.arange(len(points))
-    low = np.zeros(points.shape, dtype=np.int64)
-    size = np.tile(np.array(dims), (len(points), 1))
-    while size.max() > 1:
-        axis = size.argmax(axis=1)
-        long = size[every, axis]
-        box = np.ravel_multi_index(tuple(low.T), dims)
-        order = np.lexsort((points[every, axis], box))
-        place = np.empty_like(every)
-        place[order] = every
-        place -= np.searchsorted(box[order], box)
-        upper = place >= np.bincount(box, minlength=prod(dims))[box] * (long // 2) // long
-        low[every, axis] += np.where(upper, long // 2, 0)
-        size[every, axis] = np.where(upper, long - long // 2, long // 2)
-    return low

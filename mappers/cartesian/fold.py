@@ -28,10 +28,12 @@ from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
+from .embedding import Points, fill, shapes
 from .grid import find_structures
 from .structure import Cells
 
 AT_ONCE = 1 << 20  # digits that are looked at together
+SHAPES = 4
 
 
 @mapper("fold", source="Ma, Tao 1987; LLNL rubik")
@@ -66,14 +68,14 @@ def best_fold(
 ) -> Mapping | None:
     """Cheapest fold of ranks in a box; None if the network is no box or hierarchy.
 
-    Once it is `over` no further fold is tried.
+    Where the box does not fold, one of as many cells as slots is filled with its ranks. Once it is
+    `over` no further fold is tried.
     """
     from hopmap.mappers import cost_kernels
 
-    dims = topology.dims or hierarchy(topology)
-    if not dims or np.ptp(topology.slots):
+    box = _box_of(topology)
+    if not box:
         return None
-    box = (int(topology.slots[0]), *dims)
     best, best_cost = None, 0
     nested = not topology.dims
     for node_of in islice(_folds(cells, box, nested), tries):
@@ -82,7 +84,35 @@ def best_fold(
             best, best_cost = node_of, cost
         if over():
             break
+    if best is None:
+        points = Points(cells.coords.astype(np.float64), np.array(cells.dims, dtype=np.float64))
+        return fold_points(points, int(topology.slots.sum()), topology, model, tries, over)
     return best
+
+
+def fold_points(
+    points: Points,
+    size: int,
+    topology: Topology,
+    model: CostModel,
+    tries: int,
+    over: Callable[[], bool] = lambda: False,
+) -> Mapping | None:
+    """Cheapest fold of a box of so many cells that is filled with points; None if none fits.
+
+    The box is the first of `SHAPES` that folds, those first that are as long as the space.
+    """
+    box = _box_of(topology)
+    for dims in shapes(size, points.sides)[:SHAPES] if box else ():
+        if any(True for _ in _fitting([_shares(length, box) for length in dims], box)):
+            return best_fold(fill(points.coords, dims), topology, model, tries, over)
+    return None
+
+
+def _box_of(topology: Topology) -> Sequence[int]:
+    """Slots of a node, and a box or hierarchy of nodes; none where nodes differ, or are no box."""
+    dims = topology.dims or hierarchy(topology)
+    return () if not dims or np.ptp(topology.slots) else (int(topology.slots[0]), *dims)
 
 
 def _folds(cells: Cells, box: Sequence[int], nested: bool) -> Iterator[Mapping]:

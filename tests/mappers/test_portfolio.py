@@ -304,6 +304,7 @@ def test_a_construction_by_all_ranks_takes_part_where_bisections_separate_little
     ("traffic", "spec", "takes_part"),
     [
         (traffic_of("knn3d", 256), "torus:8x8x4", True),
+        (traffic_of("knn3d", 250), "torus:8x8x4", True),
         (traffic_of("knn3d", 256), "tree:4:8:8@1:10:100", False),
         (grid_traffic(16, 16, seed=1), "torus:8x8x4", False),
         (some_traffic(256), "torus:8x8x4", False),

@@ -13,7 +13,7 @@ from scipy.spatial import Delaunay, cKDTree
 
 from hopmap.mappers.cartesian import grid
 from hopmap.mappers.cartesian.boxes import products
-from hopmap.mappers.cartesian.embedding import FIRST, POWERS, _cells, _shape, _sides, embed
+from hopmap.mappers.cartesian.embedding import FIRST, POWERS, _sides, embed, fill, shapes
 from hopmap.mappers.cartesian.grid import _by_faces, find_structures
 from hopmap.mappers.cartesian.structure import find_structure
 from hopmap.mappers.objectives import cost_model
@@ -40,8 +40,10 @@ def weighted(ranks, pairs, weight=1):
 
 
 def embedded(traffic, tries=4):
+    """Cells as many as ranks, from so many tries."""
     model = cost_model(traffic, topology_from_spec(f"mesh:{traffic.ranks}"), "hop_bytes")
-    return list(embed(model, traffic.ranks, tries, np.random.default_rng(0)))
+    spaces = embed(model, traffic.ranks, tries, np.random.default_rng(0))
+    return [fill(each.coords, shapes(traffic.ranks, each.sides)[0]) for each in spaces]
 
 
 def length(traffic, coords):
@@ -67,7 +69,7 @@ def test_points_in_a_box_get_cells_in_which_pairs_are_near(sides, ranks, points,
     At random they are 4 times as far at least.
     """
     traffic, place = nearest_eight(sides, ranks, points, seed)
-    true = _cells(place, dims)
+    true = fill(place, dims).coords
     assert length(traffic, np.random.default_rng(0).permutation(true)) > 3.9 * length(traffic, true)
     found = embedded(traffic)
     assert len(found) == 4
@@ -79,11 +81,13 @@ def test_points_in_a_box_get_cells_in_which_pairs_are_near(sides, ranks, points,
     assert all(np.array_equal(a.coords, b.coords) for a, b in zip(found, again, strict=True))
 
 
-def test_a_box_is_as_long_as_pairs_say():
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_box_is_as_long_as_pairs_say(seed):
     """Points have variance 1 along every axis."""
-    assert [_shape(1024, np.array(s)) for s in ((4, 1), (1, 1))] == [(64, 16), (32, 32)]
-    assert _shape(256, np.array((1, 2.5, 1))) == (4, 16, 4)
-    traffic, place = nearest_eight((2.5, 1, 1), 2048, 1, 1)
+    assert [shapes(1024, np.array(s))[0] for s in ((4, 1), (1, 1))] == [(64, 16), (32, 32)]
+    assert shapes(256, np.array((1, 2.5, 1)))[0] == (4, 16, 4)
+    assert sorted(shapes(6, np.array((3, 2)))) == [(1, 6), (2, 3), (3, 2), (6, 1)]
+    traffic, place = nearest_eight((2.5, 1, 1), 2048, 1, seed)
     model = cost_model(traffic, topology_from_spec("mesh:2048"), "hop_bytes")
     sides = _sides(place / place.std(axis=0), model)
     assert sides[0] / sides[1:] == pytest.approx([2.5, 2.5], rel=0.1)
@@ -99,7 +103,7 @@ def test_some_ranks_without_peers_do_no_harm_to_an_embedding(silent):
     for cells in found:
         assert prod(cells.dims) == 256 + silent
         assert len(np.unique(cells.coords, axis=0)) == 256 + silent
-        assert length(traffic, cells.coords) < 1.5 * length(joined, _cells(place, (8, 8, 4)))
+        assert length(traffic, cells.coords) < 1.5 * length(joined, fill(place, (8, 8, 4)).coords)
 
 
 @pytest.mark.filterwarnings("error")
@@ -167,11 +171,15 @@ def test_where_there_is_no_space_that_is_seen_after_the_first_landmarks(monkeypa
 def test_each_cell_of_any_box_gets_a_point(case):
     dims, seed = case
     points = np.random.default_rng(seed).random((prod(dims), 3))
-    coords = _cells(points, dims)
+    coords = fill(points, dims).coords
     assert sorted(map(tuple, coords.tolist())) == list(np.ndindex(dims))
+    for fewer in {1, prod(dims) // 2, prod(dims) - 1} - {0}:
+        some = fill(points[:fewer], dims).coords
+        assert len(set(map(tuple, some.tolist()))) == fewer
+        assert (some >= 0).all() and (some < dims).all()
     corner = np.stack(np.unravel_index(np.arange(prod(dims)), dims), axis=1)
     new = np.random.default_rng(seed).permutation(prod(dims))
-    assert np.array_equal(_cells(corner[new] + 0.5, dims), corner[new])
+    assert np.array_equal(fill(corner[new] + 0.5, dims).coords, corner[new])
 
 
 @pytest.mark.parametrize(

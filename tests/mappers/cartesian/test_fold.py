@@ -202,6 +202,24 @@ def test_a_grid_is_cut_into_boxes_along_a_hierarchy(compiled):
     assert objective_value(traffic, topology, node_of, "hop_bytes") == 12352
 
 
+@pytest.mark.parametrize(
+    ("dims", "spec", "most"),
+    [
+        ((20, 25), "mesh:32x16", 1.55),
+        ((31, 33), "mesh:32x32", 1.2),
+        ((10, 10, 10), "torus:8x8x16", 1.8),
+        ((7, 11, 13), "torus:10x10x11", 1.8),
+        ((15, 17), "mesh:16x16", 1.25),
+    ],
+)
+def test_a_grid_that_does_not_fold_fills_the_box_of_nodes(dims, spec, most, compiled):
+    """Hops a pair, in a hidden numbering; recursive bisection has 1.4 to 2.1."""
+    traffic, topology = grid_traffic(*dims, seed=3), topology_from_spec(spec)
+    node_of = map_ranks(traffic, topology, "fold")
+    check_mapping(node_of, topology, traffic.ranks)
+    assert objective_value(traffic, topology, node_of, "hop_bytes") < most * traffic.pairs
+
+
 def test_slots_of_a_node_are_filled_with_neighbours(compiled):
     """8 x 4 ranks on 4 x 4 nodes of two slots: 16 pairs stay on their nodes, 36 take one hop."""
     traffic, topology = grid_traffic(8, 4), topology_from_spec("mesh:4x4*2")
