@@ -23,6 +23,7 @@ as well. An argument that is a dataclass, like ``stop: Stop``, stands for its fi
 from __future__ import annotations
 
 import inspect
+import re
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Table
@@ -127,8 +128,10 @@ class MapperInfo:
         try:
             return convert(value, self.hints[index])
         except ValueError:
+            expected = self.parameters[index].type
+            near = did_you_mean(str(value), re.split(r"\|| or ", expected))
             raise MappingError(
-                f"mapper {self.name}: {name}={value}: expected {self.parameters[index].type}"
+                f"mapper {self.name}: {name}={value}{near}: expected {expected}"
             ) from None
 
     def run(self, traffic: Traffic, topology: Topology, values: Table[str, Any]) -> Mapping:

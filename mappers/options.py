@@ -26,7 +26,10 @@ def type_text(hint: Any) -> str:
     if hint is NoneType:
         return "none"
     if get_origin(hint) in (Union, UnionType):
-        return " or ".join(type_text(part) for part in get_args(hint))
+        names = [part for part in get_args(hint) if get_origin(part) is Literal]
+        words = "|".join(map(type_text, names))
+        others = [type_text(part) for part in get_args(hint) if part not in names]
+        return " or ".join([words, *others] if words else others)
     if get_origin(hint) is Literal:
         return "|".join(map(str, get_args(hint)))
     if get_origin(hint) is Callable:

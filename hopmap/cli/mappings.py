@@ -219,7 +219,8 @@ def show_placement(placed: Placement, began: str = "before") -> None:
         say(placed.warning)
     rows: list[tuple[object, ...]] = []
     for name in ("messages", "bytes"):
-        rows.append((name, *_figures(getattr(this, name))))
+        label = name if baseline is None else f"{name}, mapped"
+        rows.append((label, *_figures(getattr(this, name))))
         if baseline is not None:
             rows.append(("  default order", *_figures(getattr(baseline, name))))
     print_table(

@@ -44,7 +44,7 @@ def test_map_shows_the_order_as_launched_below_the_result_and_json_has_the_same(
     words = ["map", LU, "-t", "mesh:4"]
     lines = hopmap(*words).splitlines()
     assert " by auto, in " in lines[0]
-    assert [line.split("  ")[0] for line in lines[3:7:2]] == ["messages", "bytes"]
+    assert [line.split("  ")[0] for line in lines[3:7:2]] == ["messages, mapped", "bytes, mapped"]
     assert all(line.startswith("  default order") for line in lines[4:8:2])
     placed, launched = as_json(*words), as_json(*words, "-m", "identity")
     for side in ("messages", "bytes"):

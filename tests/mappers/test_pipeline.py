@@ -31,10 +31,18 @@ def test_stages_hand_their_mapping_on():
         ("", "expected a mapper like"),
         ("sweep |", "expected a mapper like"),
         ("bokhari(jmps=3)", r"unknown parameter 'jmps' \(did you mean jumps\?\); expected one of"),
-        ("bokhari(jumps=many)", "jumps=many: expected int >= 0 or side or none"),
-        ("bokhari(jumps=-1)", "jumps=-1: expected int >= 0"),
-        ("bokhari(jumps=2.5)", r"jumps=2\.5: expected int"),
-        ("bokhari(objective=bytes)", r"objective=bytes: expected cardinality\|hop_messages"),
+        ("bokhari(jumps=many)", "jumps=many: expected side or int >= 0 or none$"),
+        ("bokhari(jumps=-1)", "jumps=-1: expected side or int >= 0"),
+        ("bokhari(jumps=2.5)", r"jumps=2\.5: expected side or int >= 0"),
+        (
+            "bokhari(objective=bytes)",
+            r"objective=bytes \(did you mean hop_bytes\?\): expected cardinality\|hop_messages",
+        ),
+        (
+            "auto(objective=hop_byte)",
+            r"objective=hop_byte \(did you mean hop_bytes\?\): expected "
+            r"cardinality\|hop_messages\|hop_bytes\|max_link_load or a function or none$",
+        ),
         ("bokhari(jumps)", "expected parameter=value"),
         ("bokhari(jumps=1, jumps=2)", "set twice"),
         ("sweep(x=1)", "it has no parameters"),

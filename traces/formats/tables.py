@@ -6,6 +6,7 @@ Metadata are JSON whose known keys are what mappers take them for.
 from __future__ import annotations
 
 import json
+import re
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
@@ -135,7 +136,7 @@ def read_csv(file: Path) -> Traffic:
         if first not in (HEADER, WITHOUT_MESSAGES):
             expected = f"{HEADER} or {WITHOUT_MESSAGES}"
             raise TraceError(f"{file}: header {first[:60]!r}: expected {expected}")
-        rows = _numbers(file, skip=above)
+        rows = _numbers(file, f"numbers {first}", above)
         if rows.shape[1] != first.count(",") + 1:
             raise TraceError(f"{file}: {rows.shape[1]} columns: expected {first}")
         if first == WITHOUT_MESSAGES:
@@ -179,7 +180,7 @@ def read_dense(file: Path) -> Traffic:
 
 
 def _square(file: Path) -> Floats:
-    matrix = _numbers(file, skip=0)
+    matrix = _numbers(file, f"a matrix of numbers, or the header {HEADER}")
     if matrix.shape[0] != matrix.shape[1]:
         raise TraceError(
             f"{file}: {matrix.shape[0]} rows of {matrix.shape[1]} columns: expected a square "
@@ -195,14 +196,15 @@ def _square(file: Path) -> Floats:
     return matrix
 
 
-def _numbers(file: Path, *, skip: int) -> Floats:
+def _numbers(file: Path, expected: str, above: int = 0) -> Floats:
+    """Read what is below so many lines."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an empty file is reported below
         try:
             rows = np.loadtxt(
                 file,
                 delimiter=",",
-                skiprows=skip,
+                skiprows=above,
                 ndmin=2,
                 dtype=np.float64,
                 encoding="utf-8-sig",
@@ -210,10 +212,10 @@ def _numbers(file: Path, *, skip: int) -> Floats:
             )
         except ValueError as error:
             reason = " ".join(str(error).split()).partition("; use ")[0]
-            raise TraceError(
-                f"{file}: cannot be read: {reason}: expected the header {HEADER}, or a matrix of "
-                "numbers"
-            ) from None
+            found = re.search(r"string (.+) to \w+ at row (\d+), column (\d+)", reason)
+            if found:
+                reason = f"entry {found[1]} in row {found[2]}, column {int(found[3]) - 1}"
+            raise TraceError(f"{file}: {reason}: expected {expected}") from None
     if not rows.size:
         raise TraceError(f"{file}: no rows: expected a matrix, or the header {HEADER} and rows")
     return rows
