@@ -41,7 +41,7 @@ from hopmap.mappers.bisections.recursive_bisection import (
     ruin_and_recreate,
     spans_of,
 )
-from hopmap.mappers.cartesian.embedding import embed
+from hopmap.mappers.cartesian.embedding import boxed, embed
 from hopmap.mappers.cartesian.fold import best_fold, fold_points
 from hopmap.mappers.cartesian.grid import Grid, find_structures
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
@@ -64,7 +64,7 @@ log = logging.getLogger("hopmap.mappers.auto")
 CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
 STALE = 0.001  # part of the cost that a round without any budget gains at least, or is the last
 FOLDS, FEW_FOLDS = 400, 50  # of a structure; of an embedding
-EMBEDDINGS = 2
+EMBEDDINGS = 6
 PER_RANK = 20_000  # proposals of a round without any budget
 SHORT = 2_000  # proposals a rank of a budget that is too short for pilots
 ROUND = 0.97  # part of a round that is hot; the rest is for a descent
@@ -78,7 +78,7 @@ SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks hav
 # Ranks for a construction in O(ranks^2) without a time budget; seconds for a pair with one.
 GREEDY_RANKS, PER_PAIR = 16_384, 1e-8
 STARTS = 3
-PLACED = 0.85  # of a time budget until folds and the first bisection end
+FOLDED, PLACED = 0.4, 0.85  # of a time budget until folds end; until the first bisection ends
 SHARE = 0.1  # of a budget for a pilot, of a time budget for structure, and for more starts
 TRIES = 20  # bisections at every step of a further start on a hierarchy, if its share lasts
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
@@ -287,7 +287,7 @@ def _orders(
     rng: np.random.Generator,
 ) -> Iterator[str]:
     """Run what costs next to nothing, and folds for a part of the time."""
-    topology, over = search.topology, partial(_is_placed, search, watch)
+    topology, over = search.topology, partial(_is_placed, search, watch, FOLDED)
     yield "initial order"
     search.assign(with_free_slots(order, topology))
     yield "sweep"
@@ -312,12 +312,15 @@ def _orders(
             break
     tries = EMBEDDINGS if topology.dims and folded is None else 0
     for points in embed(search.model, traffic.ranks, tries, rng):
-        for size in sorted({traffic.ranks, len(search.best)}):
-            places = fold_points(points, size, topology, search.model, FEW_FOLDS, over)
+        found = [fold_points(points, topology, search.model, FEW_FOLDS, over)]
+        if traffic.ranks < len(search.best):
+            cells = boxed(points, traffic.ranks)
+            found.append(best_fold(cells, topology, search.model, FEW_FOLDS, over))
+        for places in found:
             if places is not None:
                 search.assign(with_free_slots(places, topology))
                 yield "embedding"
-        if _part(watch) > 2 * SHARE:
+        if _part(watch) > SHARE:
             break
 
 
@@ -343,9 +346,9 @@ def _tabu_share(search: AnnealingSearch) -> float:
     return min((TABU / slots) ** 2, MOST_TABU) if slots <= FEW else 0.0
 
 
-def _is_placed(search: AnnealingSearch, watch: Watch) -> bool:
-    """Whether what is left of the time is for moves from what was found."""
-    return _part(watch) > PLACED or search.watch.over()
+def _is_placed(search: AnnealingSearch, watch: Watch, part: float = PLACED) -> bool:
+    """Whether so much of the time is spent that what is left is for other members."""
+    return _part(watch) > part or search.watch.over()
 
 
 def _part(watch: Watch) -> float:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Floats
+from hopmap.arrays import Floats, Ints
 from hopmap.mappers.cost_model import CostModel
 
 from .boxes import products
@@ -76,27 +76,45 @@ def shapes(size: int, sides: Floats) -> list[tuple[int, ...]]:
     return sorted(map(tuple, products(size, [size] * len(sides))), key=off)
 
 
-def fill(points: Floats, dims: tuple[int, ...]) -> Cells:
-    """Put points into a box of no fewer cells.
+def boxed(points: Points, size: int) -> Cells:
+    """Put points into a box of so many cells that is as long as the space."""
+    dims = shapes(size, points.sides)[0]
+    return Cells(dims, fill(points.coords, np.ones(dims, dtype=np.int64)))
 
-    Boxes are halved along their longest side, their points with them. Of points that are equal
-    along it, those come first that do along another.
+
+def fill(points: Floats, room: Ints) -> Ints:
+    """Cells of points in a box that has room for some in each, shape (points, dimensions).
+
+    Boxes are halved along their longest side, their points with them, in proportion to room. Of
+    points that are equal along it, those come first that do along another.
     """
-    every = np.arange(len(points))
-    low = np.zeros(points.shape, dtype=np.int64)
-    size = np.tile(np.array(dims), (len(points), 1))
+    dims, count = room.shape, len(points)
+    strides = np.array([prod(dims[d + 1 :]) for d in range(len(dims))])
+    slots = np.repeat(np.argwhere(room > 0), room[room > 0], axis=0)
+    every = np.arange(count + len(slots))  # points, then slots
+    number = np.empty((count, len(dims)), dtype=np.int64)  # of every point along each side
+    for d in range(len(dims)):
+        number[np.lexsort((*points.T, points[:, d])), d] = every[:count]
+    low = np.zeros((len(every), len(dims)), dtype=np.int64)
+    size = np.tile(np.array(dims), (len(every), 1))
+    upper = np.empty(len(every), dtype=np.bool_)
     while size.max() > 1:
-        axis = size.argmax(axis=1)
-        long = size[every, axis]
-        box = np.ravel_multi_index(tuple(low.T), dims)
-        order = np.lexsort((*points.T, points[every, axis], box))
-        place = np.empty_like(every)
-        place[order] = every
-        place -= np.searchsorted(box[order], box)
-        upper = place >= np.bincount(box, minlength=prod(dims))[box] * (long // 2) // long
-        low[every, axis] += np.where(upper, long // 2, 0)
-        size[every, axis] = np.where(upper, long - long // 2, long // 2)
-    return Cells(dims, low)
+        side = size.argmax(axis=1)
+        long = size[every, side]
+        box = low @ strides
+        middle = low[every, side] + long // 2
+        upper[count:] = slots[every[: len(slots)], side[count:]] >= middle[count:]
+        rooms = np.bincount(box[count:], minlength=prod(dims))
+        rooms_below = np.bincount(box[count:][~upper[count:]], minlength=prod(dims))
+        mine = box[:count]
+        filled = np.bincount(mine, minlength=prod(dims))
+        place = np.empty(count, dtype=np.int64)  # of every point in its box
+        place[np.argsort(mine * count + number[every[:count], side[:count]])] = every[:count]
+        place -= (filled.cumsum() - filled)[mine]
+        upper[:count] = place >= (filled * rooms_below // np.maximum(rooms, 1))[mine]
+        low[every, side] += np.where(upper, long // 2, 0)
+        size[every, side] = np.where(upper, long - long // 2, long // 2)
+    return low[:count]
 
 
 def _distances(

@@ -29,11 +29,12 @@ from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
 from .embedding import Points, fill, shapes
-from .grid import find_structures
+from .grid import all_row_major, find_structures
 from .structure import Cells
 
 AT_ONCE = 1 << 20  # digits that are looked at together
-SHAPES = 4
+SHAPES = 4  # of a box, tried until one folds
+FILLED = 64  # most folds of a box that is filled anew for each
 
 
 @mapper("fold", source="Ma, Tao 1987; LLNL rubik")
@@ -68,51 +69,67 @@ def best_fold(
 ) -> Mapping | None:
     """Cheapest fold of ranks in a box; None if the network is no box or hierarchy.
 
-    Where the box does not fold, one of as many cells as slots is filled with its ranks. Once it is
-    `over` no further fold is tried.
+    Where the box does not fold, or nodes differ, all nodes get ranks in proportion to their slots.
+    Once it is `over` no further fold is tried.
     """
-    from hopmap.mappers import cost_kernels
-
-    box = _box_of(topology)
-    if not box:
+    dims = topology.dims or hierarchy(topology)
+    if not dims:
         return None
-    best, best_cost = None, 0
-    nested = not topology.dims
-    for node_of in islice(_folds(cells, box, nested), tries):
-        cost = int(cost_kernels.total_cost(model, node_of))
-        if best is None or cost < best_cost:
-            best, best_cost = node_of, cost
-        if over():
-            break
+    box, nested = (int(topology.slots[0]), *dims), not topology.dims
+    best = None
+    if not np.ptp(topology.slots):
+        best = _cheapest(islice(_folds(cells, box, nested), tries), model, over)
     if best is None:
         points = Points(cells.coords.astype(np.float64), np.array(cells.dims, dtype=np.float64))
-        return fold_points(points, int(topology.slots.sum()), topology, model, tries, over)
+        best = fold_points(points, topology, model, tries, over)
     return best
 
 
 def fold_points(
     points: Points,
-    size: int,
     topology: Topology,
     model: CostModel,
     tries: int,
     over: Callable[[], bool] = lambda: False,
 ) -> Mapping | None:
-    """Cheapest fold of a box of so many cells that is filled with points; None if none fits.
-
-    The box is the first of `SHAPES` that folds, those first that are as long as the space.
-    """
-    box = _box_of(topology)
-    for dims in shapes(size, points.sides)[:SHAPES] if box else ():
-        if any(True for _ in _fitting([_shares(length, box) for length in dims], box)):
-            return best_fold(fill(points.coords, dims), topology, model, tries, over)
+    """Cheapest fold of a box of all nodes that is filled with points; None if none folds."""
+    if np.ptp(topology.slots):
+        tries = min(tries, FILLED)
+    box, nested = (1, *(topology.dims or hierarchy(topology) or ())), not topology.dims
+    for dims in shapes(topology.nodes, points.sides)[:SHAPES]:
+        folds = _folds(Cells(dims, all_row_major(dims)), box, nested)
+        best = _cheapest(_filled(points, dims, islice(folds, tries), topology), model, over)
+        if best is not None:
+            return best
     return None
 
 
-def _box_of(topology: Topology) -> Sequence[int]:
-    """Slots of a node, and a box or hierarchy of nodes; none where nodes differ, or are no box."""
-    dims = topology.dims or hierarchy(topology)
-    return () if not dims or np.ptp(topology.slots) else (int(topology.slots[0]), *dims)
+def _filled(
+    points: Points, dims: tuple[int, ...], folds: Iterator[Mapping], topology: Topology
+) -> Iterator[Mapping]:
+    """Fill a box with points for every fold of it, by the slots of the nodes of its cells."""
+    room = None
+    for node_at in folds:
+        if room is None or (topology.slots[node_at] != room).any():
+            room = topology.slots[node_at]
+            cell = fill(points.coords, room.reshape(dims))
+        yield node_at[np.ravel_multi_index(tuple(cell.T), dims)]
+
+
+def _cheapest(
+    mappings: Iterator[Mapping], model: CostModel, over: Callable[[], bool]
+) -> Mapping | None:
+    """Return the first of the cheapest mappings until it is `over`; None if there is none."""
+    from hopmap.mappers import cost_kernels
+
+    best, best_cost = None, 0
+    for node_of in mappings:
+        cost = int(cost_kernels.total_cost(model, node_of))
+        if best is None or cost < best_cost:
+            best, best_cost = node_of, cost
+        if over():
+            break
+    return best
 
 
 def _folds(cells: Cells, box: Sequence[int], nested: bool) -> Iterator[Mapping]:

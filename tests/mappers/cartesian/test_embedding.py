@@ -13,7 +13,7 @@ from scipy.spatial import Delaunay, cKDTree
 
 from hopmap.mappers.cartesian import grid
 from hopmap.mappers.cartesian.boxes import products
-from hopmap.mappers.cartesian.embedding import FIRST, POWERS, _sides, embed, fill, shapes
+from hopmap.mappers.cartesian.embedding import FIRST, POWERS, _sides, boxed, embed, fill, shapes
 from hopmap.mappers.cartesian.grid import _by_faces, find_structures
 from hopmap.mappers.cartesian.structure import find_structure
 from hopmap.mappers.objectives import cost_model
@@ -43,7 +43,7 @@ def embedded(traffic, tries=4):
     """Cells as many as ranks, from so many tries."""
     model = cost_model(traffic, topology_from_spec(f"mesh:{traffic.ranks}"), "hop_bytes")
     spaces = embed(model, traffic.ranks, tries, np.random.default_rng(0))
-    return [fill(each.coords, shapes(traffic.ranks, each.sides)[0]) for each in spaces]
+    return [boxed(each, traffic.ranks) for each in spaces]
 
 
 def length(traffic, coords):
@@ -69,7 +69,7 @@ def test_points_in_a_box_get_cells_in_which_pairs_are_near(sides, ranks, points,
     At random they are 4 times as far at least.
     """
     traffic, place = nearest_eight(sides, ranks, points, seed)
-    true = fill(place, dims).coords
+    true = fill(place, np.ones(dims, int))
     assert length(traffic, np.random.default_rng(0).permutation(true)) > 3.9 * length(traffic, true)
     found = embedded(traffic)
     assert len(found) == 4
@@ -103,7 +103,9 @@ def test_some_ranks_without_peers_do_no_harm_to_an_embedding(silent):
     for cells in found:
         assert prod(cells.dims) == 256 + silent
         assert len(np.unique(cells.coords, axis=0)) == 256 + silent
-        assert length(traffic, cells.coords) < 1.5 * length(joined, fill(place, (8, 8, 4)).coords)
+        assert length(traffic, cells.coords) < 1.5 * length(
+            joined, fill(place, np.ones((8, 8, 4), int))
+        )
 
 
 @pytest.mark.filterwarnings("error")
@@ -171,15 +173,36 @@ def test_where_there_is_no_space_that_is_seen_after_the_first_landmarks(monkeypa
 def test_each_cell_of_any_box_gets_a_point(case):
     dims, seed = case
     points = np.random.default_rng(seed).random((prod(dims), 3))
-    coords = fill(points, dims).coords
+    room = np.ones(dims, dtype=int)
+    coords = fill(points, room)
     assert sorted(map(tuple, coords.tolist())) == list(np.ndindex(dims))
     for fewer in {1, prod(dims) // 2, prod(dims) - 1} - {0}:
-        some = fill(points[:fewer], dims).coords
+        some = fill(points[:fewer], room)
         assert len(set(map(tuple, some.tolist()))) == fewer
         assert (some >= 0).all() and (some < dims).all()
     corner = np.stack(np.unravel_index(np.arange(prod(dims)), dims), axis=1)
     new = np.random.default_rng(seed).permutation(prod(dims))
-    assert np.array_equal(fill(corner[new] + 0.5, dims).coords, corner[new])
+    assert np.array_equal(fill(corner[new] + 0.5, room), corner[new])
+
+
+@examples(60)
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=3), st.integers(0, 10**6), st.integers(1, 3)
+)
+def test_no_cell_gets_more_points_than_it_has_room_for(dims, seed, most):
+    """And all of it is taken by as many points."""
+    rng = np.random.default_rng(seed)
+    room = rng.integers(0, most + 1, dims)
+    room.flat[0] = most
+    points = rng.random((rng.integers(0, room.sum() + 1), len(dims)))
+    assert (np.bincount(numbers(fill(points, room), dims), minlength=room.size) <= room.flat).all()
+    full = rng.random((room.sum(), len(dims)))
+    assert (np.bincount(numbers(fill(full, room), dims), minlength=room.size) == room.flat).all()
+
+
+def numbers(cells, dims):
+    """Row-major numbers of cells."""
+    return np.ravel_multi_index(tuple(cells.T), dims)
 
 
 @pytest.mark.parametrize(

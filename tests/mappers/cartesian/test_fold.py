@@ -220,6 +220,25 @@ def test_a_grid_that_does_not_fold_fills_the_box_of_nodes(dims, spec, most, comp
     assert objective_value(traffic, topology, node_of, "hop_bytes") < most * traffic.pairs
 
 
+@pytest.mark.parametrize(
+    ("spec", "low", "high"),
+    [
+        ("mesh:16x8x8", (2, 0, 0), (14, 8, 8)),
+        ("torus:8x8x8", (1, 2, 0), (7, 8, 5)),
+        ("mesh:16x16", (3, 5), (13, 14)),
+    ],
+)
+def test_a_job_on_a_box_of_the_nodes_is_mapped_as_if_it_were_alone(spec, low, high, compiled):
+    """Grid of the nodes of a box in the network, in a hidden numbering: one hop a pair."""
+    whole = topology_from_spec(spec)
+    inside = ((whole.coords >= low) & (whole.coords < high)).all(axis=1)
+    topology = whole.only(np.flatnonzero(inside))
+    traffic = grid_traffic(*np.subtract(high, low).tolist(), seed=3)
+    node_of = map_ranks(traffic, topology, "fold")
+    check_mapping(node_of, topology, traffic.ranks)
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == traffic.pairs
+
+
 def test_slots_of_a_node_are_filled_with_neighbours(compiled):
     """8 x 4 ranks on 4 x 4 nodes of two slots: 16 pairs stay on their nodes, 36 take one hop."""
     traffic, topology = grid_traffic(8, 4), topology_from_spec("mesh:4x4*2")
