@@ -72,7 +72,7 @@ BLOCKS = 20  # proposals a rank of that, and of blocks after it
 # First temperature, in geometric means of the two costs of a pair; part of it for a warm round;
 # last temperature, in costs of a pair one hop apart; part of both for cardinality, where most
 # exchanges cost nothing.
-HOT, WARM, COLD, FLAT = 2.5, 0.3, 0.3, 0.2
+HOT, WARM, COLD, FLAT = 2.5, 0.15, 0.3, 0.2
 SLOW = 1_000  # proposals a rank for which HOT is not too hot
 SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks have most of it
 # Ranks for a construction in O(ranks^2) without a time budget; seconds for a pair with one.

@@ -12,7 +12,8 @@ dimensions. The steps:
    FastICA, by kurtosis (Hyvarinen and Oja, Independent component analysis, Neural Networks 13,
    2000, section 6). A side is the longer, the less a pair covers of it.
 4. Cells of a box by recursive coordinate bisection (Berger and Bokhari, A partitioning strategy for
-   nonuniform problems on multiprocessors, IEEE Transactions on Computers C-36, 1987).
+   nonuniform problems on multiprocessors, IEEE Transactions on Computers C-36, 1987), in proportion
+   to the room of both halves.
 
 O(LANDMARKS * pairs * log ranks) a try. The cells are a place to start from, and nothing is proved.
 """

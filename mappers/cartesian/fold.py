@@ -8,8 +8,13 @@ not. All ways of doing so are tried, few folds first, and the cheapest is taken.
 node are a dimension of their own, without distance. The levels of a hierarchy are dimensions like
 any other: the grid is cut into boxes, and these into boxes again.
 
+A grid that does not fold, or whose job has some of the nodes, is no box of nodes. Then a box of all
+nodes is folded, and both are halved again and again: the grid as many times as the nodes, in
+proportion to their slots.
+
 Sources: the classic embeddings of grids in grids (e.g. Ma and Tao, Embeddings among toruses and
-meshes, ICPP 1987); rubik's folds and tilts. O(tries * pairs).
+meshes, ICPP 1987); rubik's folds and tilts; Deveci et al., Exploiting geometric partitioning in
+task mapping for parallel computers, IPDPS 2014. O(tries * pairs).
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ from .structure import Cells
 
 AT_ONCE = 1 << 20  # digits that are looked at together
 SHAPES = 4  # of a box, tried until one folds
-FILLED = 64  # most folds of a box that is filled anew for each
+FILL = 4  # folds that take as long as one whose box is filled anew
 
 
 @mapper("fold", source="Ma, Tao 1987; LLNL rubik")
@@ -69,8 +74,8 @@ def best_fold(
 ) -> Mapping | None:
     """Cheapest fold of ranks in a box; None if the network is no box or hierarchy.
 
-    Where the box does not fold, or nodes differ, all nodes get ranks in proportion to their slots.
-    Once it is `over` no further fold is tried.
+    Where it does not fold, or nodes differ, they get ranks in proportion to their slots. Once it
+    is `over` no further fold is tried.
     """
     dims = topology.dims or hierarchy(topology)
     if not dims:
@@ -94,7 +99,7 @@ def fold_points(
 ) -> Mapping | None:
     """Cheapest fold of a box of all nodes that is filled with points; None if none folds."""
     if np.ptp(topology.slots):
-        tries = min(tries, FILLED)
+        tries = max(tries // FILL, 1)
     box, nested = (1, *(topology.dims or hierarchy(topology) or ())), not topology.dims
     for dims in shapes(topology.nodes, points.sides)[:SHAPES]:
         folds = _folds(Cells(dims, all_row_major(dims)), box, nested)
