@@ -35,6 +35,7 @@ from .structure import Cells
 LANDMARKS, FIRST = 32, 12  # in all; those after which it ends where there is no space
 POWERS = (0.5, 1.0)
 DIMENSIONS, GAP = (2, 3), 2.0  # of a space; least ratio of two singular values
+THIN = 1e-3  # singular value over the largest one that is none of an axis
 CONNECTED = 0.9  # part of the ranks that has to be connected
 HUB = 5.0  # times the mean number of peers that no rank of a mesh has
 TURNS = 30
@@ -157,7 +158,7 @@ def _principal_axes(apart: Floats) -> Floats | None:
     square -= square.mean(axis=1)[:, None]
     value, axes = np.linalg.eigh(square.T @ square)
     value, axes = np.sqrt(np.maximum(value[::-1], 0.0)), axes[:, ::-1]
-    gaps = {d: value[d - 1] / max(value[d], 1e-9 * value[0]) for d in DIMENSIONS}
+    gaps = {d: value[d - 1] / max(value[d], THIN * value[0]) for d in DIMENSIONS}
     dimensions = max(gaps, key=gaps.__getitem__)
     points: Floats = square @ axes[:, :dimensions]
     return points if gaps[dimensions] > GAP else None

@@ -135,6 +135,8 @@ def test_what_is_in_no_space_is_not_embedded():
         "few": weighted(1024, rng.integers(0, 1024, (4000, 2))),
         "star": weighted(64, [(0, k) for k in range(1, 64)]),
         "path": weighted(128, [(k, k + 1) for k in range(127)]),
+        "thick path": weighted(128, [(k, k + d) for d in (1, 2, 3) for k in range(128 - d)]),
+        "pair": weighted(2, [(0, 1)]),
         "clique": weighted(32, clique),
         "uneven clique": weighted(32, clique, rng.integers(1, 99, len(clique))),
         "with a hub": weighted(257, [*mesh, *((256, k) for k in range(0, 256, 2))]),
