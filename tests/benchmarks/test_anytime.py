@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from anytime import COLUMNS, table
 from anytime_peers import target
+from every_mapper import natural_order
 from generated import KINDS, networks_of, traffic_of
 from pandas import DataFrame
+from part_of_machine import jobs
 
-from hopmap.topologies import topology_from_spec
+from hopmap.topologies import check_mapping, topology_from_spec
 
 
 def test_a_stencil_of_27_points_has_its_faces_edges_and_corners():
@@ -29,6 +31,18 @@ def test_graphs_are_shuffled_and_the_same_every_time(kind):
 @pytest.mark.parametrize("ranks", [64, 2048, 32768])
 def test_networks_have_a_node_for_each_rank(ranks):
     assert [topology_from_spec(s).nodes for s in networks_of(ranks).values()] == [ranks] * 3
+
+
+def test_jobs_on_part_of_a_machine_have_a_node_for_each_rank():
+    for nodes, case, topology in jobs():
+        ranks, used = case.traffic.ranks, np.flatnonzero(topology.slots)
+        check_mapping(natural_order(case, topology), topology, ranks)
+        if nodes == "all":
+            assert len(used) == topology.nodes > ranks
+        else:
+            run = int(nodes.removeprefix("runs of "))
+            assert len(used) == ranks
+            assert np.unique(used // run).size == -(-ranks // run)
 
 
 def test_scotch_adds_the_costs_of_levels_up():
