@@ -312,3 +312,11 @@ def test_a_construction_by_all_ranks_takes_part_where_bisections_separate_little
 )
 def test_points_in_space_are_embedded_in_boxes(traffic, spec, takes_part):
     assert ("embedding" in members(run_on(spec, traffic, moves=1000))) == takes_part
+
+
+def test_few_ranks_on_many_nodes_are_embedded_side_by_side_too():
+    """512 nodes: 64 ranks on all parts of the network, then in a box of 64."""
+    run = run_on("torus:8x8x8", traffic_of("knn3d", 64), moves=1000)
+    values = [step.value for step in run.steps if step.member == "embedding"]
+    assert len(values) >= 2
+    assert max(values[1::2]) < 0.8 * min(values[::2])
