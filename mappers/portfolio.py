@@ -9,8 +9,9 @@
    subsystems are split again instead, level by level (see `ruin_and_recreate`). Where a few ranks
    have most of the traffic, bisections of many ranks separate little: there two subsystems are
    split at once. Except on hierarchies `greedy_all_c` is a start, too.
-4. Where an order is better than all starts, as folds and embeddings may be, a hot round would lose
-   it: it has a warm one. Pilots, `SHARE` of the budget each, say which of both to go on with.
+4. Where an order is better than all starts after descents from both, as folds and embeddings may
+   be, a hot round would lose it: it has a warm one. Pilots, `SHARE` of the budget each, say which
+   of both to go on with.
 5. On at most `FEW` slots a part of that is for iterated tabu search from the best, which looks at
    every exchange in every step (see `tabu`): most of it where there are even fewer. Without any
    budget there are rounds from the best until one gains little.
@@ -159,7 +160,7 @@ def _members(
     rng = lanes[0][1]
     watch = search.watch if moves is None else Watch()
     yield from _orders(search, traffic, order, structure, watch, rng)
-    ordered, least_ordered = search.best.copy(), search.best_cost
+    ordered = search.best.copy()
     levels = bool(spans_of(search.topology))
     starts: list[Ints] = []
     for start in _bisections(search, watch, levels, rng):
@@ -175,18 +176,22 @@ def _members(
         if search.assign(greedy) == search.best_cost:
             start = greedy
         yield "greedy_all_c"
-    least_start = search.assign(start)
-    search.assign(search.best)
     active = max(len(search.assignment.active), 1)
     begin, before = watch.now(), search.moves
-    search.cool(0.0, 0.0, moves=10 * active)
+    descended = []
+    for places in (ordered, start):
+        search.assign(places)
+        search.cool(0.0, 0.0, moves=10 * active)
+        descended.append(search.cost)
     yield "descent"
     endless = moves is None and watch.end is None
     if moves is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
         moves = PER_RANK * active if endless else int(rate * (watch.remaining() or 0.0))
-    melt = partial(_anneal, first=hot * min(moves / active / SLOW, 1.0), last=cold)
-    warm = partial(_anneal, first=hot * min(moves / active / SLOW, WARM), last=cold)
+    each = max(moves / active, 1.0)
+    last = cold * min(PER_RANK / each, 1.0)
+    melt = partial(_anneal, first=hot * min(each / SLOW, 1.0), last=last)
+    warm = partial(_anneal, first=hot * min(each / SLOW, WARM), last=last)
     turns, finish = [Turn("annealing from a start", start, melt)], _tabu_share(search)
     if _is_nested(search.topology):
         again = partial(_split_again, most=2 if skewed else MOST, last=cold)
@@ -195,7 +200,7 @@ def _members(
     rest = Turn(f"{name} from the best", start, warm)
     if finish:
         rest = Turn("tabu from the best", start, _tabu)
-    if least_ordered < least_start:
+    if descended[0] < descended[1]:
         turns.append(Turn(f"{name} from an order", ordered, warm))
     timed = watch.end is not None
 
