@@ -320,3 +320,32 @@ def test_few_ranks_on_many_nodes_are_embedded_side_by_side_too():
     values = [step.value for step in run.steps if step.member == "embedding"]
     assert len(values) >= 2
     assert max(values[1::2]) < 0.8 * min(values[::2])
+
+
+def test_temperatures_follow_the_proposals_a_rank(monkeypatch):
+    """Lower at the start with few of them, lower at the end with many."""
+    seen = {}
+
+    def noted(search, share, rng, *, first, last):
+        seen[per_rank] = (first, last)
+
+    monkeypatch.setattr(MODULE, "_anneal", noted)
+    for per_rank in (0.1, 1.0, 20.0, 40.0, 80.0):  # thousands
+        run_on(MESH, moves=int(per_rank * 1000) * 288)
+    hot, cold = seen[20.0]
+    assert hot / cold > 10
+    for per_rank, (first, last) in seen.items():
+        assert first == pytest.approx(hot * min(per_rank, 1.0))
+        assert last == pytest.approx(cold * min(20.0 / per_rank, 1.0))
+
+
+def test_an_order_is_compared_with_a_start_after_descents_from_both(monkeypatch):
+    """Exchanges make a good order worse than the start, and are undone in the descent."""
+    topology, rng = topology_from_spec(MESH), np.random.default_rng(0)
+    start = map_ranks(some_traffic(), topology, "recursive_bisection | local_search", seed=1)
+    order = good_order()
+    while cost_of(topology, order) <= cost_of(topology, start):
+        pair = rng.permutation(288)[:2]
+        order[pair] = order[pair[::-1]]
+    monkeypatch.setattr(MODULE, "bisect_nodes", lambda *_: start)
+    assert "annealing from an order" in members(run_on(MESH, initial=order, moves=1_000_000))
