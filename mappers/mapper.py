@@ -129,7 +129,7 @@ class MapperInfo:
             return convert(value, self.hints[index])
         except ValueError:
             expected = self.parameters[index].type
-            near = did_you_mean(str(value), re.split(r"\|| or ", expected))
+            near = did_you_mean(str(value), re.findall(r"\w+(?=\|)|(?<=\|)\w+", expected))
             raise MappingError(
                 f"mapper {self.name}: {name}={value}{near}: expected {expected}"
             ) from None

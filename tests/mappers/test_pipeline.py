@@ -32,6 +32,7 @@ def test_stages_hand_their_mapping_on():
         ("sweep |", "expected a mapper like"),
         ("bokhari(jmps=3)", r"unknown parameter 'jmps' \(did you mean jumps\?\); expected one of"),
         ("bokhari(jumps=many)", "jumps=many: expected side or int >= 0 or none$"),
+        ("auto(seconds=one)", "seconds=one: expected float >= 0 or none$"),
         ("bokhari(jumps=-1)", "jumps=-1: expected side or int >= 0"),
         ("bokhari(jumps=2.5)", r"jumps=2\.5: expected side or int >= 0"),
         (

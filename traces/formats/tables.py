@@ -211,10 +211,11 @@ def _numbers(file: Path, expected: str, above: int = 0) -> Floats:
                 quotechar='"',
             )
         except ValueError as error:
-            reason = " ".join(str(error).split()).partition("; use ")[0]
-            found = re.search(r"string (.+) to \w+ at row (\d+), column (\d+)", reason)
-            if found:
+            reason = " ".join(str(error).split())
+            if found := re.search(r"string (.+) to \w+ at row (\d+), column (\d+)", reason):
                 reason = f"entry {found[1]} in row {found[2]}, column {int(found[3]) - 1}"
+            elif found := re.search(r"changed from \d+ to (\d+) at row (\d+)", reason):
+                reason = f"{found[1]} columns in row {int(found[2]) - 1}"
             raise TraceError(f"{file}: {reason}: expected {expected}") from None
     if not rows.size:
         raise TraceError(f"{file}: no rows: expected a matrix, or the header {HEADER} and rows")

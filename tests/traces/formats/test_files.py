@@ -142,7 +142,11 @@ def test_what_is_wrong_is_named_in_one_line(tmp_path):
             "src,dst,messages,bytes\n0,1,x,7\n",
             ["entry 'x' in row 0, column 2: expected numbers"],
         ),
-        ("a.csv", "src,dst,messages,bytes\n0,1,2,7\n0,1,2\n", ["from 4 to 3 at row 2: expected"]),
+        (
+            "a.csv",
+            "src,dst,messages,bytes\n0,1,2,7\n0,1,2\n",
+            ["3 columns in row 1: expected numbers"],
+        ),
         ("a.mtx", "%%MatrixMarket matrix coordinate integer general\n2 3 1\n1 1 4\n", ["square"]),
         ("a.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 -4\n", ["-4"]),
         ("a.mtx", "no matrix\n", ["cannot be read"]),
