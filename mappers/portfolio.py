@@ -20,7 +20,8 @@ One long round is better than several short ones: on nine graphs of 128 to 4,096
 of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. The last
 temperature follows what a pair costs one hop apart, the first the geometric mean of that and of
 what it costs at random places. With few proposals a rank the first is lower, as what melts then
-cannot freeze again in time; with more than `PER_RANK` the last is lower, as there is time for it.
+cannot freeze again in time; with more than `PER_RANK` the last is lower, as there is time for it,
+unless tabu search has the rest.
 
 With a budget of elapsed seconds alone, every core runs a pilot or a round of its own (see `lanes`).
 """
@@ -188,11 +189,11 @@ def _members(
     if moves is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
         moves = PER_RANK * active if endless else int(rate * (watch.remaining() or 0.0))
-    per_rank = max(moves / active, 1.0)
-    last = cold * min(PER_RANK / per_rank, 1.0)
+    finish, per_rank = _tabu_share(search), max(moves / active, 1.0)
+    last = cold if finish else cold * min(PER_RANK / per_rank, 1.0)
     melt = partial(_anneal, first=hot * min(per_rank / SLOW, 1.0), last=last)
     warm = partial(_anneal, first=hot * min(per_rank / SLOW, WARM), last=last)
-    turns, finish = [Turn("annealing from a start", start, melt)], _tabu_share(search)
+    turns = [Turn("annealing from a start", start, melt)]
     if _is_nested(search.topology):
         again = partial(_split_again, most=2 if skewed else MOST, last=cold)
         turns, warm = [Turn("splitting again from a start", start, again)], again
