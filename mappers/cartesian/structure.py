@@ -10,7 +10,8 @@ O(sum of squared degrees); Imrich and Peterin's is O(pairs), and not needed for 
 **Lattices.** Stencils with diagonals, or longer steps, are no products. The neighbourhood of one
 inner rank is matched to the stencils of `_lattices`, and coordinates grow from there: a rank goes
 where most of its placed neighbours can reach it. A pair whose cells are no step of the stencil
-apart spans a period. Few pairs too many or too few do no harm. O(pairs * steps).
+apart spans a period. Few pairs too many or too few do no harm: ranks that find no cell get a free
+one near their peers. O(pairs * steps).
 
 In both what comes out is checked: all cells are different and fill a box, and nearly all pairs are
 steps of the stencil. Weights play no role, except that where all pairs have no structure, the
@@ -340,7 +341,7 @@ def _boxed(
             continue
         cells = np.full(ranks, -1)
         cells[inside[first]] = taken
-        cells[cells < 0] = np.setdiff1d(np.arange(ranks), taken)
+        cells = _put_rest(pairs, cells, dims)
         coords = np.stack(np.unravel_index(cells, tuple(dims)), axis=1)
         apart = np.abs(coords[pairs.src] - coords[pairs.dst])
         length = int(np.minimum(apart, dims - apart).sum())
@@ -348,6 +349,22 @@ def _boxed(
             longest = np.argsort(-dims, kind="stable")
             best, least = Cells(tuple(dims[longest].tolist()), coords[:, longest]), length
     return best
+
+
+def _put_rest(pairs: Pairs, cells: Ints, dims: Ints) -> Ints:
+    """Put ranks without a cell into free cells, together as near to their peers as can be."""
+    from scipy.optimize import linear_sum_assignment
+
+    rest, free = np.flatnonzero(cells < 0), np.setdiff1d(np.arange(len(cells)), cells)
+    where = np.stack(np.unravel_index(np.arange(len(cells)), tuple(dims)), axis=1)
+    apart = np.zeros((len(rest), len(free)))
+    for row, rank in zip(apart, rest.tolist(), strict=True):
+        taken = cells[_peers(pairs, rank)]
+        steps = np.abs(where[free][:, None] - where[taken[taken >= 0]])
+        row += np.minimum(steps, dims - steps).sum(axis=(1, 2))
+    cells = cells.copy()
+    cells[rest] = free[linear_sum_assignment(apart)[1]]
+    return cells
 
 
 def _extent(values: Ints) -> tuple[int, int]:

@@ -126,6 +126,17 @@ def test_some_pairs_too_many_or_too_few_do_no_harm(points):
     assert (apart(found, src, dst) <= 1).all(axis=1).mean() > 0.97
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_ranks_that_lost_peers_are_put_next_to_the_others(seed):
+    """3 % of the pairs of 32 x 16 ranks are missing; all others are one step apart."""
+    traffic, rng = grid_traffic(32, 16, seed=seed), np.random.default_rng(seed)
+    kept = rng.random(traffic.pairs) >= 0.03
+    src, dst = traffic.src[kept], traffic.dst[kept]
+    found = find_structure(traffic.ranks, src, dst)
+    assert found is not None
+    assert (np.abs(found.coords[src] - found.coords[dst]).sum(axis=1) == 1).all()
+
+
 def test_what_has_no_structure_gets_no_coordinates():
     rng = np.random.default_rng(0)
     tree = np.arange(1, 127), (np.arange(1, 127) - 1) // 2
