@@ -23,7 +23,6 @@ as well. An argument that is a dataclass, like ``stop: Stop``, stands for its fi
 from __future__ import annotations
 
 import inspect
-import re
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Table
@@ -44,7 +43,7 @@ from hopmap.topologies import Mapping, MappingError, Topology, did_you_mean
 from hopmap.traces import Traffic
 
 from .objectives import Function, LoadName, ObjectiveName
-from .options import Seconds, convert, type_text
+from .options import Seconds, convert, names_of, type_text
 
 MapperFunction: TypeAlias = Callable[..., Mapping]
 Needs: TypeAlias = Callable[[str, Traffic, Topology], object]
@@ -128,10 +127,9 @@ class MapperInfo:
         try:
             return convert(value, self.hints[index])
         except ValueError:
-            expected = self.parameters[index].type
-            near = did_you_mean(str(value), re.findall(r"\w+(?=\|)|(?<=\|)\w+", expected))
+            near = did_you_mean(str(value), names_of(self.hints[index]))
             raise MappingError(
-                f"mapper {self.name}: {name}={value}{near}: expected {expected}"
+                f"mapper {self.name}: {name}={value}{near}: expected {self.parameters[index].type}"
             ) from None
 
     def run(self, traffic: Traffic, topology: Topology, values: Table[str, Any]) -> Mapping:

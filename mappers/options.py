@@ -21,17 +21,23 @@ NonNegative: TypeAlias = Annotated[float, AtLeast(0)]
 Seconds: TypeAlias = NonNegative | None
 
 
+def names_of(hint: Any) -> list[str]:
+    """Return the names that a type allows: "first" and "last"; none of a number."""
+    if get_origin(hint) in (Union, UnionType):
+        return [name for part in get_args(hint) for name in names_of(part)]
+    return list(map(str, get_args(hint))) if get_origin(hint) is Literal else []
+
+
 def type_text(hint: Any) -> str:
     """Return a type as the command line shows it: "int >= 1", "first|last", "float or none"."""
     if hint is NoneType:
         return "none"
     if get_origin(hint) in (Union, UnionType):
-        names = [part for part in get_args(hint) if get_origin(part) is Literal]
-        words = "|".join(map(type_text, names))
-        others = [type_text(part) for part in get_args(hint) if part not in names]
-        return " or ".join([words, *others] if words else others)
+        others = [type_text(part) for part in get_args(hint) if get_origin(part) is not Literal]
+        names = "|".join(names_of(hint))
+        return " or ".join([names, *others] if names else others)
     if get_origin(hint) is Literal:
-        return "|".join(map(str, get_args(hint)))
+        return "|".join(names_of(hint))
     if get_origin(hint) is Callable:
         return "a function"
     if get_origin(hint) is Annotated:

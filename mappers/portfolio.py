@@ -44,7 +44,7 @@ from hopmap.mappers.bisections.recursive_bisection import (
     spans_of,
 )
 from hopmap.mappers.cartesian.embedding import boxed, embed
-from hopmap.mappers.cartesian.fold import best_fold, fold_points
+from hopmap.mappers.cartesian.fold import best_fold, fold_exactly, fold_points
 from hopmap.mappers.cartesian.grid import Grid, find_structures
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
 from hopmap.mappers.cartesian.structure import Cells
@@ -321,7 +321,7 @@ def _orders(
         found = [fold_points(points, topology, search.model, FEW_FOLDS, over)]
         if traffic.ranks < len(search.best):
             cells = boxed(points, traffic.ranks)
-            found.append(best_fold(cells, topology, search.model, FEW_FOLDS, over))
+            found.append(fold_exactly(cells, topology, search.model, FEW_FOLDS, over))
         for places in found:
             if places is not None:
                 search.assign(with_free_slots(places, topology))

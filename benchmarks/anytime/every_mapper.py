@@ -35,6 +35,7 @@ NETWORKS = {
     1024: ("torus:8x8x16", "mesh:32x32", "tree:4:16:16@1:10:100", "dragonfly:4x8x4"),
     4096: ("torus:16x16x16", "tree:4:16:64@1:10:100", "fattree:16x16x16", "mesh:64x64"),
 }
+AUTO = "auto(objective=hop_bytes, seconds={0:g}, clock=cpu)"
 PIPELINES = ("recursive_bisection | annealing", "topdown | local_search")
 LATE = 1.1  # what took longer does not count
 COLUMNS = ["case", "spec", "tool", "budget", "seed", "J", "cpu_s"]
@@ -169,7 +170,7 @@ def rows_of(case: Case, options: argparse.Namespace, rows: pd.DataFrame) -> Iter
             for tool, places, seconds in peers:
                 value = objective_value(case.traffic, topology, places, "hop_bytes")
                 yield [case.name, case.spec, tool, options.seconds, 0, value, seconds]
-    mappers = {options.name: "auto(objective=hop_bytes, seconds={0:g}, clock=cpu)"}
+    mappers = {options.name: AUTO}
     mappers |= {} if options.alone else stages()
     for tool, stage in mappers.items():
         if options.tools and tool not in options.tools:

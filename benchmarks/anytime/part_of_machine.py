@@ -14,7 +14,7 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from every_mapper import Case, measured, natural_order, renumbered, stages
+from every_mapper import AUTO, Case, measured, natural_order, renumbered, stages
 from generated import neighbours
 
 from hopmap.mappers import objective_value
@@ -36,7 +36,6 @@ NEARLY = {
     "torus:10x10x11": (7, 11, 13),
 }
 OTHERS = ("annealing", "multilevel", "recursive_bisection | annealing")
-AUTO = "auto(objective=hop_bytes, seconds={0:g}, clock=cpu)"
 
 
 class Job(NamedTuple):
@@ -83,7 +82,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--only", default="", help='a part of "traffic nodes network"')
     options = parser.parse_args()
-    known, ratios = stages(), []
+    known, ratios = {"auto": AUTO, **stages()}, []
     for nodes, case, topology in jobs():
         name = f"{case.name}, {nodes}, {case.spec}"
         if options.only not in name:
@@ -91,9 +90,8 @@ def main() -> None:
         natural = natural_order(case, topology)
         found = {"own order": objective_value(case.traffic, topology, natural, "hop_bytes")}
         for mapper in ("auto", *OTHERS):
-            stage = AUTO if mapper == "auto" else known[mapper]
             runs = [
-                measured(case, topology, stage, options.seconds, seed)
+                measured(case, topology, known[mapper], options.seconds, seed)
                 for seed in range(options.seeds)
             ]
             found[mapper] = float(np.mean([run[0] for run in runs if run]))

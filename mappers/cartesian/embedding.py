@@ -87,6 +87,9 @@ def boxed(points: Points, size: int) -> Cells:
 def fill(points: Floats, room: Ints) -> Ints:
     """Cells of points in a box that has room for some in each, shape (points, dimensions).
 
+    - `points`: coordinates, shape (points, dimensions).
+    - `room`: points that each cell may get, in the shape of the box; no fewer than points in all.
+
     Boxes are halved along their longest side, their points with them, in proportion to room. Of
     points that are equal along it, those come first that do along another.
     """

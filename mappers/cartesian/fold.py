@@ -8,9 +8,9 @@ not. All ways of doing so are tried, few folds first, and the cheapest is taken.
 node are a dimension of their own, without distance. The levels of a hierarchy are dimensions like
 any other: the grid is cut into boxes, and these into boxes again.
 
-A grid that does not fold, or whose job has some of the nodes, is no box of nodes. Then a box of all
-nodes is folded, and both are halved again and again: the grid as many times as the nodes, in
-proportion to their slots.
+Where the grid does not fold, or a job has some of the nodes only, a box of all nodes is folded
+instead. Grid and box are halved along their longest sides, both as often, and every half of the
+box gets ranks in proportion to the slots of its nodes.
 
 Sources: the classic embeddings of grids in grids (e.g. Ma and Tao, Embeddings among toruses and
 meshes, ICPP 1987); rubik's folds and tilts; Deveci et al., Exploiting geometric partitioning in
@@ -39,7 +39,7 @@ from .structure import Cells
 
 AT_ONCE = 1 << 20  # digits that are looked at together
 SHAPES = 4  # of a box, tried until one folds
-FILL = 4  # folds that take as long as one whose box is filled anew
+FEWER = 4  # times fewer folds where nodes differ, since ranks get other cells in each
 
 
 @mapper("fold", source="Ma, Tao 1987; LLNL rubik")
@@ -74,20 +74,29 @@ def best_fold(
 ) -> Mapping | None:
     """Cheapest fold of ranks in a box; None if the network is no box or hierarchy.
 
-    Where it does not fold, or nodes differ, they get ranks in proportion to their slots. Once it
-    is `over` no further fold is tried.
+    Where it does not fold, nodes get ranks in proportion to their slots. Once it is `over` no
+    further fold is tried.
     """
+    best = fold_exactly(cells, topology, model, tries, over)
+    if best is not None or not (topology.dims or hierarchy(topology)):
+        return best
+    points = Points(cells.coords.astype(np.float64), np.array(cells.dims, dtype=np.float64))
+    return fold_points(points, topology, model, tries, over)
+
+
+def fold_exactly(
+    cells: Cells,
+    topology: Topology,
+    model: CostModel,
+    tries: int,
+    over: Callable[[], bool] = lambda: False,
+) -> Mapping | None:
+    """Cheapest fold of ranks in a box; None if none fits, or nodes have different slots."""
     dims = topology.dims or hierarchy(topology)
-    if not dims:
+    if not dims or np.ptp(topology.slots):
         return None
-    box, nested = (int(topology.slots[0]), *dims), not topology.dims
-    best = None
-    if not np.ptp(topology.slots):
-        best = _cheapest(islice(_folds(cells, box, nested), tries), model, over)
-    if best is None:
-        points = Points(cells.coords.astype(np.float64), np.array(cells.dims, dtype=np.float64))
-        best = fold_points(points, topology, model, tries, over)
-    return best
+    folds = _folds(cells, (int(topology.slots[0]), *dims), not topology.dims)
+    return _cheapest(islice(folds, tries), model, over)
 
 
 def fold_points(
@@ -99,7 +108,7 @@ def fold_points(
 ) -> Mapping | None:
     """Cheapest fold of a box of all nodes that is filled with points; None if none folds."""
     if np.ptp(topology.slots):
-        tries = max(tries // FILL, 1)
+        tries = max(tries // FEWER, 1)
     box, nested = (1, *(topology.dims or hierarchy(topology) or ())), not topology.dims
     for dims in shapes(topology.nodes, points.sides)[:SHAPES]:
         folds = _folds(Cells(dims, all_row_major(dims)), box, nested)

@@ -197,7 +197,7 @@ def _square(file: Path) -> Floats:
 
 
 def _numbers(file: Path, expected: str, above: int = 0) -> Floats:
-    """Read what is below so many lines."""
+    """Read the numbers of a file, below so many lines."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # an empty file is reported below
         try:
