@@ -301,7 +301,7 @@ def advise(
     node_of = found[0].placement.node_of
     free = free_makespan(program, machine.network, node_of, machine.parameters, engine)
     others = [each for k, each in enumerate(found) if k not in (0, best)]
-    others.sort(key=lambda each: each.result.makespan)
+    others.sort(key=lambda each: float(f"{each.result.makespan:.3g}"))  # as shown, ties as tried
     baseline = _with_assumed(found[0])
     shown = baseline, _with_assumed(found[best]) if best else baseline
     kept = tuple(model for model, fine in zip(models, replayed, strict=True) if fine)
