@@ -43,11 +43,11 @@ from hopmap.mappers.bisections.recursive_bisection import (
     ruin_and_recreate,
     spans_of,
 )
+from hopmap.mappers.cartesian.cells import Cells
 from hopmap.mappers.cartesian.embedding import boxed, embed
 from hopmap.mappers.cartesian.fold import best_fold, fold_exactly, fold_points
 from hopmap.mappers.cartesian.grid import Grid, find_structures
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
-from hopmap.mappers.cartesian.structure import Cells
 from hopmap.mappers.cost_model import NEAR
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.exchanges.tabu import iterated_tabu

@@ -52,9 +52,14 @@ class Case(NamedTuple):
 
 
 def stencil(
-    points: int, dims: tuple[int, ...], periodic: str, *, lognormal: bool = False, faults: float = 0
+    points: int,
+    dims: tuple[int, ...],
+    periodic: str,
+    *,
+    lognormal: bool = False,
+    faults: tuple[float, float] = (0, 0),
 ) -> Case:
-    """Neighbours in a box; of `faults` of the pairs each is left out, or added anywhere."""
+    """Neighbours in a box; so large a part of the pairs is left out, or added anywhere."""
     rng = np.random.default_rng(5)
     cells = np.indices(dims).reshape(len(dims), -1).T
     moved = cells[:, None] + STENCILS[points]
@@ -63,14 +68,25 @@ def stencil(
     to = np.ravel_multi_index(tuple(np.moveaxis(moved % dims, 2, 0)), dims)[inside]
     pairs = np.stack((np.argwhere(inside)[:, 0], to), axis=1)
     pairs = np.unique(np.sort(pairs, axis=1), axis=0)
-    if faults:
-        added = np.sort(rng.integers(0, prod(dims), (int(faults * len(pairs)), 2)), axis=1)
-        pairs = np.concatenate((pairs[rng.random(len(pairs)) > faults], added))
+    missing, added = faults
+    if any(faults):
+        others = np.sort(rng.integers(0, prod(dims), (int(added * len(pairs)), 2)), axis=1)
+        pairs = np.concatenate((pairs[rng.random(len(pairs)) > missing], others))
         pairs = np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
     weight = rng.lognormal(8, 1, len(pairs)) if lognormal else np.full(len(pairs), 100)
     name = f"{points} points, {'x'.join(map(str, dims))}, periodic {periodic or 'nowhere'}"
-    name += ", lognormal" * lognormal + f", {faults:.0%} faults" * bool(faults)
+    name += ", lognormal" * lognormal
+    name += f", {missing:.0%} missing, {added:.0%} added" * any(faults)
     return Case(name, dims, pairs[:, 0], pairs[:, 1], weight.astype(np.int64))
+
+
+def honeycomb(rows: int, columns: int) -> Case:
+    """Each row is a path, and every other rank has a neighbour in the next row."""
+    number = np.arange(rows * columns).reshape(rows, columns)
+    even = np.indices(number.shape).sum(axis=0) % 2 == 0
+    src = np.concatenate((number[:, :-1].ravel(), number[:-1][even[:-1]]))
+    dst = np.concatenate((number[:, 1:].ravel(), number[1:][even[:-1]]))
+    return Case(f"honeycomb of {rows}x{columns}", number.shape, src, dst, np.full(len(src), 100))
 
 
 def process_grid(dims: tuple[int, ...], weights: tuple[int, ...]) -> Case:
@@ -110,11 +126,16 @@ def cases() -> list[tuple[Case, list[str]]]:
         box = "x".join(map(str, dims))
         found.append((stencil(15, dims, "x", lognormal=True), [f"torus:{box}"]))
     for points in (7, 15, 27):
-        found.append((stencil(points, (16,) * 3, "z", faults=0.01), cube16[:1]))
+        found.append((stencil(points, (16,) * 3, "z", faults=(0.01, 0.01)), cube16[:1]))
     found.append(
         (stencil(9, (32, 32), "x", lognormal=True), ["torus:32x32", "tree:4:16:16@1:10:100"])
     )
     found.append((stencil(7, (16,) * 3, "x"), ["tree:4:16:64@1:10:100", "torus:32x16x8"]))
+    for faults in ((0.03, 0), (0.08, 0), (0.15, 0), (0.08, 0.02)):
+        found.append((stencil(5, (40, 40), "", faults=faults), ["mesh:40x40"]))
+        found.append((stencil(5, (16, 16), "xy", faults=faults), ["torus:16x16"]))
+        found.append((stencil(7, (8, 8, 8), "xyz", faults=faults), ["torus:8x8x8"]))
+    found += [(honeycomb(20, 20), ["mesh:20x20"]), (honeycomb(40, 30), ["mesh:40x30"])]
     found.append((process_grid((16, 32), (10, 10)), ["mesh:8x8x8"]))
     for weights in ((10, 10), (10, 12), (10, 15), (10, 17), (10, 30)):
         found.append((process_grid((16, 32), weights), [TREE]))

@@ -4,7 +4,8 @@ Such traffic is no product and no lattice, but ranks that talk are near in a spa
 dimensions. The steps:
 
 1. Distances to `LANDMARKS` ranks, each as far as can be from those before. A pair is as long as its
-   weight is small, to a power of `POWERS`.
+   weight is small, to a power of `POWERS`. Pairs in no ring of three or four are left out where the
+   others connect nearly all ranks: they may be shortcuts.
 2. Principal axes of these: Pivot MDS (Brandes and Pich, Eigensolver methods for progressive
    multidimensional scaling of large data, GD 2006). A space has two or three, as many as come
    before the wider gap; if that is not wide, after the first landmarks or all, there is no space.
@@ -30,7 +31,7 @@ from hopmap.arrays import Floats, Ints
 from hopmap.mappers.cost_model import CostModel
 
 from .boxes import products
-from .structure import Cells
+from .cells import Cells, find_shortcuts
 
 LANDMARKS, FIRST = 32, 12  # in all; those after which it ends where there is no space
 POWERS = (0.5, 1.0)
@@ -134,13 +135,19 @@ def _distances(
     if not talks.any():
         return None
     length[talks] = (model.weight[talks] / model.weight[talks].mean()) ** -power
-    indptr = model.indptr[: ranks + 1]
-    shape = ranks, ranks
-    graph = csr_array((length, model.peer.copy(), indptr.copy()), shape=shape, dtype=np.float64)
-    graph.eliminate_zeros()
-    part = connected_components(graph, directed=False)[1]
-    most = part == np.bincount(part).argmax()
-    if most.mean() < CONNECTED:
+    pairs = length, model.peer.copy(), model.indptr[: ranks + 1].copy()
+    every = csr_array(pairs, shape=(ranks, ranks), dtype=np.float64)
+    every.eliminate_zeros()
+    near = every.copy()
+    lists = near.indptr.astype(np.int64), near.indices.astype(np.int64)
+    near.data[find_shortcuts(*lists)] = 0.0
+    near.eliminate_zeros()
+    for graph in (near, every):
+        part = connected_components(graph, directed=False)[1]
+        most = part == np.bincount(part).argmax()
+        if most.mean() >= CONNECTED:
+            break
+    else:
         return None
     landmark, nearest = int(rng.choice(np.flatnonzero(most))), np.where(most, np.inf, 0.0)
     found = np.empty((ranks, LANDMARKS + 1))

@@ -33,9 +33,9 @@ from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
+from .cells import Cells
 from .embedding import Points, fill, shapes
 from .grid import all_row_major, find_structures
-from .structure import Cells
 
 AT_ONCE = 1 << 20  # digits that are looked at together
 SHAPES = 4  # of a box, tried until one folds

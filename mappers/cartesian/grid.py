@@ -31,7 +31,8 @@ from hopmap.errors import HopmapWarning
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .structure import Cells, find_structure
+from .cells import Cells
+from .structure import find_structure
 
 Coordinates = Ints  # of shape (ranks, dimensions)
 Vectors = Sequence[Sequence[int]]
@@ -176,12 +177,14 @@ def _structures(pairs: Traffic, over: Callable[[], bool]) -> Iterator[Cells]:
     weights = [pairs.bytes]
     if not np.array_equal(pairs.bytes, pairs.messages):
         weights.append(pairs.messages)
+    before = np.zeros_like(pairs.bytes, dtype=np.bool_)
     for weight in weights:
         talks = weight > 0
         heaviest = np.unique(weight[talks])[::-1]
         ratio = heaviest[:-1] / heaviest[1:]
         gaps = np.sort(np.argsort(-ratio, kind="stable")[:GAPS])
-        first = _heavier(pairs, talks)
+        first = None if np.array_equal(talks, before) else _heavier(pairs, talks)
+        before = talks
         if first is not None:
             yield first
         if over():

@@ -94,6 +94,27 @@ def test_a_box_is_as_long_as_pairs_say(seed):
     assert {tuple(sorted(cells.dims)) for cells in embedded(traffic)} == {(8, 8, 32)}
 
 
+@pytest.mark.parametrize(("sides", "dims"), [((2, 1), (32, 16)), ((1, 1, 1), (8, 8, 8))])
+def test_shortcuts_do_not_hide_a_space(sides, dims):
+    """5 % of the pairs join ranks anywhere; the others are as near as without those."""
+    joined, place = nearest_eight(sides, 512, 1, 0)
+    few = joined.pairs // 20
+    ends = np.random.default_rng(0).integers(0, 512, (2, few))
+    src, dst = np.concatenate(((joined.src, joined.dst), ends), axis=1)
+    volume = np.concatenate((joined.bytes, joined.bytes[:few]))
+    found = embedded(Traffic.from_pairs(512, src, dst, volume, volume))
+    assert len(found) == 4
+    for cells in found:
+        assert length(joined, cells.coords) < 1.4 * length(joined, fill(place, np.ones(dims, int)))
+
+
+def test_a_small_world_is_a_ring_with_shortcuts():
+    """Neighbours along it are nearer than half of a row of cells, on average."""
+    traffic = traffic_of("small_world", 256)
+    cells = embedded(traffic)[0]
+    assert np.median(np.abs(cells.coords[traffic.src] - cells.coords[traffic.dst]).sum(axis=1)) < 8
+
+
 @pytest.mark.parametrize("silent", [4, 14, 24])
 def test_some_ranks_without_peers_do_no_harm_to_an_embedding(silent):
     joined, place = nearest_eight((1, 1, 1), 256, 1, 0)
@@ -146,7 +167,6 @@ def test_what_is_in_no_space_is_not_embedded():
         "no pairs": Traffic.from_pairs(16, [], [], [], []),
         "attachment": traffic_of("ba", 256),
         "bipartite": traffic_of("bipartite", 256),
-        "small world": traffic_of("small_world", 256),
     }
     assert embedded(weighted(256, mesh))
     assert [name for name, traffic in nowhere.items() if embedded(traffic)] == []

@@ -127,14 +127,46 @@ def test_some_pairs_too_many_or_too_few_do_no_harm(points):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_ranks_that_lost_peers_are_put_next_to_the_others(seed):
-    """3 % of the pairs of 32 x 16 ranks are missing; all others are one step apart."""
-    traffic, rng = grid_traffic(32, 16, seed=seed), np.random.default_rng(seed)
-    kept = rng.random(traffic.pairs) >= 0.03
-    src, dst = traffic.src[kept], traffic.dst[kept]
-    found = find_structure(traffic.ranks, src, dst)
+@pytest.mark.parametrize("dims", [(32, 16), (40, 40)])
+def test_a_damaged_grid_is_found(dims, seed):
+    """Its own pairs are one step apart; where others are among them, nearly all are."""
+    for missing, added in ((0.03, 0.0), (0.08, 0.0), (0.08, 0.02)):
+        traffic, rng = grid_traffic(*dims, seed=seed), np.random.default_rng(seed)
+        kept = rng.random(traffic.pairs) >= missing
+        own = traffic.src[kept], traffic.dst[kept]
+        others = np.sort(rng.integers(0, traffic.ranks, (2, int(added * traffic.pairs))), axis=0)
+        pairs = np.unique(np.concatenate((np.sort(own, axis=0), others), axis=1), axis=1)
+        found = find_structure(traffic.ranks, *pairs[:, pairs[0] != pairs[1]])
+        assert found is not None
+        one_step = apart(found, *own).sum(axis=1) == 1
+        assert one_step.mean() > (0.96 if added else 0.99), (missing, added)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_torus_without_some_of_its_pairs_is_found(seed):
+    """15 % are missing, so that hardly any rank has all squares around it."""
+    src, dst = lattice((8, 8, 8), 7, (True, True, True), seed)
+    kept = np.random.default_rng(seed).random(len(src)) >= 0.15
+    found = find_structure(512, src[kept], dst[kept])
     assert found is not None
-    assert (np.abs(found.coords[src] - found.coords[dst]).sum(axis=1) == 1).all()
+    assert (apart(found, src[kept], dst[kept]).sum(axis=1) == 1).mean() > 0.97
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.02])
+def test_a_honeycomb_is_found_as_bricks(missing):
+    """Each row is a path; every other rank has one neighbour in the next row."""
+    for rows, columns in ((12, 12), (16, 32), (30, 20)):
+        number = np.arange(rows * columns).reshape(rows, columns)
+        even = np.indices(number.shape).sum(axis=0) % 2 == 0
+        along = number[:, :-1].ravel(), number[:, 1:].ravel()
+        across = number[:-1][even[:-1]], number[1:][even[:-1]]
+        pairs = np.concatenate((along, across), axis=1)
+        kept = np.random.default_rng(0).random(pairs.shape[1]) >= missing
+        src, dst = renumbered(number.size, pairs[:, kept].T, 1)
+        found = find_structure(number.size, src, dst)
+        assert sorted(found.dims) == sorted(number.shape)
+        assert len(np.unique(found.coords, axis=0)) == number.size
+        assert (apart(found, src, dst).sum(axis=1) == 1).mean() > 0.97
 
 
 def test_what_has_no_structure_gets_no_coordinates():

@@ -1,0 +1,51 @@
+"""Undirected pairs of ranks as adjacency lists, and cells of a box for ranks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hopmap.arrays import Bools, Ints
+
+FEW = 0.2  # rings that a shortcut is in, over the median
+
+
+class Pairs(NamedTuple):
+    """Undirected pairs as adjacency lists."""
+
+    indptr: Ints  # shape (ranks + 1,)
+    # peer, edge: shape (2 * pairs,): neighbours, and the pair of each entry
+    peer: Ints
+    edge: Ints
+    # src, dst: shape (pairs,)
+    src: Ints
+    dst: Ints
+
+
+class Cells(NamedTuple):
+    """Where every rank is in a box."""
+
+    dims: tuple[int, ...]
+    coords: Ints  # shape (ranks, dimensions)
+
+
+def as_lists(ranks: int, src: Ints, dst: Ints) -> Pairs:
+    """Make adjacency lists of undirected pairs, each of which is there once, without loops."""
+    ends, others = np.concatenate((src, dst)), np.concatenate((dst, src))
+    order = np.argsort(ends * ranks + others)  # of pairs, which differ
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=ranks))))
+    edge = np.tile(np.arange(len(src)), 2)[order]
+    return Pairs(indptr, others[order], edge, src, dst)
+
+
+def find_shortcuts(indptr: Ints, peer: Ints) -> Bools:
+    """Which pairs are in far fewer rings of three or four than most, as those that join far parts.
+
+    - `indptr`, `peer`: adjacency lists, as in `Pairs`; result, shape (2 * pairs,).
+    """
+    from .lattice_kernels import count_short_rings
+
+    rings = count_short_rings(indptr, peer)
+    few: Bools = rings < FEW * np.median(rings)
+    return few
