@@ -4,8 +4,9 @@ Such traffic is no product and no lattice, but ranks that talk are near in a spa
 dimensions. The steps:
 
 1. Distances to `LANDMARKS` ranks, each as far as can be from those before. A pair is as long as its
-   weight is small, to a power of `POWERS`. Pairs in no ring of three or four are left out where the
-   others connect nearly all ranks: they may be shortcuts.
+   weight is small, and as it is in few rings of three or four for its peers: so are the long pairs
+   along the hull of a triangulation, which else bend the space. `LENGTHS` has the powers of both.
+   Pairs that may be shortcuts are left out where the others connect nearly all ranks.
 2. Principal axes of these: Pivot MDS (Brandes and Pich, Eigensolver methods for progressive
    multidimensional scaling of large data, GD 2006). A space has two or three, as many as come
    before the wider gap; if that is not wide, after the first landmarks or all, there is no space.
@@ -23,18 +24,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import log, prod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hopmap.arrays import Floats, Ints
+from hopmap.arrays import Bools, Floats, Ints
 from hopmap.mappers.cost_model import CostModel
 
 from .boxes import products
 from .cells import Cells, find_shortcuts
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 LANDMARKS, FIRST = 32, 12  # in all; those after which it ends where there is no space
-POWERS = (0.5, 1.0)
+LENGTHS = (0.5, 0.0), (1.0, 0.0), (0.5, 1.25)  # powers of weight and of density
+SPARSE = 0.3  # least density
 DIMENSIONS, GAP = (2, 3), 2.0  # of a space; least ratio of two singular values
 THIN = 1e-3  # singular value over the largest one that is none of an axis
 CONNECTED = 0.9  # part of the ranks that has to be connected
@@ -55,15 +60,21 @@ def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) ->
     - `model`: pairs and weights; dummies beyond the `ranks` have no peers.
     """
     peers = np.diff(model.indptr[: ranks + 1])
-    powers = list(POWERS) if peers.max(initial=0) <= HUB * peers.mean() else []
+    lengths = list(LENGTHS) if peers.max(initial=0) <= HUB * peers.mean() else []
+    graph = _graph(model, ranks) if lengths and tries else None
+    if graph is None:
+        return
+    density = _density(graph)
+    weight = graph.data / graph.data.mean()
     for k in range(tries):
-        if not powers:
+        if not lengths:
             return
-        power = powers[k % len(powers)]
-        apart = _distances(model, ranks, power, rng)
+        of_weight, of_density = powers = lengths[k % len(lengths)]
+        graph.data = weight**-of_weight * density**-of_density
+        apart = _distances(graph, rng)
         coords = None if apart is None else _principal_axes(apart)
         if coords is None:
-            powers.remove(power)
+            lengths.remove(powers)
             continue
         coords = _independent_axes(coords, rng)
         yield Points(coords, _sides(coords, model))
@@ -123,32 +134,56 @@ def fill(points: Floats, room: Ints) -> Ints:
     return low[:count]
 
 
-def _distances(
-    model: CostModel, ranks: int, power: float, rng: np.random.Generator
-) -> Floats | None:
-    """Distances to landmarks, shape (ranks, LANDMARKS); None if not connected, or no space."""
+def _graph(model: CostModel, ranks: int) -> csr_array | None:
+    """Pairs with their weights, without shortcuts if nearly all are connected; None if not."""
     from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components, dijkstra
 
-    talks = model.weight > 0
-    length: Floats = np.zeros(len(talks))
-    if not talks.any():
-        return None
-    length[talks] = (model.weight[talks] / model.weight[talks].mean()) ** -power
-    pairs = length, model.peer.copy(), model.indptr[: ranks + 1].copy()
-    every = csr_array(pairs, shape=(ranks, ranks), dtype=np.float64)
+    pairs = model.weight.astype(np.float64), model.peer.copy(), model.indptr[: ranks + 1].copy()
+    every = csr_array(pairs, shape=(ranks, ranks))
     every.eliminate_zeros()
+    if not every.nnz:
+        return None
     near = every.copy()
-    lists = near.indptr.astype(np.int64), near.indices.astype(np.int64)
-    near.data[find_shortcuts(*lists)] = 0.0
+    near.data[find_shortcuts(*_lists(near))] = 0.0
     near.eliminate_zeros()
     for graph in (near, every):
-        part = connected_components(graph, directed=False)[1]
-        most = part == np.bincount(part).argmax()
-        if most.mean() >= CONNECTED:
-            break
-    else:
-        return None
+        if _most(graph).mean() >= CONNECTED:
+            return graph
+    return None
+
+
+def _lists(graph: csr_array) -> tuple[Ints, Ints]:
+    return graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
+
+
+def _most(graph: csr_array) -> Bools:
+    """Which ranks are in the largest part that is connected."""
+    from scipy.sparse.csgraph import connected_components
+
+    part = connected_components(graph, directed=False)[1]
+    most: Bools = part == np.bincount(part).argmax()
+    return most
+
+
+def _density(graph: csr_array) -> Floats:
+    """Rings of three or four of each pair, over the most that there may be, and over the median."""
+    from .lattice_kernels import count_short_rings
+
+    indptr, peer = _lists(graph)
+    peers = np.diff(indptr)
+    density = count_short_rings(indptr, peer) / (np.repeat(peers, peers) * peers[peer])
+    typical = np.median(density)
+    if typical == 0:
+        return np.ones(len(peer))
+    dense: Floats = np.maximum(density / typical, SPARSE)
+    return dense
+
+
+def _distances(graph: csr_array, rng: np.random.Generator) -> Floats | None:
+    """Distances to landmarks, shape (ranks, LANDMARKS); None if they show no space."""
+    from scipy.sparse.csgraph import dijkstra
+
+    ranks, most = graph.shape[0], _most(graph)
     landmark, nearest = int(rng.choice(np.flatnonzero(most))), np.where(most, np.inf, 0.0)
     found = np.empty((ranks, LANDMARKS + 1))
     for k in range(LANDMARKS + 1):
