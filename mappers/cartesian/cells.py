@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,11 @@ class Cells(NamedTuple):
 
     dims: tuple[int, ...]
     coords: Ints  # shape (ranks, dimensions)
+
+
+def is_whole(cells: Cells) -> bool:
+    """Whether ranks fill the box."""
+    return prod(cells.dims) == len(cells.coords)
 
 
 def as_lists(ranks: int, src: Ints, dst: Ints) -> Pairs:

@@ -33,7 +33,7 @@ from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
-from .cells import Cells
+from .cells import Cells, is_whole
 from .embedding import Points, fill, shapes
 from .grid import all_row_major, find_structures
 
@@ -74,14 +74,18 @@ def best_fold(
 ) -> Mapping | None:
     """Cheapest fold of ranks in a box; None if the network is no box or hierarchy.
 
-    Where it does not fold, nodes get ranks in proportion to their slots. Once it is `over` no
-    further fold is tried.
+    Where it does not fold, nodes get ranks in proportion to their slots. What does not fill its box
+    is turned over along each side, too. Once it is `over` no further fold is tried.
     """
     best = fold_exactly(cells, topology, model, tries, over)
     if best is not None or not (topology.dims or hierarchy(topology)):
         return best
-    points = Points(cells.coords.astype(np.float64), np.array(cells.dims, dtype=np.float64))
-    return fold_points(points, topology, model, tries, over)
+    sides = np.array(cells.dims, dtype=np.float64)
+    turns = product((1, -1), repeat=len(sides)) if not is_whole(cells) else [(1,) * len(sides)]
+    coords = cells.coords.astype(np.float64)
+    points = (Points(coords * np.array(turn), sides) for turn in turns)
+    found = (fold_points(each, topology, model, tries, over) for each in points)
+    return _cheapest((each for each in found if each is not None), model, over)
 
 
 def fold_exactly(

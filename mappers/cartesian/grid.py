@@ -31,7 +31,7 @@ from hopmap.errors import HopmapWarning
 from hopmap.topologies import Mapping, MappingError, Topology
 from hopmap.traces import Traffic
 
-from .cells import Cells
+from .cells import Cells, is_whole
 from .structure import find_structure
 
 Coordinates = Ints  # of shape (ranks, dimensions)
@@ -138,7 +138,7 @@ def find_structures(
     first = next(found, None)
     if first is None:
         return None, iter(())
-    return _grid_of(first, pairs), chain((first,), found)
+    return _grid_of(first, pairs) if is_whole(first) else None, chain((first,), found)
 
 
 def on_grid(name: str, traffic: Traffic, _: Topology) -> None:

@@ -6,7 +6,8 @@
    `lattice_kernels.grow`). Then all pairs count. It is done by each of the `RULES`, from `TRIALS`
    ranks, until there are no faults; the cells are taken in which pairs are nearest.
 4. A pair whose cells are no step of the stencil apart spans a period.
-5. Ranks that find no cell get a free one near their peers.
+5. Ranks that find no cell get a free one near their peers. Where they fill no box, as on a disc,
+   some cells stay free.
 
 Missing and added pairs do little harm: of grids of 1,600 ranks with 8 % missing and 2 % added,
 pairs are 0.2 to 4 % longer than in the grid, of those with 15 % missing 1 to 2 %. O(pairs * steps).
@@ -23,7 +24,7 @@ import numpy as np
 
 from hopmap.arrays import Bools, Ints
 
-from .cells import Cells, Pairs, as_lists, find_shortcuts
+from .cells import Cells, Pairs, as_lists, find_shortcuts, is_whole
 
 SEEDS, INNER = 16, 0.03  # ranks whose neighbourhood is looked at; least part of all
 TRIALS = 2
@@ -36,6 +37,7 @@ BASE = (1 << 20) + 1  # more than all coordinates, and odd
 REACH = 4  # longest step of a stencil in one dimension
 NEARLY = 0.8  # of the pairs that have to be steps of the stencil
 REST = 0.1  # of the ranks that may be put into the last free cells
+OPEN, EXACT = 4, 0.05  # of a box that ranks do not fill: most cells a rank, faults a pair
 BRICK = (-1, 0), (1, 0), (0, -1)
 SHORTEST, COMMON = 3, 4  # period; differences that one may explain
 SHORT = 3, 4  # periods that a rank's neighbours show
@@ -117,6 +119,7 @@ def lattice_cells(pairs: Pairs) -> Cells | None:
     degree = np.diff(near.indptr)
     rng = np.random.default_rng(0)
     drawn: dict[int, list[Around]] = {}
+    open_box = None
     for lattice in _lattices():
         size = len(lattice.steps)
         if size not in drawn:
@@ -131,20 +134,26 @@ def lattice_cells(pairs: Pairs) -> Cells | None:
             for rule in RULES
         )
         best = _best(grown)
-        if best:
+        if best and is_whole(best.cells):
             return best.cells
-    return None
+        open_box = open_box or best
+    return open_box and open_box.cells
 
 
 def _best(grown: Iterable[Grown | None]) -> Grown | None:
     """Return the one in which pairs are nearest, or the first without faults."""
     best = None
     for found in grown:
-        if found and (best is None or found.length < best.length):
+        if found and (best is None or _rank(found) < _rank(best)):
             best = found
         if best and best.faults == 0:
             break
     return best
+
+
+def _rank(found: Grown) -> tuple[bool, float]:
+    """Whole boxes come before open ones, near pairs before far ones."""
+    return not is_whole(found.cells), found.length
 
 
 def _around(pairs: Pairs, seed: int) -> Around:
@@ -237,7 +246,10 @@ def _grown(
     if len(strange) > (1 - NEARLY) * len(apart):
         return None
     found = _boxed(pairs, place, placed, half, periods)
-    return found and Grown(*found, len(strange) + ranks - grown)
+    faults = len(strange) + ranks - grown
+    if found is None or (not is_whole(found[0]) and faults > EXACT * len(apart)):
+        return None
+    return Grown(*found, faults)
 
 
 def _numbers(coordinates: Ints) -> Ints:
@@ -286,7 +298,7 @@ def _period(strange: Ints, shifts: Ints, half: Ints, table: Bools) -> tuple[Ints
 def _boxed(
     pairs: Pairs, place: Ints, placed: Bools, half: Ints, periods: list[tuple[Ints, int]]
 ) -> tuple[Cells, float] | None:
-    """Coordinates along the axes in which the ranks fill a box and pairs are nearest, or None."""
+    """Coordinates along the axes in which pairs are nearest, best such that ranks fill a box."""
     ranks, d = place.shape
     best, least = None, np.inf
     free = [k for k, v in enumerate(half) if not any((v == axis).all() for axis, _ in periods)]
@@ -302,8 +314,12 @@ def _boxed(
             else:
                 low, dims[k] = _extent(coords[placed, k])
                 coords[:, k] -= low
-        if np.prod(dims.astype(np.float64)) != ranks:
-            continue
+        whole = np.prod(dims.astype(np.float64)) == ranks
+        if not whole:
+            coords -= coords[placed].min(axis=0)
+            dims = coords[placed].max(axis=0) + 1
+            if periods or np.prod(dims.astype(np.float64)) > OPEN * ranks:
+                continue
         inside = np.flatnonzero(placed & ((coords >= 0) & (coords < dims)).all(axis=1))
         number = np.ravel_multi_index(tuple(coords[inside].T), tuple(dims))
         taken, first = np.unique(number, return_index=True)
@@ -313,20 +329,42 @@ def _boxed(
         cells[inside[first]] = taken
         cells = _put_rest(pairs, cells, dims)
         coords = np.stack(np.unravel_index(cells, tuple(dims)), axis=1)
-        apart = np.abs(coords[pairs.src] - coords[pairs.dst])
-        length = int(np.minimum(apart, dims - apart).sum())
-        if length < least:
+        coords, length = _straightened(pairs, coords, dims, len(periods))
+        if best is None or (not whole, length) < (not is_whole(best), least):
             longest = np.argsort(-dims, kind="stable")
             best, least = Cells(tuple(dims[longest].tolist()), coords[:, longest]), length
     return best and (best, least)
+
+
+def _straightened(pairs: Pairs, coords: Ints, dims: Ints, periods: int) -> tuple[Ints, float]:
+    """Shear a box until pairs are nearest, as any diagonal of a torus can serve as an axis.
+
+    - `periods`: so many dimensions, the first ones, are periodic.
+    """
+    best, least = coords, _length(pairs, coords, dims)
+    for i, k, sign in product(range(periods), range(len(dims)), (1, -1)):
+        if i != k and (k >= periods or dims[k] % dims[i] == 0):
+            sheared = coords.copy()
+            sheared[:, i] = (coords[:, i] + sign * coords[:, k]) % dims[i]
+            length = _length(pairs, sheared, dims)
+            if length < least:
+                best, least = sheared, length
+    return (coords, least) if best is coords else _straightened(pairs, best, dims, periods)
+
+
+def _length(pairs: Pairs, coords: Ints, dims: Ints) -> float:
+    """Count steps along the axes between all pairs."""
+    apart = np.abs(coords[pairs.src] - coords[pairs.dst])
+    return float(np.minimum(apart, dims - apart).sum())
 
 
 def _put_rest(pairs: Pairs, cells: Ints, dims: Ints) -> Ints:
     """Put ranks without a cell into free cells, together as near to their peers as can be."""
     from scipy.optimize import linear_sum_assignment
 
-    rest, free = np.flatnonzero(cells < 0), np.setdiff1d(np.arange(len(cells)), cells)
-    where = np.stack(np.unravel_index(np.arange(len(cells)), tuple(dims)), axis=1)
+    every = np.arange(dims.prod())
+    rest, free = np.flatnonzero(cells < 0), np.setdiff1d(every, cells)
+    where = np.stack(np.unravel_index(every, tuple(dims)), axis=1)
     apart = np.zeros((len(rest), len(free)))
     for row, rank in zip(apart, rest.tolist(), strict=True):
         taken = cells[_peers(pairs, rank)]

@@ -98,6 +98,35 @@ def test_a_stencil_is_found_whichever_dimensions_are_periodic(points, dims, peri
     assert (apart(found, src, dst) <= 1).all()
 
 
+def test_a_domain_that_is_no_box_is_mapped_onto_itself():
+    """An L, a disc and a grid with a hole, on the nodes of a mesh that have their shape."""
+    x, y = np.indices((20, 20)).reshape(2, -1)
+    from_middle = np.hypot(x - 9.5, y - 9.5)
+    for inside in ((x < 8) | (y < 9), from_middle < 10, from_middle > 4):
+        number = np.where(inside, np.cumsum(inside) - 1, -1).reshape(20, 20)
+        along = np.stack((number[:, :-1].ravel(), number[:, 1:].ravel()))
+        across = np.stack((number[:-1].ravel(), number[1:].ravel()))
+        pairs = np.concatenate((along, across), axis=1)
+        src, dst = renumbered(inside.sum(), pairs[:, (pairs >= 0).all(axis=0)].T, 0)
+        ones = np.ones(len(src), dtype=np.int64)
+        traffic = Traffic.from_pairs(int(inside.sum()), src, dst, ones, ones)
+        part = topology_from_spec("mesh:20x20").only(np.flatnonzero(inside))
+        node_of = map_ranks(traffic, part, "fold")
+        check_mapping(node_of, part)
+        assert objective_value(traffic, part, node_of, "hop_bytes") == len(src)
+
+
+def test_a_torus_with_diagonals_is_not_sheared():
+    """Any diagonal has as many ranks as a side; along the sides no pair has two steps."""
+    for seed in range(8):
+        for dims in ((1, 30, 30), (10, 10, 10)):
+            src, dst = lattice(dims, 27, tuple(n > 1 for n in dims), seed)
+            src, dst = src[src != dst], dst[src != dst]
+            found = find_structure(prod(dims), src, dst)
+            assert sorted(found.dims) == [n for n in dims if n > 1]
+            assert (apart(found, src, dst) <= 1).all()
+
+
 @pytest.mark.parametrize("points", [15, 19, 27])
 def test_a_stencil_is_found_on_rings_of_four(points):
     """There steps of opposite directions lead to the same rank after two."""
