@@ -4,7 +4,7 @@
 2. The neighbourhood of an inner rank is matched to the stencils of `_lattices`.
 3. Coordinates grow from there: a rank goes where most of its placed neighbours can reach it (see
    `lattice_kernels.grow`). Then all pairs count. It is done by each of the `RULES`, from `TRIALS`
-   ranks, until there are no faults; the cells are taken in which pairs are nearest.
+   ranks, until there are few faults; the cells are taken in which pairs are nearest.
 4. A pair whose cells are no step of the stencil apart spans a period.
 5. Ranks that find no cell get a free one near their peers. Where they fill no box, as on a disc,
    some cells stay free.
@@ -27,7 +27,7 @@ from hopmap.arrays import Bools, Ints
 from .cells import Cells, Pairs, as_lists, find_shortcuts, is_whole
 
 SEEDS, INNER = 16, 0.03  # ranks whose neighbourhood is looked at; least part of all
-TRIALS = 2
+TRIALS, GOOD = 2, 0.015  # faults a pair that are few
 # What a peer around a cell weighs, where others weigh -1; whether unclear cells are taken before
 # all pairs count. Strangers tell little where pairs are missing, but much in stencils of 27 points.
 RULES = (1000, False), (1000, True), (1, False)
@@ -133,20 +133,20 @@ def lattice_cells(pairs: Pairs) -> Cells | None:
             for cells in islice(matched, TRIALS)
             for rule in RULES
         )
-        best = _best(grown)
+        best = _best(grown, int(GOOD * len(pairs.src)))
         if best and is_whole(best.cells):
             return best.cells
         open_box = open_box or best
     return open_box and open_box.cells
 
 
-def _best(grown: Iterable[Grown | None]) -> Grown | None:
-    """Return the one in which pairs are nearest, or the first without faults."""
+def _best(grown: Iterable[Grown | None], few: int) -> Grown | None:
+    """Return the one in which pairs are nearest, or the first with few faults."""
     best = None
     for found in grown:
         if found and (best is None or _rank(found) < _rank(best)):
             best = found
-        if best and best.faults == 0:
+        if best and best.faults <= few:
             break
     return best
 
