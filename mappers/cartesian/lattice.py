@@ -27,7 +27,7 @@ from hopmap.arrays import Bools, Ints
 from .cells import Cells, Pairs, as_lists, find_shortcuts, is_whole
 
 SEEDS, INNER = 16, 0.03  # ranks whose neighbourhood is looked at; least part of all
-TRIALS, GOOD = 2, 0.015  # faults a pair that are few
+TRIALS, GOOD = 2, 0.015  # ranks to grow from; faults a pair that are few
 # What a peer around a cell weighs, where others weigh -1; whether unclear cells are taken before
 # all pairs count. Strangers tell little where pairs are missing, but much in stencils of 27 points.
 RULES = (1000, False), (1000, True), (1, False)
@@ -38,7 +38,7 @@ REACH = 4  # longest step of a stencil in one dimension
 NEARLY = 0.8  # of the pairs that have to be steps of the stencil
 REST = 0.1  # of the ranks that may be put into the last free cells
 OPEN, EXACT = 4, 0.05  # of a box that ranks do not fill: most cells a rank, faults a pair
-BRICK = (-1, 0), (1, 0), (0, -1)
+BRICK = (-1, 0), (1, 0), (0, -1)  # neighbours of an even one
 SHORTEST, COMMON = 3, 4  # period; differences that one may explain
 SHORT = 3, 4  # periods that a rank's neighbours show
 
@@ -63,7 +63,7 @@ class Lattice(NamedTuple):
 class Around(NamedTuple):
     """A rank with its neighbourhood."""
 
-    seed: int
+    rank: int
     peers: list[int]
     reached: list[set[int]]  # peers of each peer
     meet: list[int]
@@ -125,8 +125,8 @@ def lattice_cells(pairs: Pairs) -> Cells | None:
         if size not in drawn:
             inner = np.flatnonzero(degree == size)
             fine = len(inner) >= INNER * len(degree)
-            seeds = rng.permutation(inner)[:SEEDS] if fine else inner[:0]
-            drawn[size] = [_around(near, seed) for seed in seeds.tolist()]
+            ranks = rng.permutation(inner)[:SEEDS] if fine else inner[:0]
+            drawn[size] = [_around(near, rank) for rank in ranks.tolist()]
         matched = (cells for each in drawn[size] if (cells := _match(each, lattice)))
         grown = (
             _grown(near, pairs, cells, lattice, *rule)
@@ -156,19 +156,19 @@ def _rank(found: Grown) -> tuple[bool, float]:
     return not is_whole(found.cells), found.length
 
 
-def _around(pairs: Pairs, seed: int) -> Around:
-    peers = _peers(pairs, seed)
+def _around(pairs: Pairs, rank: int) -> Around:
+    peers = _peers(pairs, rank)
     reached = [set(_peers(pairs, u)) for u in peers]
-    return Around(seed, peers, reached, sorted(len(each.intersection(peers)) for each in reached))
+    return Around(rank, peers, reached, sorted(len(each.intersection(peers)) for each in reached))
 
 
 def _match(around: Around, lattice: Lattice) -> list[int] | None:
     """Order a rank's neighbours by the steps that they are, after itself; None if they are none."""
-    seed, peers, reached, meet = around
+    rank, peers, reached, meet = around
     wanted = lattice.relations
     if meet != lattice.meet:
         return None
-    found = _relations(peers, reached, seed)
+    found = _relations(peers, reached, rank)
     rows, wanted_rows = list(map(sorted, found)), list(map(sorted, wanted))
     whole = sorted(rows) == sorted(wanted_rows)
     if not whole and not (len(peers) <= STAR and np.sum(found) >= (1 - LOST) * np.sum(wanted)):
@@ -191,7 +191,7 @@ def _match(around: Around, lattice: Lattice) -> list[int] | None:
                 chosen.pop()
         return False
 
-    return [seed, *(peers[i] for i in chosen)] if extend() else None
+    return [rank, *(peers[i] for i in chosen)] if extend() else None
 
 
 def _peers(pairs: Pairs, rank: int) -> list[int]:
