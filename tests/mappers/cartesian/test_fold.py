@@ -102,14 +102,16 @@ def test_a_domain_that_is_no_box_is_mapped_onto_itself():
     """An L, a disc and a grid with a hole, on the nodes of a mesh that have their shape."""
     x, y = np.indices((20, 20)).reshape(2, -1)
     from_middle = np.hypot(x - 9.5, y - 9.5)
-    for inside in ((x < 8) | (y < 9), from_middle < 10, from_middle > 4):
+    shapes = (x < 8) | (y < 9), from_middle < 10, from_middle > 4
+    for inside, seed in product(shapes, range(4)):
         number = np.where(inside, np.cumsum(inside) - 1, -1).reshape(20, 20)
         along = np.stack((number[:, :-1].ravel(), number[:, 1:].ravel()))
         across = np.stack((number[:-1].ravel(), number[1:].ravel()))
         pairs = np.concatenate((along, across), axis=1)
-        src, dst = renumbered(inside.sum(), pairs[:, (pairs >= 0).all(axis=0)].T, 0)
+        src, dst = renumbered(inside.sum(), pairs[:, (pairs >= 0).all(axis=0)].T, seed)
         ones = np.ones(len(src), dtype=np.int64)
         traffic = Traffic.from_pairs(int(inside.sum()), src, dst, ones, ones)
+        assert find_structures(traffic)[0] is None
         part = topology_from_spec("mesh:20x20").only(np.flatnonzero(inside))
         node_of = map_ranks(traffic, part, "fold")
         check_mapping(node_of, part)
