@@ -55,14 +55,10 @@ def fold(
 
     - `tries`: most folds to look at.
     """
-    from hopmap.mappers import cost_kernels
-
     model = cost_model(traffic, topology, objective)
-    found = (best_fold(each, topology, model, tries) for each in find_structures(traffic)[1])
-    folded = [each for each in found if each is not None]
-    if not folded:
-        return bisect_nodes(model, topology, rng)[: traffic.ranks]
-    return min(folded, key=lambda node_of: int(cost_kernels.total_cost(model, node_of)))
+    folded = (best_fold(each, topology, model, tries) for each in find_structures(traffic)[1])
+    best = _cheapest(folded, model, lambda: False)
+    return bisect_nodes(model, topology, rng)[: traffic.ranks] if best is None else best
 
 
 def best_fold(
@@ -85,7 +81,7 @@ def best_fold(
     coords = cells.coords.astype(np.float64)
     points = (Points(coords * np.array(turn), sides) for turn in turns)
     found = (fold_points(each, topology, model, tries, over) for each in points)
-    return _cheapest((each for each in found if each is not None), model, over)
+    return _cheapest(found, model, over)
 
 
 def fold_exactly(
@@ -135,13 +131,15 @@ def _filled(
 
 
 def _cheapest(
-    mappings: Iterator[Mapping], model: CostModel, over: Callable[[], bool]
+    mappings: Iterator[Mapping | None], model: CostModel, over: Callable[[], bool]
 ) -> Mapping | None:
-    """Return the first of the cheapest mappings until it is `over`; None if there is none."""
+    """Return the first of the cheapest mappings until it is `over`; None if there are only None."""
     from hopmap.mappers import cost_kernels
 
     best, best_cost = None, 0
     for node_of in mappings:
+        if node_of is None:
+            continue
         cost = int(cost_kernels.total_cost(model, node_of))
         if best is None or cost < best_cost:
             best, best_cost = node_of, cost

@@ -144,14 +144,14 @@ def _best(grown: Iterable[Grown | None], few: int) -> Grown | None:
     """Return the one in which pairs are nearest, or the first with few faults."""
     best = None
     for found in grown:
-        if found and (best is None or _rank(found) < _rank(best)):
+        if found and (best is None or _preference(found) < _preference(best)):
             best = found
         if best and best.faults <= few:
             break
     return best
 
 
-def _rank(found: Grown) -> tuple[bool, float]:
+def _preference(found: Grown) -> tuple[bool, float]:
     """Whole boxes come before open ones, near pairs before far ones."""
     return not is_whole(found.cells), found.length
 
