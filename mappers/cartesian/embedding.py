@@ -7,13 +7,9 @@ dimensions. The steps:
    weight is small, and as it is in few rings of three or four for its peers: so are the long pairs
    along the hull of a triangulation, which else bend the space. `LENGTHS` has the powers of both.
    Pairs that may be shortcuts are left out where the others connect nearly all ranks.
-2. Principal axes of these: Pivot MDS (Brandes and Pich, Eigensolver methods for progressive
-   multidimensional scaling of large data, GD 2006). A space has two or three, as many as come
-   before the wider gap; if that is not wide, after the first landmarks or all, there is no space.
-3. Axes along which coordinates are independent, as they are in a box and only along its sides:
-   FastICA, by kurtosis (Hyvarinen and Oja, Independent component analysis, Neural Networks 13,
-   2000, section 6). A side is the longer, the less a pair covers of it.
-4. Cells of a box by recursive coordinate bisection (Berger and Bokhari, A partitioning strategy for
+2. Axes of the space (see `axes`), if it has some; there may be none after the first landmarks or
+   all. A side is the longer, the less a pair covers of it.
+3. Cells of a box by recursive coordinate bisection (Berger and Bokhari, A partitioning strategy for
    nonuniform problems on multiprocessors, IEEE Transactions on Computers C-36, 1987), in proportion
    to the room of both halves.
 
@@ -31,6 +27,7 @@ import numpy as np
 from hopmap.arrays import Bools, Floats, Ints
 from hopmap.mappers.cost_model import CostModel
 
+from .axes import Axes, box_axes, may_have_axes, ring_axes
 from .boxes import products
 from .cells import Cells, find_shortcuts
 
@@ -40,17 +37,14 @@ if TYPE_CHECKING:
 LANDMARKS, FIRST = 32, 12  # in all; those after which it ends where there is no space
 LENGTHS = (0.5, 0.0), (1.0, 0.0), (0.5, 1.25)  # powers of weight and of density
 SPARSE = 0.3  # least density
-DIMENSIONS, GAP = (2, 3), 2.0  # of a space; least ratio of two singular values
-THIN = 1e-3  # singular value over the largest one that is none of an axis
 CONNECTED = 0.9  # part of the ranks that has to be connected
 HUB = 5.0  # times the mean number of peers that no rank of a mesh has
-TURNS = 30
 
 
 class Points(NamedTuple):
     """Where every rank is in space."""
 
-    coords: Floats  # shape (ranks, dimensions)
+    axes: Axes
     sides: Floats  # shape (dimensions,): how long the space is along each axis, in any unit
 
 
@@ -64,20 +58,19 @@ def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) ->
     graph = _graph(model, ranks) if lengths and tries else None
     if graph is None:
         return
-    density = _density(graph)
+    walk, density = graph.copy(), _density(graph)
     weight = graph.data / graph.data.mean()
     for k in range(tries):
         if not lengths:
             return
         of_weight, of_density = powers = lengths[k % len(lengths)]
         graph.data = weight**-of_weight * density**-of_density
-        apart = _distances(graph, rng)
-        coords = None if apart is None else _principal_axes(apart)
-        if coords is None:
+        apart = _distances(graph, walk, rng)
+        axes = None if apart is None else ring_axes(apart, walk, rng) or box_axes(apart, rng)
+        if axes is None:
             lengths.remove(powers)
             continue
-        coords = _independent_axes(coords, rng)
-        yield Points(coords, _sides(coords, model))
+        yield Points(axes, _sides(axes, model))
 
 
 def shapes(size: int, sides: Floats) -> list[tuple[int, ...]]:
@@ -93,7 +86,7 @@ def shapes(size: int, sides: Floats) -> list[tuple[int, ...]]:
 def boxed(points: Points, size: int) -> Cells:
     """Put points into a box of so many cells that is as long as the space."""
     dims = shapes(size, points.sides)[0]
-    return Cells(dims, fill(points.coords, np.ones(dims, dtype=np.int64)))
+    return Cells(dims, fill(points.axes.coords, np.ones(dims, dtype=np.int64)))
 
 
 def fill(points: Floats, room: Ints) -> Ints:
@@ -179,7 +172,7 @@ def _density(graph: csr_array) -> Floats:
     return dense
 
 
-def _distances(graph: csr_array, rng: np.random.Generator) -> Floats | None:
+def _distances(graph: csr_array, walk: csr_array, rng: np.random.Generator) -> Floats | None:
     """Distances to landmarks, shape (ranks, LANDMARKS); None if they show no space."""
     from scipy.sparse.csgraph import dijkstra
 
@@ -191,41 +184,16 @@ def _distances(graph: csr_array, rng: np.random.Generator) -> Floats | None:
         found[~most, k] = np.sqrt((found[most, k] ** 2).mean())  # the middle of all axes
         nearest = np.minimum(nearest, found[:, k]) if k else nearest
         landmark = int((nearest if k else found[:, k]).argmax())
-        if k == FIRST and _principal_axes(found[:, 1 : k + 1]) is None:
+        if k == FIRST and not may_have_axes(found[:, 1 : k + 1], walk):
             return None
     return found[:, 1:]  # the first one is anywhere
 
 
-def _principal_axes(apart: Floats) -> Floats | None:
-    """Coordinates along the axes that most of the distances are explained by, or None."""
-    square = apart**2
-    square -= square.mean(axis=0)
-    square -= square.mean(axis=1)[:, None]
-    value, axes = np.linalg.eigh(square.T @ square)
-    value, axes = np.sqrt(np.maximum(value[::-1], 0.0)), axes[:, ::-1]
-    gaps = {d: value[d - 1] / max(value[d], THIN * value[0]) for d in DIMENSIONS}
-    dimensions = max(gaps, key=gaps.__getitem__)
-    points: Floats = square @ axes[:, :dimensions]
-    return points if gaps[dimensions] > GAP else None
-
-
-def _independent_axes(points: Floats, rng: np.random.Generator) -> Floats:
-    """Turn points until their coordinates are as independent as can be; all have variance 1."""
-    value, axes = np.linalg.eigh(np.cov(points.T).reshape(points.shape[1], -1))
-    white = (points - points.mean(axis=0)) @ axes / np.sqrt(value)
-    turn = np.linalg.qr(rng.normal(size=axes.shape))[0]
-    for _ in range(TURNS):
-        now = white @ turn.T
-        cubed = now * now * now
-        left, _, right = np.linalg.svd(cubed.T @ white / len(white) - 3 * turn)
-        turn = left @ right
-    turned: Floats = white @ turn.T
-    return turned
-
-
-def _sides(points: Floats, model: CostModel) -> Floats:
+def _sides(axes: Axes, model: CostModel) -> Floats:
     """How long the box is along each axis, in pairs."""
-    src = np.repeat(np.arange(len(points)), np.diff(model.indptr[: len(points) + 1]))
-    step = np.abs(points[src] - points[model.peer])
-    sides: Floats = np.ptp(points, axis=0) / np.average(step, axis=0, weights=model.weight)
+    coords, periods = axes
+    src = np.repeat(np.arange(len(coords)), np.diff(model.indptr[: len(coords) + 1]))
+    step = np.abs(coords[src] - coords[model.peer])
+    step = np.minimum(step, periods - step)
+    sides: Floats = np.ptp(coords, axis=0) / np.average(step, axis=0, weights=model.weight)
     return sides

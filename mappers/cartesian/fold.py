@@ -24,7 +24,7 @@ from itertools import islice, permutations, product
 
 import numpy as np
 
-from hopmap.arrays import Ints
+from hopmap.arrays import Floats, Ints
 from hopmap.mappers.bisections.recursive_bisection import bisect_nodes
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
@@ -33,13 +33,14 @@ from hopmap.mappers.options import Count
 from hopmap.topologies import Mapping, Topology, hierarchy
 from hopmap.traces import Traffic
 
-from .cells import Cells, is_whole
+from .axes import Axes, open_axes
+from .cells import Cells
 from .embedding import Points, fill, shapes
 from .grid import all_row_major, find_structures
 
 AT_ONCE = 1 << 20  # digits that are looked at together
 SHAPES = 4  # of a box, tried until one folds
-FEWER = 4  # times fewer folds where nodes differ, since ranks get other cells in each
+FEWER = 8  # times fewer folds where nodes differ, since ranks get other cells in each
 
 
 @mapper("fold", source="Ma, Tao 1987; LLNL rubik")
@@ -70,18 +71,15 @@ def best_fold(
 ) -> Mapping | None:
     """Cheapest fold of ranks in a box; None if the network is no box or hierarchy.
 
-    Where it does not fold, nodes get ranks in proportion to their slots. What does not fill its box
-    is turned over along each side, too. Once it is `over` no further fold is tried.
+    Where it does not fold, nodes get ranks in proportion to their slots. Once it is `over` no
+    further fold is tried.
     """
     best = fold_exactly(cells, topology, model, tries, over)
     if best is not None or not (topology.dims or hierarchy(topology)):
         return best
     sides = np.array(cells.dims, dtype=np.float64)
-    turns = product((1, -1), repeat=len(sides)) if not is_whole(cells) else [(1,) * len(sides)]
-    coords = cells.coords.astype(np.float64)
-    points = (Points(coords * np.array(turn), sides) for turn in turns)
-    found = (fold_points(each, topology, model, tries, over) for each in points)
-    return _cheapest(found, model, over)
+    points = Points(open_axes(cells.coords.astype(np.float64)), sides)
+    return fold_points(points, topology, model, tries, over)
 
 
 def fold_exactly(
@@ -106,7 +104,10 @@ def fold_points(
     tries: int,
     over: Callable[[], bool] = lambda: False,
 ) -> Mapping | None:
-    """Cheapest fold of a box of all nodes that is filled with points; None if none folds."""
+    """Cheapest fold of a box of all nodes that is filled with points; None if none folds.
+
+    Where nodes have different slots, points are laid in all ways for each fold.
+    """
     if np.ptp(topology.slots):
         tries = max(tries // FEWER, 1)
     box, nested = (1, *(topology.dims or hierarchy(topology) or ())), not topology.dims
@@ -122,12 +123,22 @@ def _filled(
     points: Points, dims: tuple[int, ...], folds: Iterator[Mapping], topology: Topology
 ) -> Iterator[Mapping]:
     """Fill a box with points for every fold of it, by the slots of the nodes of its cells."""
-    room = None
+    room, laid = None, list(_laid(points.axes, dims))[: None if np.ptp(topology.slots) else 1]
     for node_at in folds:
         if room is None or (topology.slots[node_at] != room).any():
             room = topology.slots[node_at]
-            cell = fill(points.coords, room.reshape(dims))
-        yield node_at[np.ravel_multi_index(tuple(cell.T), dims)]
+            filled = [fill(coords, room.reshape(dims)) for coords in laid]
+        for cell in filled:
+            yield node_at[np.ravel_multi_index(tuple(cell.T), dims)]
+
+
+def _laid(axes: Axes, dims: tuple[int, ...]) -> Iterator[Floats]:
+    """Coordinates as they are, and turned over along axes, or a cell on where these close."""
+    coords, periods = axes
+    for way in product((False, True), repeat=len(dims)):
+        shifted = (coords + 1 / np.array(dims)) % periods
+        moved = np.where(np.isfinite(periods), shifted, -coords)
+        yield np.where(way, moved, coords)
 
 
 def _cheapest(
@@ -157,11 +168,12 @@ def _folds(cells: Cells, box: Sequence[int], nested: bool) -> Iterator[Mapping]:
     for chosen in _fitting([_shares(length, box) for length in cells.dims], box):
         used = [[k for k in sides if share[k] > 1] for share in chosen]
         meets = [[i for i in axes if chosen[i][k] > 1] for k in sides]
+        both_ways = not nested and any(len(digits) > 1 for digits in meets)
         # Lowest digit first within a grid dimension; highest first within a network dimension.
         for orders in [tuple(used)] if nested else product(*map(permutations, used)):
             digits = [_digits(cells.coords[:, i], chosen[i], orders[i]) for i in axes]
             for strings in [tuple(meets)] if nested else product(*map(permutations, meets)):
-                for reflected in (False,) if nested else (True, False):
+                for reflected in (True, False) if both_ways else (False,):
                     yield _string_up(digits, chosen, strings, reflected, box, ranks)
 
 
