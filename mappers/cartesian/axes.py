@@ -32,9 +32,12 @@ Axis: TypeAlias = Floats | NDArray[np.complex128]  # a coordinate, or cosine and
 
 SIDES, GAP = (2, 3), 2.0  # of a box; least ratio of two singular values
 THIN = 1e-3  # singular value over the largest one that is none of an axis
-MOST, FAINT = 3, 0.12  # axes where one closes; singular value over the largest that is no axis
-MAYBE = 1.5  # least ratio of two singular values where there may be axes
-ROUND = -0.5  # most correlation of the squares of a cosine and a sine; it is -1/3 in a disc
+MOST = 3  # axes where one closes
+FAINT, WEAK = 0.03, 0.12  # least singular value over the largest of a ring; of another axis
+MAYBE = 1.5  # least ratio of two singular values where rings are looked for
+# Most correlation of the squares of a cosine and a sine, of the first ring and of others. Without
+# noise it is -1 on rings, down to -1/3 in boxes that are bent.
+ROUND = -0.45, -0.2
 STEPS = 10  # of the walk
 WAVES = 3  # of an angle, and powers of a coordinate, that an axis explains
 TURNS = 30
@@ -75,10 +78,14 @@ def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes 
         value, axes = _principal(rest)
         largest = largest or value[0]
         mixed = max(range(1, 2 * MOST + 1), key=lambda k: _gap(value, k))
-        if value[0] < FAINT * largest or _gap(value, mixed) <= GAP:
+        if value[0] < FAINT * largest or _gap(value, mixed) <= MAYBE:
             break
         parts = _independent(rest @ axes[:, :mixed], rng)
-        for axis in _rings(parts) or list(parts.T):
+        sides = list(parts.T) if value[0] >= WEAK * largest else []
+        more = _rings(parts, any(map(np.iscomplexobj, found))) or sides
+        if not more:
+            break
+        for axis in more:
             unexplained = _unexplained(axis.real[:, None], found)
             if len(found) < MOST and (unexplained**2).sum() > (axis.real**2).sum() / 2:
                 found.append(axis)
@@ -136,13 +143,16 @@ def _independent(points: Floats, rng: np.random.Generator) -> Floats:
     return turned
 
 
-def _rings(parts: Floats) -> list[Axis]:
-    """Cosine and sine of every angle that two of the parts are, roundest first."""
+def _rings(parts: Floats, known: bool) -> list[Axis]:
+    """Cosine and sine of every angle that two of the parts are, roundest first.
+
+    - `known`: whether the space is known to close.
+    """
     unused = set(range(parts.shape[1]))
     correlation = np.corrcoef(parts.T**2).reshape(len(unused), -1)
     rings: list[Axis] = []
     for i, k in sorted(combinations(range(len(correlation)), 2), key=lambda two: correlation[two]):
-        if correlation[i, k] < ROUND and {i, k} <= unused:
+        if correlation[i, k] < ROUND[known or bool(rings)] and {i, k} <= unused:
             unused -= {i, k}
             ring = parts[:, i] + 1j * parts[:, k]
             rings.append(ring / np.abs(ring))

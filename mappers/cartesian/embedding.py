@@ -49,7 +49,7 @@ class Points(NamedTuple):
 
 
 def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) -> Iterator[Points]:
-    """Yield coordinates of the ranks, from so many tries; nothing where there is no space.
+    """Yield coordinates of the ranks, one or two a try; nothing where there is no space.
 
     - `model`: pairs and weights; dummies beyond the `ranks` have no peers.
     """
@@ -66,11 +66,11 @@ def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) ->
         of_weight, of_density = powers = lengths[k % len(lengths)]
         graph.data = weight**-of_weight * density**-of_density
         apart = _distances(graph, walk, rng)
-        axes = None if apart is None else ring_axes(apart, walk, rng) or box_axes(apart, rng)
-        if axes is None:
+        spaces = [] if apart is None else [ring_axes(apart, walk, rng), box_axes(apart, rng)]
+        found = [Points(axes, _sides(axes, model)) for axes in spaces if axes is not None]
+        if not found:
             lengths.remove(powers)
-            continue
-        yield Points(axes, _sides(axes, model))
+        yield from found
 
 
 def shapes(size: int, sides: Floats) -> list[tuple[int, ...]]:
