@@ -35,9 +35,10 @@ THIN = 1e-3  # singular value over the largest one that is none of an axis
 MOST = 3  # axes where one closes
 FAINT, WEAK = 0.03, 0.12  # least singular value over the largest of a ring; of another axis
 MAYBE = 1.5  # least ratio of two singular values where rings are looked for
-# Most correlation of the squares of a cosine and a sine, of the first ring and of others. Without
-# noise it is -1 on rings, down to -1/3 in boxes that are bent.
-ROUND = -0.45, -0.2
+ROUND = -0.2  # most correlation of the squares of a cosine and a sine; without noise it is -1
+HOLLOW = (
+    0.015  # most ranks nearer than half to the middle of the first ring, who tell it from a disc
+)
 STEPS = 10  # of the walk
 WAVES = 3  # of an angle, and powers of a coordinate, that an axis explains
 TURNS = 30
@@ -152,10 +153,12 @@ def _rings(parts: Floats, known: bool) -> list[Axis]:
     correlation = np.corrcoef(parts.T**2).reshape(len(unused), -1)
     rings: list[Axis] = []
     for i, k in sorted(combinations(range(len(correlation)), 2), key=lambda two: correlation[two]):
-        if correlation[i, k] < ROUND[known or bool(rings)] and {i, k} <= unused:
+        ring = parts[:, i] + 1j * parts[:, k]
+        far = np.abs(ring)
+        is_hollow = (far < np.sqrt((far**2).mean()) / 2).mean() < HOLLOW
+        if correlation[i, k] < ROUND and {i, k} <= unused and (known or rings or is_hollow):
             unused -= {i, k}
-            ring = parts[:, i] + 1j * parts[:, k]
-            rings.append(ring / np.abs(ring))
+            rings.append(ring / far)
     return rings
 
 
