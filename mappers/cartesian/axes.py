@@ -6,7 +6,7 @@ or three, as many as come before the wider gap; if that is not wide, there is no
 
 In a space that closes on itself, as a periodic mesh does, the squared distance along a ring is a
 sum of waves. The first is four times as strong as the second, so that principal axes are the cosine
-and sine of an angle. Their squares add up to the same everywhere, which tells the two from others.
+and sine of an angle. Their squares add up to the same everywhere, and no rank is in the middle.
 Distances are averaged along a walk first. What known axes explain is taken away to find the next.
 
 Axes of equal length come mixed. They are turned until coordinates are as independent as can be, as
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hopmap.arrays import Floats
+from hopmap.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -36,9 +36,7 @@ MOST = 3  # axes where one closes
 FAINT, WEAK = 0.03, 0.12  # least singular value over the largest of a ring; of another axis
 MAYBE = 1.5  # least ratio of two singular values where rings are looked for
 ROUND = -0.2  # most correlation of the squares of a cosine and a sine; without noise it is -1
-HOLLOW = (
-    0.015  # most ranks nearer than half to the middle of the first ring, who tell it from a disc
-)
+HOLLOW = 0.015  # most of the ranks nearer than half to the middle of the first ring
 STEPS = 10  # of the walk
 WAVES = 3  # of an angle, and powers of a coordinate, that an axis explains
 TURNS = 30
@@ -72,6 +70,7 @@ def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes 
     - `apart`: distances, shape (ranks, landmarks).
     - `walk`: how often each pair is walked, shape (ranks, ranks).
     """
+    talks: Bools = walk.sum(axis=1) > 0
     rest = _centred(_smoothed(apart**2, walk))
     found: list[Axis] = []
     largest = 0.0
@@ -83,7 +82,7 @@ def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes 
             break
         parts = _independent(rest @ axes[:, :mixed], rng)
         sides = list(parts.T) if value[0] >= WEAK * largest else []
-        more = _rings(parts, any(map(np.iscomplexobj, found))) or sides
+        more = _rings(parts, talks, any(map(np.iscomplexobj, found))) or sides
         if not more:
             break
         for axis in more:
@@ -144,21 +143,21 @@ def _independent(points: Floats, rng: np.random.Generator) -> Floats:
     return turned
 
 
-def _rings(parts: Floats, known: bool) -> list[Axis]:
+def _rings(parts: Floats, talks: Bools, known: bool) -> list[Axis]:
     """Cosine and sine of every angle that two of the parts are, roundest first.
 
+    - `talks`: which ranks have peers; the others are in the middle.
     - `known`: whether the space is known to close.
     """
     unused = set(range(parts.shape[1]))
     correlation = np.corrcoef(parts.T**2).reshape(len(unused), -1)
     rings: list[Axis] = []
     for i, k in sorted(combinations(range(len(correlation)), 2), key=lambda two: correlation[two]):
-        ring = parts[:, i] + 1j * parts[:, k]
-        far = np.abs(ring)
-        is_hollow = (far < np.sqrt((far**2).mean()) / 2).mean() < HOLLOW
+        square = (parts[talks][:, [i, k]] ** 2).sum(axis=1)
+        is_hollow = (square < square.mean() / 4).mean() < HOLLOW
         if correlation[i, k] < ROUND and {i, k} <= unused and (known or rings or is_hollow):
             unused -= {i, k}
-            rings.append(ring / far)
+            rings.append(np.exp(1j * np.arctan2(parts[:, k], parts[:, i])))
     return rings
 
 
