@@ -35,8 +35,9 @@ THIN = 1e-3  # singular value over the largest one that is none of an axis
 MOST = 3  # axes where one closes
 FAINT, WEAK = 0.03, 0.12  # least singular value over the largest of a ring; of another axis
 MAYBE = 1.5  # least ratio of two singular values where rings are looked for
-ROUND = -0.2  # most correlation of the squares of a cosine and a sine; without noise it is -1
-HOLLOW = 0.015  # most of the ranks nearer than half to the middle of the first ring
+# Most correlation of the squares of a cosine and a sine, which is -1 without noise, and for the
+# first ring; part of the ranks that may be nearer than half to the middle of that.
+ROUND, ROUNDER, HOLLOW = -0.2, -0.4, 0.015
 STEPS = 10  # of the walk
 WAVES = 3  # of an angle, and powers of a coordinate, that an axis explains
 TURNS = 30
@@ -70,8 +71,7 @@ def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes 
     - `apart`: distances, shape (ranks, landmarks).
     - `walk`: how often each pair is walked, shape (ranks, ranks).
     """
-    talks: Bools = walk.sum(axis=1) > 0
-    rest = _centred(_smoothed(apart**2, walk))
+    talks, rest = _smoothed(apart, walk)
     found: list[Axis] = []
     largest = 0.0
     while len(found) < MOST:
@@ -82,7 +82,7 @@ def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes 
             break
         parts = _independent(rest @ axes[:, :mixed], rng)
         sides = list(parts.T) if value[0] >= WEAK * largest else []
-        more = _rings(parts, talks, any(map(np.iscomplexobj, found))) or sides
+        more = _rings(parts, any(map(np.iscomplexobj, found))) or sides
         if not more:
             break
         for axis in more:
@@ -93,13 +93,15 @@ def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes 
     closes = [np.iscomplexobj(axis) for axis in found]
     if not any(closes):
         return None
-    coords = [_cut(axis) if np.iscomplexobj(axis) else axis for axis in found]
-    return Axes(np.stack(coords, axis=1), np.where(closes, 1.0, np.inf))
+    coords = np.zeros((len(apart), len(found)))
+    for axis, column in zip(found, coords.T, strict=True):
+        column[talks] = _cut(axis) if np.iscomplexobj(axis) else axis
+    return Axes(coords, np.where(closes, 1.0, np.inf))
 
 
 def may_have_axes(apart: Floats, walk: csr_array) -> bool:
     """Whether distances to a few landmarks have few principal axes."""
-    value, _ = _principal(_centred(_smoothed(apart**2, walk)))
+    value, _ = _principal(_smoothed(apart, walk)[1])
     return max(_gap(value, k) for k in range(SIDES[0], 2 * MOST + 1)) > MAYBE
 
 
@@ -109,13 +111,14 @@ def _centred(square: Floats) -> Floats:
     return centred
 
 
-def _smoothed(square: Floats, walk: csr_array) -> Floats:
-    """Mean over where a walk ends that takes each step or not."""
-    total = walk.sum(axis=1)[:, None]
+def _smoothed(apart: Floats, walk: csr_array) -> tuple[Bools, Floats]:
+    """Which ranks have peers, and squared distances where a walk ends that takes steps or not."""
+    talks: Bools = walk.sum(axis=1) > 0
+    square, near = apart[talks] ** 2, walk[talks][:, talks]
+    total = near.sum(axis=1)[:, None]
     for _ in range(STEPS):
-        there = walk @ square / np.maximum(total, np.finfo(np.float64).tiny)
-        square = np.where(total > 0, (square + there) / 2, square)
-    return square
+        square = (square + near @ square / total) / 2
+    return talks, _centred(square)
 
 
 def _principal(square: Floats) -> tuple[Floats, Floats]:
@@ -143,19 +146,19 @@ def _independent(points: Floats, rng: np.random.Generator) -> Floats:
     return turned
 
 
-def _rings(parts: Floats, talks: Bools, known: bool) -> list[Axis]:
+def _rings(parts: Floats, known: bool) -> list[Axis]:
     """Cosine and sine of every angle that two of the parts are, roundest first.
 
-    - `talks`: which ranks have peers; the others are in the middle.
     - `known`: whether the space is known to close.
     """
     unused = set(range(parts.shape[1]))
     correlation = np.corrcoef(parts.T**2).reshape(len(unused), -1)
     rings: list[Axis] = []
     for i, k in sorted(combinations(range(len(correlation)), 2), key=lambda two: correlation[two]):
-        square = (parts[talks][:, [i, k]] ** 2).sum(axis=1)
+        square = (parts[:, [i, k]] ** 2).sum(axis=1)
         is_hollow = (square < square.mean() / 4).mean() < HOLLOW
-        if correlation[i, k] < ROUND and {i, k} <= unused and (known or rings or is_hollow):
+        is_ring = correlation[i, k] < ROUNDER and is_hollow
+        if {i, k} <= unused and (is_ring or ((known or rings) and correlation[i, k] < ROUND)):
             unused -= {i, k}
             rings.append(np.exp(1j * np.arctan2(parts[:, k], parts[:, i])))
     return rings
