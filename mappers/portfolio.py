@@ -81,7 +81,7 @@ SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks hav
 GREEDY_RANKS, PER_PAIR = 16_384, 1e-8
 STARTS = 3
 FOLDED, PLACED = 0.4, 0.85  # of a time budget until folds end; until the first bisection ends
-SHARE = 0.1  # of a budget for a pilot, of a time budget for structure, and for more starts
+SHARE = 0.1  # of a budget for a pilot, of a time budget for structure, embeddings, and more starts
 TRIES = 20  # bisections at every step of a further start on a hierarchy, if its share lasts
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
 # Slots up to which a step that looks at every exchange pays; its part of what pilots leave is
@@ -316,7 +316,7 @@ def _orders(
         yield "fold"
         if _part(watch) > SHARE:
             break
-    tries = EMBEDDINGS if topology.dims and folded is None else 0
+    tries, begun = EMBEDDINGS if topology.dims and folded is None else 0, _part(watch)
     for points in embed(search.model, traffic.ranks, tries, rng):
         found = [fold_points(points, topology, search.model, FEW_FOLDS, over)]
         if traffic.ranks < len(search.best):
@@ -326,7 +326,7 @@ def _orders(
             if places is not None:
                 search.assign(with_free_slots(places, topology))
                 yield "embedding"
-        if _part(watch) > SHARE:
+        if _part(watch) > begun + SHARE:
             break
 
 

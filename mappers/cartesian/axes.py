@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 Axis: TypeAlias = Floats | NDArray[np.complex128]  # a coordinate, or cosine and sine of an angle
 
 SIDES, GAP = (2, 3), 2.0  # of a box; least ratio of two singular values
+NORMAL = 3.0  # most fourth moment; it is 1.8 along the side of a box, more where some are far out
 THIN = 1e-3  # singular value over the largest one that is none of an axis
-MOST = 3  # axes where one closes
+MOST, MIXED = 3, 8  # axes where one closes; cosines and sines at a time: hexagons have three rings
 FAINT, WEAK = 0.03, 0.12  # least singular value over the largest of a ring; of another axis
 MAYBE = 1.5  # least ratio of two singular values where rings are looked for
 # Most correlation of the squares of a cosine and a sine, which is -1 without noise, and for the
@@ -60,9 +61,10 @@ def box_axes(apart: Floats, rng: np.random.Generator) -> Axes | None:
     square = _centred(apart**2)
     value, axes = _principal(square)
     dimensions = max(SIDES, key=lambda k: _gap(value, k))
-    if _gap(value, dimensions) <= GAP:
+    coords = _independent(square @ axes[:, :dimensions], rng)
+    if _gap(value, dimensions) <= GAP or (coords**4).mean(axis=0).max() > NORMAL:
         return None
-    return open_axes(_independent(square @ axes[:, :dimensions], rng))
+    return open_axes(coords)
 
 
 def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes | None:
@@ -77,7 +79,7 @@ def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes 
     while len(found) < MOST:
         value, axes = _principal(rest)
         largest = largest or value[0]
-        mixed = max(range(1, 2 * MOST + 1), key=lambda k: _gap(value, k))
+        mixed = max(range(1, MIXED + 1), key=lambda k: _gap(value, k))
         if value[0] < FAINT * largest or _gap(value, mixed) <= MAYBE:
             break
         parts = _independent(rest @ axes[:, :mixed], rng)
@@ -102,7 +104,7 @@ def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes 
 def may_have_axes(apart: Floats, walk: csr_array) -> bool:
     """Whether distances to a few landmarks have few principal axes."""
     value, _ = _principal(_smoothed(apart, walk)[1])
-    return max(_gap(value, k) for k in range(SIDES[0], 2 * MOST + 1)) > MAYBE
+    return max(_gap(value, k) for k in range(SIDES[0], MIXED + 1)) > MAYBE
 
 
 def _centred(square: Floats) -> Floats:

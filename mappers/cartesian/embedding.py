@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 LANDMARKS, FIRST = 32, 12  # in all; those after which it ends where there is no space
-LENGTHS = (0.5, 0.0), (1.0, 0.0), (0.5, 1.25)  # powers of weight and of density
+LENGTHS = (1.0, 0.0), (0.5, 0.0), (0.5, 2.5), (0.5, 1.25)  # powers of weight and of density
 SPARSE = 0.3  # least density
 CONNECTED = 0.9  # part of the ranks that has to be connected
 HUB = 5.0  # times the mean number of peers that no rank of a mesh has
@@ -60,17 +60,19 @@ def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) ->
         return
     walk, density = graph.copy(), _density(graph)
     weight = graph.data / graph.data.mean()
+    lengths = lengths if np.ptp(weight) else lengths[1:]  # without weights the first two are one
     for k in range(tries):
         if not lengths:
             return
         of_weight, of_density = powers = lengths[k % len(lengths)]
         graph.data = weight**-of_weight * density**-of_density
         apart = _distances(graph, walk, rng)
-        spaces = [] if apart is None else [ring_axes(apart, walk, rng), box_axes(apart, rng)]
-        found = [Points(axes, _sides(axes, model)) for axes in spaces if axes is not None]
-        if not found:
+        if apart is None:
             lengths.remove(powers)
-        yield from found
+            continue
+        for axes in (ring_axes(apart, walk, rng), box_axes(apart, rng)):
+            if axes is not None:
+                yield Points(axes, _sides(axes, model))
 
 
 def shapes(size: int, sides: Floats) -> list[tuple[int, ...]]:

@@ -2,7 +2,8 @@
 
 See `cartesian_product` and `lattice`. In both what comes out is checked: all cells are different
 and fill a box, and most pairs are steps of the stencil. Weights play no role, except that where all
-pairs have no structure, the heavier ones may (see `grid.find_structures`).
+pairs have no structure, the heavier ones may (see `grid.find_structures`). Parts that are not
+connected, as members of an ensemble, are boxes next to each other.
 """
 
 from __future__ import annotations
@@ -12,21 +13,59 @@ import numpy as np
 from hopmap.arrays import Ints
 
 from .cartesian_product import product_cells
-from .cells import Cells, as_lists
+from .cells import Cells, as_lists, is_whole
 from .lattice import lattice_cells
 
 LARGEST, DEGREES = 512, 64  # most neighbours where structure is looked for; different numbers
+PARTS, LEAST = 64, 4  # most parts that are not connected; least ranks of each
 
 
 def find_structure(ranks: int, src: Ints, dst: Ints) -> Cells | None:
-    """Coordinates of ranks in a product or a lattice; None where none is found.
+    """Coordinates of ranks in products or lattices; None where none is found.
 
     - `src`, `dst`, shape (pairs,): undirected pairs, each once, without loops.
     """
-    if ranks < 4 or len(src) == 0:
+    if ranks < LEAST or len(src) == 0:
         return None
     pairs = as_lists(ranks, src, dst)
     degree = np.unique(np.diff(pairs.indptr))
     if degree[-1] > LARGEST or len(degree) > DEGREES:
         return None
-    return product_cells(pairs) or lattice_cells(pairs)
+    return product_cells(pairs) or lattice_cells(pairs) or _parts(ranks, src, dst)
+
+
+def _parts(ranks: int, src: Ints, dst: Ints) -> Cells | None:
+    """Coordinates where the parts are boxes that differ in one side at most, next to each other."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = csr_array((np.ones(len(src)), (src, dst)), shape=(ranks, ranks))
+    count, part = connected_components(graph, directed=False)
+    if not 1 < count <= PARTS or np.bincount(part).min() < LEAST:
+        return None
+    found = []
+    for k in range(count):
+        inside = part == k
+        number = np.cumsum(inside) - 1
+        cells = find_structure(
+            int(inside.sum()), number[src[inside[src]]], number[dst[inside[src]]]
+        )
+        if cells is None or not is_whole(cells):
+            return None
+        order = np.argsort(cells.dims, kind="stable")
+        found.append((np.array(cells.dims)[order], cells.coords[:, order]))
+    if len({len(dims) for dims, _ in found}) > 1:
+        return None
+    sides = np.array([dims for dims, _ in found])
+    axes = np.flatnonzero(np.ptp(sides, axis=0))
+    if len(axes) > 1:
+        return None
+    axis = int(axes[0]) if len(axes) else sides.shape[1]
+    coords = np.zeros((ranks, sides.shape[1] + (not len(axes))), dtype=np.int64)
+    begin = 0
+    for k, (dims, place) in enumerate(found):
+        coords[part == k, : len(dims)] = place
+        coords[part == k, axis] += begin
+        begin += int(dims[axis]) if len(axes) else 1
+    longest = np.argsort(-coords.max(axis=0), kind="stable")
+    return Cells(tuple((coords.max(axis=0) + 1)[longest].tolist()), coords[:, longest])

@@ -106,12 +106,17 @@ CRYSTALS = {
         step for step in product((-1, 0, 1), repeat=3) if np.abs(step).sum() == 2
     ],
     "body-centred": lambda *at: [*product((-1, 1), repeat=3)],
+    "hexagonal close-packed": lambda x, y, z: [
+        *((1, 0, 0), (0, 1, 0), (1, -1, 0), (0, 0, 1)),
+        *([(1, 0, 1), (0, 1, 1)] if z % 2 else [(-1, 0, 1), (0, -1, 1)]),
+    ],
 }
 SITES = {
     "kagome": lambda x, y: not (x % 2 and y % 2),
     "bricks in space": lambda *at: True,
     "face-centred": lambda *at: sum(at) % 2 == 0,
     "body-centred": lambda *at: len({x % 2 for x in at}) == 1,
+    "hexagonal close-packed": lambda *at: True,
 }
 
 
@@ -140,6 +145,7 @@ def crystal(kind, dims, seed):
         ("bricks in space", (8, 8, 8)),
         ("face-centred", (8, 8, 8)),
         ("body-centred", (12, 12, 12)),
+        ("hexagonal close-packed", (8, 8, 8)),
     ],
 )
 def test_a_crystal_that_closes_is_mapped_onto_itself(kind, dims):
@@ -174,7 +180,7 @@ def points_in_a_box(dims, closes, near, seed):
         ((32, 16), (True, True), 8),
         ((24, 24), (True, False), 8),
         ((8, 8, 8), (True, True, True), 12),
-        ((8, 8, 8), (True, True, False), 12),
+        ((10, 10, 10), (True, True, False), 12),
     ],
 )
 def test_points_in_a_box_that_closes_are_as_near_on_a_torus_as_by_coordinates(

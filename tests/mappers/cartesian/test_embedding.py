@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import Delaunay, cKDTree
 
-from hopmap.mappers.cartesian import grid
+from hopmap.mappers.cartesian import embedding, grid
 from hopmap.mappers.cartesian.axes import open_axes
 from hopmap.mappers.cartesian.boxes import products
 from hopmap.mappers.cartesian.embedding import FIRST, LENGTHS, _sides, boxed, embed, fill, shapes
@@ -40,6 +40,9 @@ def weighted(ranks, pairs, weight=1):
     return Traffic.from_pairs(ranks, src[src != dst], dst[src != dst], weight, weight)
 
 
+MESHES = *LENGTHS[:2], LENGTHS[3]  # lengths for meshes that are no triangulations
+
+
 def embedded(traffic, tries=4):
     """Cells as many as ranks, from so many tries."""
     model = cost_model(traffic, topology_from_spec(f"mesh:{traffic.ranks}"), "hop_bytes")
@@ -64,11 +67,14 @@ def length(traffic, coords):
     ],
 )
 @pytest.mark.parametrize("seed", [0, 1])
-def test_points_in_a_box_get_cells_in_which_pairs_are_near(sides, ranks, points, dims, seed):
+def test_points_in_a_box_get_cells_in_which_pairs_are_near(
+    sides, ranks, points, dims, seed, monkeypatch
+):
     """Little farther than in cells by coordinates, which an embedding has not: 1.42 was the most.
 
     At random they are 4 times as far at least.
     """
+    monkeypatch.setattr(embedding, "LENGTHS", MESHES)
     traffic, place = nearest_eight(sides, ranks, points, seed)
     true = fill(place, np.ones(dims, int))
     assert length(traffic, np.random.default_rng(0).permutation(true)) > 3.9 * length(traffic, true)
@@ -110,9 +116,25 @@ def test_long_pairs_along_its_hull_do_not_bend_a_triangulation(sides, dims, seed
     assert min(length(traffic, cells.coords) for cells in flat) < least
 
 
+def test_a_triangulation_whose_hull_is_nearly_straight_stays_flat():
+    """Points near those of a grid: pairs along its hull are up to half a side long."""
+    rng = np.random.default_rng(0)
+    cells = np.indices((32, 32)).reshape(2, -1).T
+    corners = Delaunay(cells + rng.uniform(-0.25, 0.25, (1024, 2))).simplices
+    pairs = np.concatenate([corners[:, list(two)] for two in combinations(range(3), 2)])
+    traffic = weighted(1024, rng.permutation(1024)[np.unique(np.sort(pairs, axis=1), axis=0)])
+    longest = np.abs(cells[pairs[:, 0]] - cells[pairs[:, 1]]).max()
+    assert longest >= 12
+    flat = [cells for cells in embedded(traffic) if cells.dims == (32, 32)]
+    own = weighted(1024, np.unique(np.sort(pairs, axis=1), axis=0))
+    least = min(length(traffic, cells.coords) for cells in flat)
+    assert least < 1.3 * length(own, np.indices((32, 32)).reshape(2, -1).T)
+
+
 @pytest.mark.parametrize(("sides", "dims"), [((2, 1), (32, 16)), ((1, 1, 1), (8, 8, 8))])
-def test_shortcuts_do_not_hide_a_space(sides, dims):
+def test_shortcuts_do_not_hide_a_space(sides, dims, monkeypatch):
     """5 % of the pairs join ranks anywhere; the others are as near as without those."""
+    monkeypatch.setattr(embedding, "LENGTHS", MESHES)
     joined, place = nearest_eight(sides, 512, 1, 0)
     few = joined.pairs // 20
     ends = np.random.default_rng(0).integers(0, 512, (2, few))

@@ -118,6 +118,27 @@ def test_a_domain_that_is_no_box_is_mapped_onto_itself():
         assert objective_value(traffic, part, node_of, "hop_bytes") == len(src)
 
 
+def test_boxes_that_are_not_connected_lie_next_to_each_other():
+    """Members of an ensemble get a dimension, rings of several lengths a common side."""
+    for heights, dims in (((8, 8, 8, 8), (8, 8, 4)), ((6, 8), (14, 12)), ((6, 8, 5), (19, 12))):
+        width = dims[1]
+        parts, begin = [], 0
+        for height in heights:
+            number = begin + np.arange(width * height).reshape(width, height)
+            parts += [*zip(number.ravel(), np.roll(number, 1, 0).ravel(), strict=True)]
+            parts += [*zip(number[:, 1:].ravel(), number[:, :-1].ravel(), strict=True)]
+            begin += width * height
+        src, dst = renumbered(begin, parts, 0)
+        found = find_structure(begin, src, dst)
+        assert found.dims == dims
+        assert len(np.unique(found.coords, axis=0)) == begin
+        assert (apart(found, src, dst).sum(axis=1) == 1).all()
+    path_and_grid = [(k, k + 1) for k in range(7)]
+    path_and_grid += [(k, k + 1) for k in range(8, 44) if k % 6 != 1]
+    path_and_grid += [(k, k + 6) for k in range(8, 38)]
+    assert find_structure(44, *np.array(path_and_grid).T) is None
+
+
 def test_a_torus_with_diagonals_is_not_sheared():
     """Any diagonal has as many ranks as a side; along the sides no pair has two steps."""
     for seed in range(8):
