@@ -67,12 +67,11 @@ def embed(model: CostModel, ranks: int, tries: int, rng: np.random.Generator) ->
         of_weight, of_density = powers = lengths[k % len(lengths)]
         graph.data = weight**-of_weight * density**-of_density
         apart = _distances(graph, walk, rng)
-        if apart is None:
+        spaces = [] if apart is None else [ring_axes(apart, walk, rng), box_axes(apart, rng)]
+        found = [Points(axes, _sides(axes, model)) for axes in spaces if axes is not None]
+        if not found:
             lengths.remove(powers)
-            continue
-        for axes in (ring_axes(apart, walk, rng), box_axes(apart, rng)):
-            if axes is not None:
-                yield Points(axes, _sides(axes, model))
+        yield from found
 
 
 def shapes(size: int, sides: Floats) -> list[tuple[int, ...]]:

@@ -31,10 +31,10 @@ def find_structure(ranks: int, src: Ints, dst: Ints) -> Cells | None:
     degree = np.unique(np.diff(pairs.indptr))
     if degree[-1] > LARGEST or len(degree) > DEGREES:
         return None
-    return product_cells(pairs) or lattice_cells(pairs) or _parts(ranks, src, dst)
+    return product_cells(pairs) or lattice_cells(pairs) or _side_by_side(ranks, src, dst)
 
 
-def _parts(ranks: int, src: Ints, dst: Ints) -> Cells | None:
+def _side_by_side(ranks: int, src: Ints, dst: Ints) -> Cells | None:
     """Coordinates where the parts are boxes that differ in one side at most, next to each other."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
