@@ -247,10 +247,10 @@ def test_temperatures_follow_what_a_pair_costs_one_hop_apart_and_at_random(weigh
 
 @pytest.mark.parametrize(("more", "pilots"), [(0, []), (1, [*PILOTS])])
 def test_with_few_proposals_a_rank_there_are_no_pilots(more, pilots, monkeypatch):
-    traffic = some_traffic()
+    traffic, order = some_traffic(), good_order()
     active = len(np.union1d(traffic.src, traffic.dst))
     monkeypatch.setattr(MODULE, "_anneal", lambda *_, **__: None)
-    run = run_on(MESH, traffic, good_order(), moves=SHORT * active + more)
+    run = run_on(MESH, traffic, order, moves=SHORT * active + more)
     assert rounds(run) == [*pilots, PILOTS[1]]
 
 

@@ -1,18 +1,51 @@
-"""Mappers of Cartesian grids on the examples of Lehr's thesis and of their authors, by hand."""
+"""Mappers of Cartesian grids on examples of Lehr's thesis by hand, and on the authors' libraries."""
 
 from __future__ import annotations
+
+import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.boxes import box_shape, level_factors, prime_factors
-from hopmap.mappers.cartesian.halvings import angles, dividing_mean, kd_tree_all
-from hopmap.mappers.cartesian.strips import squarest_cuts, squarest_strips_all
+from hopmap.mappers.cartesian.boxes import box_shape, gropp_all, level_factors, prime_factors
+from hopmap.mappers.cartesian.halvings import (
+    angles,
+    dividing_mean,
+    hyperplane_all,
+    kd_tree_all,
+    skewed_kd_tree_all,
+)
+from hopmap.mappers.cartesian.strips import (
+    squarest_cuts,
+    squarest_strips_all,
+    stencil_strips_all,
+)
 from hopmap.simulator import evaluate
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import stencil_traffic
 from support.grids import nodes_on_grid
+
+MAPPERS = {
+    "hyperplane": hyperplane_all,
+    "stencil_strips": stencil_strips_all,
+    "skewed_kd_tree": lambda dims, size, stencil: skewed_kd_tree_all(dims, stencil),
+    "gropp": lambda dims, size, stencil: gropp_all(dims, size),
+}
+
+
+def rows(file):
+    """Algorithm, dims, ranks a node, stencil and numbers of every line; provenance is its head."""
+    lines = (Path(__file__).parent / file).read_text(encoding="utf-8").splitlines()
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        yield (
+            row["algorithm"],
+            tuple(map(int, row["dims"].split("x"))),
+            int(row["node_size"]),
+            [tuple(map(int, vector.split(":"))) for vector in row["stencil"].split()],
+            list(map(int, row["numbers"].split())),
+        )
 
 
 def off_node(dims, stencil, spec, mapper, *, periodic=False, size=1):
@@ -183,3 +216,27 @@ def test_factors_follow_what_crosses_a_cut():
     traffic = stencil_traffic((16, 16), cheap_in_x, size=[1, 1, 1000, 1000])
     node_of = map_ranks(traffic, topology_from_spec("cluster:4*64"), "factorisation")
     assert box_of(node_of.reshape(16, 16), 0) == (4, 16)
+
+
+@pytest.mark.parametrize("algorithm", ["hyperplane", "stencil_strips", "skewed_kd_tree"])
+def test_all_ranks_are_where_mpicartreorderlib_puts_them(algorithm):
+    cases = [row for row in rows("mpicartreorderlib.csv") if row[0] == algorithm]
+    assert len(cases) == 57
+    for _, dims, size, stencil, numbers in cases:
+        found = MAPPERS[algorithm](dims, size, stencil)
+        assert np.ravel_multi_index(tuple(found.T), dims).tolist() == numbers, (dims, stencil)
+
+
+def test_all_ranks_are_where_nodecart_puts_them():
+    cases = list(rows("nodecart.csv"))
+    assert len(cases) == 12
+    for algorithm, dims, size, stencil, numbers in cases:
+        found = MAPPERS[algorithm](dims, size, stencil)
+        assert np.ravel_multi_index(tuple(found.T), dims).tolist() == numbers, (dims, size)
+
+
+def test_the_worst_node_of_6_x_6_x_3_ranks_is_the_library_s():
+    """24 messages: smaller parts are at the nearer border; 27 if they are always the lower ones."""
+    traffic, topology = stencil_traffic((6, 6, 3), "7pt"), topology_from_spec("cluster:9*12")
+    node_of = map_ranks(traffic, topology, "hyperplane")
+    assert evaluate(traffic, topology, node_of).messages.off_node.max == 24
