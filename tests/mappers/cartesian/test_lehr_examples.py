@@ -1,4 +1,4 @@
-"""Mappers of Cartesian grids on examples of Lehr's thesis by hand, and on the authors' libraries."""
+"""Mappers of Cartesian grids on examples of Lehr's thesis by hand, and on authors' libraries."""
 
 from __future__ import annotations
 
