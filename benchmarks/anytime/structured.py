@@ -1,4 +1,4 @@
-"""Shuffled stencils and process grids: ``python benchmarks/anytime/structured.py``.
+"""Shuffled stencils, process grids and periodic meshes: ``benchmarks/anytime/structured.py``.
 
 What `auto` makes of them in 2 processor seconds, over the better of the grid's own order and its
 transpose; and in which time coordinates are found. ``--peers`` adds Scotch and, with
@@ -16,8 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from anytime_peers import scotch, sharedmap
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers.cartesian.embedding import fill
 from hopmap.mappers.cartesian.grid import find_structures
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
@@ -89,6 +91,32 @@ def honeycomb(rows: int, columns: int) -> Case:
     return Case(f"honeycomb of {rows}x{columns}", number.shape, src, dst, np.full(len(src), 100))
 
 
+def close_packed(dims: tuple[int, ...]) -> Case:
+    """Hexagonal layers above each other in turn; it closes on itself in all dimensions."""
+    cells = np.indices(dims).reshape(3, -1).T
+    within = [(1, 0, 0), (0, 1, 0), (1, -1, 0), (0, 0, 1)]
+    pairs = []
+    for odd, sign in ((0, -1), (1, 1)):
+        layers = cells[cells[:, 2] % 2 == odd]
+        for step in (*within, (sign, 0, 1), (0, sign, 1)):
+            ends = layers, (layers + step) % dims
+            pairs.append(np.stack([np.ravel_multi_index(tuple(end.T), dims) for end in ends]))
+    src, dst = np.concatenate(pairs, axis=1)
+    return Case(f"close-packed, {'x'.join(map(str, dims))}", dims, src, dst, np.full(len(src), 100))
+
+
+def points(dims: tuple[int, ...], periodic: str, near: int) -> Case:
+    """As many points as cells, each with those nearest, numbered by halving their box."""
+    place = np.random.default_rng(5).random((prod(dims), len(dims))) * dims
+    closes = ["xyz"[k] in periodic for k in range(len(dims))]
+    others = cKDTree(place, boxsize=np.where(closes, dims, 0)).query(place, near + 1)[1][:, 1:]
+    number = np.ravel_multi_index(tuple(fill(place, np.ones(dims, dtype=np.int64)).T), dims)
+    pairs = np.stack((np.repeat(number, near), number[others.ravel()]))
+    src, dst = np.unique(np.sort(pairs, axis=0), axis=1)
+    name = f"{near} nearest, {'x'.join(map(str, dims))}, periodic {periodic}"
+    return Case(name, dims, src, dst, np.full(len(src), 100))
+
+
 def process_grid(dims: tuple[int, ...], weights: tuple[int, ...]) -> Case:
     """All-to-all within every line of a process grid, as in a transposition of pencils."""
     number = np.arange(prod(dims)).reshape(dims)
@@ -136,6 +164,16 @@ def cases() -> list[tuple[Case, list[str]]]:
         found.append((stencil(5, (16, 16), "xy", faults=faults), ["torus:16x16"]))
         found.append((stencil(7, (8, 8, 8), "xyz", faults=faults), ["torus:8x8x8"]))
     found += [(honeycomb(20, 20), ["mesh:20x20"]), (honeycomb(40, 30), ["mesh:40x30"])]
+    found.append((close_packed((8, 8, 8)), cube8[:1]))
+    for dims, periodic, near in (
+        ((32, 16), "xy", 8),
+        ((32, 32), "xy", 8),
+        ((32, 32), "x", 8),
+        ((10, 10, 10), "xyz", 12),
+        ((10, 10, 10), "xy", 12),
+        ((16, 16, 16), "xyz", 12),
+    ):
+        found.append((points(dims, periodic, near), [f"torus:{'x'.join(map(str, dims))}"]))
     found.append((process_grid((16, 32), (10, 10)), ["mesh:8x8x8"]))
     for weights in ((10, 10), (10, 12), (10, 15), (10, 17), (10, 30)):
         found.append((process_grid((16, 32), weights), [TREE]))
