@@ -105,7 +105,7 @@ def close_packed(dims: tuple[int, ...]) -> Case:
     return Case(f"close-packed, {'x'.join(map(str, dims))}", dims, src, dst, np.full(len(src), 100))
 
 
-def points(dims: tuple[int, ...], periodic: str, near: int) -> Case:
+def mesh_of_points(dims: tuple[int, ...], periodic: str, near: int) -> Case:
     """As many points as cells, each with those nearest, numbered by halving their box."""
     place = np.random.default_rng(5).random((prod(dims), len(dims))) * dims
     closes = ["xyz"[k] in periodic for k in range(len(dims))]
@@ -173,7 +173,7 @@ def cases() -> list[tuple[Case, list[str]]]:
         ((10, 10, 10), "xy", 12),
         ((16, 16, 16), "xyz", 12),
     ):
-        found.append((points(dims, periodic, near), [f"torus:{'x'.join(map(str, dims))}"]))
+        found.append((mesh_of_points(dims, periodic, near), [f"torus:{'x'.join(map(str, dims))}"]))
     found.append((process_grid((16, 32), (10, 10)), ["mesh:8x8x8"]))
     for weights in ((10, 10), (10, 12), (10, 15), (10, 17), (10, 30)):
         found.append((process_grid((16, 32), weights), [TREE]))

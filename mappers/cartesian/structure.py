@@ -52,20 +52,18 @@ def _side_by_side(ranks: int, src: Ints, dst: Ints) -> Cells | None:
         )
         if cells is None or not is_whole(cells):
             return None
-        order = np.argsort(cells.dims, kind="stable")
-        found.append((np.array(cells.dims)[order], cells.coords[:, order]))
-    if len({len(dims) for dims, _ in found}) > 1:
+        found.append(cells)
+    if len({len(cells.dims) for cells in found}) > 1:
         return None
-    sides = np.array([dims for dims, _ in found])
-    axes = np.flatnonzero(np.ptp(sides, axis=0))
-    if len(axes) > 1:
+    sides = np.array([(*cells.dims, 1) for cells in found])
+    differs = np.flatnonzero(np.ptp(sides, axis=0))
+    if len(differs) > 1:
         return None
-    axis = int(axes[0]) if len(axes) else sides.shape[1]
-    coords = np.zeros((ranks, sides.shape[1] + (not len(axes))), dtype=np.int64)
-    begin = 0
-    for k, (dims, place) in enumerate(found):
-        coords[part == k, : len(dims)] = place
+    axis = int(differs[0]) if len(differs) else -1  # members that are equal get one more dimension
+    coords = np.zeros((ranks, sides.shape[1]), dtype=np.int64)
+    for k, begin in enumerate(np.cumsum(sides[:, axis]) - sides[:, axis]):
+        coords[part == k, :-1] = found[k].coords
         coords[part == k, axis] += begin
-        begin += int(dims[axis]) if len(axes) else 1
-    longest = np.argsort(-coords.max(axis=0), kind="stable")
-    return Cells(tuple((coords.max(axis=0) + 1)[longest].tolist()), coords[:, longest])
+    dims = coords.max(axis=0) + 1
+    longest = np.argsort(-dims, kind="stable")[: np.count_nonzero(dims > 1)]
+    return Cells(tuple(dims[longest].tolist()), coords[:, longest])

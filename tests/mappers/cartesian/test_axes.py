@@ -4,14 +4,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from generated import traffic_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import eye_array
 from scipy.spatial import cKDTree
 
-from hopmap.mappers.cartesian.axes import box_axes, may_have_axes, ring_axes
+from hopmap.mappers.cartesian.axes import Axes, box_axes, may_have_axes, ring_axes
 from hopmap.mappers.cartesian.cells import as_lists
-from hopmap.mappers.cartesian.embedding import LANDMARKS, embed, fill
+from hopmap.mappers.cartesian.embedding import LANDMARKS, _sides, embed, fill
 from hopmap.mappers.cartesian.fold import fold_points
 from hopmap.mappers.cartesian.lattice import lattice_cells
 from hopmap.mappers.objectives import cost_model, objective_value
@@ -190,12 +191,32 @@ def test_points_in_a_box_that_closes_are_as_near_on_a_torus_as_by_coordinates(
     traffic, place = points_in_a_box(dims, closes, near, seed)
     network = topology_from_spec("torus:" + "x".join(map(str, dims)))
     model = cost_model(traffic, network, "hop_bytes")
+    spaces = list(embed(model, traffic.ranks, 6, np.random.default_rng(0)))
+    found = [sorted(np.isfinite(points.axes.periods)) for points in spaces]
+    assert found.count(sorted(closes)) >= 3
     costs = [
         objective_value(traffic, network, fold_points(points, network, model, 50), "hop_bytes")
-        for points in embed(model, traffic.ranks, 6, np.random.default_rng(0))
+        for points in spaces
     ]
     true = np.ravel_multi_index(fill(place, np.ones(dims, int)).T[::-1], dims[::-1])
     assert min(costs) < 1.15 * objective_value(traffic, network, true, "hop_bytes")
+
+
+@pytest.mark.parametrize("kind", ["refined3d", "delaunay2d"])
+def test_boxes_that_are_bent_have_no_angles(kind):
+    """Ranks of a refined mesh and of a triangulation are mostly far out, but some in the middle."""
+    for ranks in (128, 256, 1024):
+        model = cost_model(traffic_of(kind, ranks), topology_from_spec("mesh:1024"), "hop_bytes")
+        spaces = list(embed(model, ranks, 6, np.random.default_rng(0)))
+        assert len(spaces) >= 4
+        assert not any(np.isfinite(points.axes.periods).any() for points in spaces)
+
+
+def test_a_ring_is_as_long_as_it_has_pairs():
+    pairs = np.arange(64), np.roll(np.arange(64), 1)
+    model = cost_model(talking(64, *pairs), topology_from_spec("mesh:64"), "hop_bytes")
+    turns = Axes(np.arange(64)[:, None] / 64, np.array([1.0]))
+    assert _sides(turns, model) == pytest.approx([63])
 
 
 def test_some_ranks_without_peers_do_no_harm_to_angles():

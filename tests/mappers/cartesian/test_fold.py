@@ -133,10 +133,14 @@ def test_boxes_that_are_not_connected_lie_next_to_each_other():
         assert found.dims == dims
         assert len(np.unique(found.coords, axis=0)) == begin
         assert (apart(found, src, dst).sum(axis=1) == 1).all()
-    path_and_grid = [(k, k + 1) for k in range(7)]
-    path_and_grid += [(k, k + 1) for k in range(8, 44) if k % 6 != 1]
-    path_and_grid += [(k, k + 6) for k in range(8, 38)]
-    assert find_structure(44, *np.array(path_and_grid).T) is None
+    for one, other in (((8,), (6, 6)), ((5, 9), (6, 8))):
+        pairs, begin = [], 0
+        for dims in (one, other):
+            for axis in range(len(dims)):
+                number = np.moveaxis(begin + np.arange(prod(dims)).reshape(dims), axis, 0)
+                pairs += [*zip(number[1:].ravel(), number[:-1].ravel(), strict=True)]
+            begin += prod(dims)
+        assert find_structure(begin, *renumbered(begin, pairs, 0)) is None
 
 
 def test_a_torus_with_diagonals_is_not_sheared():
