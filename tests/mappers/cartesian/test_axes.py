@@ -179,6 +179,7 @@ def points_in_a_box(dims, closes, near, seed):
     ("dims", "closes", "near"),
     [
         ((32, 16), (True, True), 8),
+        ((32, 32), (True, True), 8),
         ((24, 24), (True, False), 8),
         ((8, 8, 8), (True, True, True), 12),
         ((10, 10, 10), (True, True, False), 12),
