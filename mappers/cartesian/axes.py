@@ -34,7 +34,7 @@ SIDES, GAP = (2, 3), 2.0  # of a box; least ratio of two singular values
 NORMAL = 3.0  # most fourth moment; it is 1.8 along the side of a box, more where some are far out
 THIN = 1e-3  # singular value over the largest one that is none of an axis
 MOST, MIXED = 3, 8  # axes where one closes; cosines and sines at a time: hexagons have three rings
-FAINT, WEAK = 0.03, 0.12  # least singular value over the largest of a ring; of another axis
+FAINT = 0.03  # least singular value of an axis there over the largest
 MAYBE = 1.5  # least ratio of two singular values where rings are looked for
 # Most correlation of the squares of a cosine and a sine, which is -1 without noise, and for the
 # first ring; part of the ranks that may be nearer than half to the middle of that.
@@ -83,11 +83,8 @@ def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes 
         if value[0] < FAINT * largest or _gap(value, mixed) <= MAYBE:
             break
         parts = _independent(rest @ axes[:, :mixed], rng)
-        sides = list(parts.T) if value[0] >= WEAK * largest else []
-        more = _rings(parts, any(map(np.iscomplexobj, found))) or sides
-        if not more:
-            break
-        for axis in more:
+        rings = _rings(parts, any(map(np.iscomplexobj, found)))
+        for axis in rings or list(parts.T):
             unexplained = _unexplained(axis.real[:, None], found)
             if len(found) < MOST and (unexplained**2).sum() > (axis.real**2).sum() / 2:
                 found.append(axis)
