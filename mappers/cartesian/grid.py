@@ -189,7 +189,7 @@ def _structures(pairs: Traffic, over: Callable[[], bool]) -> Iterator[Cells]:
             yield first
         if over():
             return
-        nearest = _by_faces(pairs, weight)
+        nearest = _by_faces(pairs, weight, over)
         if nearest is not None:
             yield nearest
         for least in heaviest[gaps][::-1]:
@@ -205,12 +205,17 @@ def _heavier(pairs: Traffic, keep: Bools) -> Cells | None:
     return find_structure(pairs.ranks, src, dst)
 
 
-def _by_faces(pairs: Traffic, weight: Ints) -> Cells | None:
+def _by_faces(
+    pairs: Traffic, weight: Ints, over: Callable[[], bool] = lambda: False
+) -> Cells | None:
     """Coordinates by about as many pairs as cells have faces; those in which pairs are nearest."""
     heaviest, best, least = np.sort(weight)[::-1], None, np.inf
     count = [int(faces * pairs.ranks) for faces in FACES]
     every = {0, *heaviest[-1:].tolist()}
-    for lightest in {int(heaviest[k]) for k in count if k < len(heaviest)} - every:
+    weights = dict.fromkeys(int(heaviest[k]) for k in count if k < len(heaviest))
+    for lightest in (each for each in weights if each not in every):
+        if over():
+            break
         found = _heavier(pairs, weight >= lightest)
         if found is not None:
             apart = np.abs(found.coords[pairs.src] - found.coords[pairs.dst]).sum(axis=1)
