@@ -61,10 +61,10 @@ def box_axes(apart: Floats, rng: np.random.Generator) -> Axes | None:
     square = _centred(apart**2)
     value, axes = _principal(square)
     dimensions = max(SIDES, key=lambda k: _gap(value, k))
-    coords = _independent(square @ axes[:, :dimensions], rng)
-    if _gap(value, dimensions) <= GAP or (coords**4).mean(axis=0).max() > NORMAL:
+    if _gap(value, dimensions) <= GAP:
         return None
-    return open_axes(coords)
+    coords = _independent(square @ axes[:, :dimensions], rng)
+    return None if (coords**4).mean(axis=0).max() > NORMAL else open_axes(coords)
 
 
 def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes | None:
