@@ -52,7 +52,7 @@ class Axes(NamedTuple):
 
 
 def open_axes(coords: Floats) -> Axes:
-    """Axes of which none closes."""
+    """Axes of which none closes, by coordinates of shape (ranks, dimensions)."""
     return Axes(coords, np.full(coords.shape[1], np.inf))
 
 
@@ -99,7 +99,7 @@ def ring_axes(apart: Floats, walk: csr_array, rng: np.random.Generator) -> Axes 
 
 
 def may_have_axes(apart: Floats, walk: csr_array) -> bool:
-    """Whether distances to a few landmarks have few principal axes."""
+    """Whether distances to a few landmarks have few principal axes; see `ring_axes` for shapes."""
     value, _ = _principal(_smoothed(apart, walk)[1])
     return max(_gap(value, k) for k in range(SIDES[0], MIXED + 1)) > MAYBE
 

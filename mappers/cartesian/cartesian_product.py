@@ -14,7 +14,7 @@ import numpy as np
 
 from hopmap.arrays import Ints
 
-from .cells import Cells, Pairs
+from .cells import Cells, Pairs, label_parts
 
 FACTORS = 12
 
@@ -34,7 +34,7 @@ def product_cells(pairs: Pairs) -> Cells | None:
     coords = np.empty((ranks, len(classes)), dtype=np.int64)
     for k in range(len(classes)):
         within = factor != k
-        coords[:, k] = _components(ranks, pairs.src[within], pairs.dst[within])
+        coords[:, k] = label_parts(ranks, pairs.src[within], pairs.dst[within])
     dims = coords.max(axis=0) + 1
     if np.prod(dims.astype(np.float64)) != ranks or len(np.unique(coords, axis=0)) < ranks:
         return None
@@ -56,15 +56,6 @@ def _breadth_first(pairs: Pairs) -> Ints:
     graph = csr_array((ones, pairs.peer, pairs.indptr), shape=(ranks, ranks))
     found = breadth_first_order(graph, 0, return_predecessors=False)
     return np.asarray(found, dtype=np.int64)
-
-
-def _components(ranks: int, src: Ints, dst: Ints) -> Ints:
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    graph = csr_array((np.ones(len(src), dtype=np.int8), (src, dst)), shape=(ranks, ranks))
-    found: Ints = connected_components(graph, directed=False)[1].astype(np.int64)
-    return found
 
 
 def _line_up(length: int, src: Ints, dst: Ints) -> Ints:

@@ -45,6 +45,16 @@ def as_lists(ranks: int, src: Ints, dst: Ints) -> Pairs:
     return Pairs(indptr, others[order], edge, src, dst)
 
 
+def label_parts(ranks: int, src: Ints, dst: Ints) -> Ints:
+    """Label the ranks, shape (ranks,), by the connected part that they are in."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = csr_array((np.ones(len(src), dtype=np.int8), (src, dst)), shape=(ranks, ranks))
+    found: Ints = connected_components(graph, directed=False)[1].astype(np.int64)
+    return found
+
+
 def find_shortcuts(indptr: Ints, peer: Ints) -> Bools:
     """Which pairs are in far fewer rings of three or four than most, as those that join far parts.
 

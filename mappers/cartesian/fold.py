@@ -123,7 +123,8 @@ def _filled(
     points: Points, dims: tuple[int, ...], folds: Iterator[Mapping], topology: Topology
 ) -> Iterator[Mapping]:
     """Fill a box with points for every fold of it, by the slots of the nodes of its cells."""
-    room, laid = None, list(_laid(points.axes, dims))[: None if np.ptp(topology.slots) else 1]
+    room, ways = None, None if np.ptp(topology.slots) else 1
+    laid = list(islice(_laid(points.axes, dims), ways))
     for node_at in folds:
         if room is None or (topology.slots[node_at] != room).any():
             room = topology.slots[node_at]

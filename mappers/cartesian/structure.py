@@ -13,7 +13,7 @@ import numpy as np
 from hopmap.arrays import Ints
 
 from .cartesian_product import product_cells
-from .cells import Cells, as_lists, is_whole
+from .cells import Cells, as_lists, is_whole, label_parts
 from .lattice import lattice_cells
 
 LARGEST, DEGREES = 512, 64  # most neighbours where structure is looked for; different numbers
@@ -36,20 +36,15 @@ def find_structure(ranks: int, src: Ints, dst: Ints) -> Cells | None:
 
 def _side_by_side(ranks: int, src: Ints, dst: Ints) -> Cells | None:
     """Coordinates where the parts are boxes that differ in one side at most, next to each other."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    graph = csr_array((np.ones(len(src)), (src, dst)), shape=(ranks, ranks))
-    count, part = connected_components(graph, directed=False)
-    if not 1 < count <= PARTS or np.bincount(part).min() < LEAST:
+    part = label_parts(ranks, src, dst)
+    size = np.bincount(part)
+    if not 1 < len(size) <= PARTS or size.min() < LEAST:
         return None
     found = []
-    for k in range(count):
-        inside = part == k
-        number = np.cumsum(inside) - 1
-        cells = find_structure(
-            int(inside.sum()), number[src[inside[src]]], number[dst[inside[src]]]
-        )
+    for k, count in enumerate(size.tolist()):
+        number = np.cumsum(part == k) - 1
+        here = part[src] == k
+        cells = find_structure(count, number[src[here]], number[dst[here]])
         if cells is None or not is_whole(cells):
             return None
         found.append(cells)
