@@ -10,8 +10,8 @@
    have most of the traffic, bisections of many ranks separate little: there two subsystems are
    split at once. Except on hierarchies `greedy_all_c` is a start, too.
 4. Where an order is better than all starts after descents from both, as folds and embeddings may
-   be, a hot round would lose it: it has a warm one. Pilots, `SHARE` of the budget each, say which
-   of both to go on with.
+   be, a hot round would lose it: it has a warm one. So have both folds of a grid that does not fold
+   exactly. Pilots, `SHARE` of the budget each, say which to go on with.
 5. On at most `FEW` slots a part of that is for iterated tabu search from the best, which looks at
    every exchange in every step (see `tabu`): most of it where there are even fewer. Without any
    budget there are rounds from the best until one gains little.
@@ -45,7 +45,7 @@ from hopmap.mappers.bisections.recursive_bisection import (
 )
 from hopmap.mappers.cartesian.cells import Cells
 from hopmap.mappers.cartesian.embedding import boxed, embed
-from hopmap.mappers.cartesian.fold import best_fold, fold_exactly, fold_points
+from hopmap.mappers.cartesian.fold import best_fold, fold_exactly, fold_partly, fold_points
 from hopmap.mappers.cartesian.grid import Grid, find_structures
 from hopmap.mappers.cartesian.grid_portfolio import cartesian_orders
 from hopmap.mappers.cost_model import NEAR
@@ -160,8 +160,15 @@ def _members(
     """
     rng = lanes[0][1]
     watch = search.watch if moves is None else Watch()
-    yield from _orders(search, traffic, order, structure, watch, rng)
-    ordered = search.best.copy()
+    folds: dict[str, Ints] = {}
+    for name in _orders(search, traffic, order, structure, watch, rng):
+        yield name
+        if name.endswith("fold"):
+            found = search.assignment.places.copy()
+            folds[name] = min(folds.get(name, found), found, key=search.assign)
+    orders = [search.best.copy()]
+    if len(folds) > 1:
+        orders += [each for each in folds.values() if not np.array_equal(each, orders[0])]
     levels = bool(spans_of(search.topology))
     starts: list[Ints] = []
     for start in _bisections(search, watch, levels, rng):
@@ -180,7 +187,7 @@ def _members(
     active = max(len(search.assignment.active), 1)
     begin, before = watch.now(), search.moves
     descended = []
-    for places in (ordered, start):
+    for places in (*orders, start):
         search.assign(places)
         search.cool(0.0, 0.0, moves=10 * active)
         descended.append(search.cost)
@@ -201,21 +208,23 @@ def _members(
     rest = Turn(f"{name} from the best", start, warm)
     if finish:
         rest = Turn("tabu from the best", start, _tabu)
-    if descended[0] < descended[1]:
-        turns.append(Turn(f"{name} from an order", ordered, warm))
+    reached = descended[-1:]
+    for places, cost in zip(orders, descended[:-1], strict=True):
+        if len(folds) > 1 or cost < descended[-1]:
+            turns.append(Turn(f"{name} from an order", places, warm))
+            reached.append(cost)
     timed = watch.end is not None
 
     def share(part: float) -> Moves:
         left = None if timed else moves if endless else moves - search.moves
         return Moves(watch.remaining(), moves=left).part(part)
 
-    main = turns[-1]
     if len(turns) > 1 and moves > SHORT * active:
         reached = []
         for turn in race(search, lanes, turns, share(SHARE)):
             reached.append(search.cost)
             yield turn.name
-        main = turns[int(np.argmin(reached))]
+    main = turns[int(np.argmin(reached))]
     yield from (turn.name for turn in race(search, lanes, [main] * len(lanes), share(1 - finish)))
     while finish or endless:
         least = search.best_cost
@@ -307,16 +316,22 @@ def _orders(
         for name, node_of in cartesian_orders(grid, topology):
             search.assign(with_free_slots(node_of, topology))
             yield name
-    folded = None
+    tries = EMBEDDINGS if topology.dims else 0
     for cells in structures:
         folded = best_fold(cells, topology, search.model, FOLDS, over)
         if folded is None:
             break
+        tries = 0
         search.assign(with_free_slots(folded, topology))
         yield "fold"
+        share_over = partial(_is_placed, search, watch, _part(watch) + SHARE)
+        folded = fold_partly(cells, topology, search.model, share_over)
+        if folded is not None:
+            search.assign(with_free_slots(folded, topology))
+            yield "partial fold"
         if _part(watch) > SHARE:
             break
-    tries, begun = EMBEDDINGS if topology.dims and folded is None else 0, _part(watch)
+    begun = _part(watch)
     for points in embed(search.model, traffic.ranks, tries, rng):
         found = [fold_points(points, topology, search.model, FEW_FOLDS, over)]
         if traffic.ranks < len(search.best):

@@ -10,7 +10,8 @@ any other: the grid is cut into boxes, and these into boxes again.
 
 Where the grid does not fold, or a job has some of the nodes only, a box of all nodes is folded
 instead. Grid and box are halved along their longest sides, both as often, and every half of the
-box gets ranks in proportion to the slots of its nodes.
+box gets ranks in proportion to the slots of its nodes. Or what fits into the box is folded, and the
+other ranks follow one by one.
 
 Sources: the classic embeddings of grids in grids (e.g. Ma and Tao, Embeddings among toruses and
 meshes, ICPP 1987); rubik's folds and tilts; Deveci et al., Exploiting geometric partitioning in
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, permutations, product
+from math import prod
 
 import numpy as np
 
@@ -40,6 +42,7 @@ from .grid import all_row_major, find_structures
 
 AT_ONCE = 1 << 20  # digits that are looked at together
 SHAPES = 4  # of a box, tried until one folds
+PARTLY = 3, 6  # shapes, and folds of each, where a part of the grid fits
 FEWER = 8  # times fewer folds where nodes differ, since ranks get other cells in each
 
 
@@ -57,8 +60,11 @@ def fold(
     - `tries`: most folds to look at.
     """
     model = cost_model(traffic, topology, objective)
-    folded = (best_fold(each, topology, model, tries) for each in find_structures(traffic)[1])
-    best = _cheapest(folded, model, lambda: False)
+    folds: list[Mapping | None] = []
+    for cells in find_structures(traffic)[1]:
+        folds.append(best_fold(cells, topology, model, tries))
+        folds.append(fold_partly(cells, topology, model))
+    best = _cheapest(iter(folds), model, lambda: False)
     return bisect_nodes(model, topology, rng)[: traffic.ranks] if best is None else best
 
 
@@ -117,6 +123,37 @@ def fold_points(
         if best is not None:
             return best
     return None
+
+
+def fold_partly(
+    cells: Cells, topology: Topology, model: CostModel, over: Callable[[], bool] = lambda: False
+) -> Mapping | None:
+    """Cheapest fold of what fits of a grid into a box of all slots, and of the other ranks.
+
+    Each of these goes where it is nearest to its peers, those next to the box first. None if the
+    grid folds exactly, the network is no box, or nodes have different slots.
+    """
+    if not topology.dims or np.ptp(topology.slots):
+        return None
+    if fold_exactly(cells, topology, model, 1) is not None:
+        return None
+    return _cheapest(_partial_folds(cells, topology, model), model, over)
+
+
+def _partial_folds(cells: Cells, topology: Topology, model: CostModel) -> Iterator[Mapping]:
+    from hopmap.mappers.greedy.greedy_kernels import add
+
+    box, (count, tries) = (int(topology.slots[0]), *topology.dims), PARTLY
+    for dims in shapes(prod(box), np.array(cells.dims, dtype=np.float64))[:count]:
+        beyond = np.maximum(cells.coords - np.array(dims) + 1, 0).sum(axis=1)
+        fits = beyond == 0
+        others = np.argsort(beyond, kind="stable")[fits.sum() :]
+        cell = np.ravel_multi_index(tuple(cells.coords[fits].T), dims)
+        for node_at in islice(_folds(Cells(dims, all_row_major(dims)), box, False), tries):
+            node_of = np.full(len(fits), -1)
+            node_of[fits] = node_at[cell]
+            add(model, others, topology.slots, node_of)
+            yield node_of
 
 
 def _filled(

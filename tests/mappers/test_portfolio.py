@@ -16,6 +16,7 @@ from hopmap.mappers.auto import portfolio
 from hopmap.mappers.bisections.recursive_bisection import MOST
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.lanes import LANES, race
+from hopmap.mappers.objectives import with_free_slots
 from hopmap.mappers.portfolio import FLAT, SHARE, SHORT, WARM, Portfolio, search_sums
 from hopmap.mappers.stop import Budget, Interrupted, Watch
 from hopmap.topologies import Topology, topology_from_spec
@@ -155,6 +156,16 @@ def test_folds_leave_time_for_moves(monkeypatch, compiled):
     run = run_on(MESH, grid_traffic(18, 16, seed=1), seconds=1.0, clock="cpu")
     assert "fold" in members(run)
     assert members(run)[-1].startswith("annealing from")
+
+
+def test_where_no_fold_is_exact_one_of_each_kind_has_a_pilot(monkeypatch, compiled):
+    """A grid of 20 x 16 on 18 x 18 nodes, also where bisections are better than folds."""
+    traffic, topology = grid_traffic(20, 16, seed=1), topology_from_spec("torus:18x18")
+    good = with_free_slots(map_ranks(traffic, topology, "auto(moves=1000000)"), topology)
+    monkeypatch.setattr(MODULE, "bisect_nodes", lambda *_: good)
+    run = run_on("torus:18x18", traffic, moves=3_000_000)
+    assert {"fold", "partial fold"} <= set(members(run))
+    assert rounds(run)[:3] == [PILOTS[0], PILOTS[1], PILOTS[1]]
 
 
 @pytest.mark.parametrize("calls", [1, 2])

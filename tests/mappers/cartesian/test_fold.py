@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.cartesian import fold as fold_module
+from hopmap.mappers.cartesian.fold import fold_partly
 from hopmap.mappers.cartesian.grid import find_structures
 from hopmap.mappers.cartesian.structure import find_structure
+from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import check_mapping, topology_from_spec
+from hopmap.topologies.routing import distances
 from hopmap.traces import Traffic
 from hopmap.traces.patterns.stencils import stencil_traffic
 from support.slow import examples
@@ -309,6 +312,8 @@ def test_a_grid_is_cut_into_boxes_along_a_hierarchy(compiled):
         ((10, 10, 10), "torus:8x8x16", 1.8),
         ((7, 11, 13), "torus:10x10x11", 1.8),
         ((15, 17), "mesh:16x16", 1.25),
+        ((20, 25), "torus:8x8x8", 1.25),
+        ((10, 10, 5), "torus:8x8x8", 1.5),
     ],
 )
 def test_a_grid_that_does_not_fold_fills_the_box_of_nodes(dims, spec, most, compiled):
@@ -317,6 +322,34 @@ def test_a_grid_that_does_not_fold_fills_the_box_of_nodes(dims, spec, most, comp
     node_of = map_ranks(traffic, topology, "fold")
     check_mapping(node_of, topology, traffic.ranks)
     assert objective_value(traffic, topology, node_of, "hop_bytes") < most * traffic.pairs
+
+
+@pytest.mark.parametrize("spec", ["mesh:8x12", "torus:8x12", "torus:4x4x6", "mesh:4x12*2"])
+def test_what_fits_of_a_grid_is_folded_and_others_go_near_their_peers(spec, compiled):
+    """Of 10 x 9 ranks, a box of 12 x 8 has no room for ten, in a row, of which each follows."""
+    traffic, topology = grid_traffic(10, 9, seed=3), topology_from_spec(spec)
+    cells = next(find_structures(traffic)[1])
+    model = cost_model(traffic, topology, "hop_bytes")
+    node_of = fold_partly(cells, topology, model)
+    check_mapping(node_of, topology, traffic.ranks)
+    far = distances(topology.router, *np.indices((topology.nodes,) * 2).reshape(2, -1))
+    far = far.reshape(topology.nodes, -1)
+    fits = cells.coords[:, 1] < 8
+    within = fits[traffic.src] & fits[traffic.dst]
+    apart = far[node_of[traffic.src], node_of[traffic.dst]]
+    free = np.flatnonzero(np.bincount(node_of, minlength=topology.nodes) < topology.slots)
+    assert len(free)
+    assert apart[within].max() <= 1
+    for rank in np.flatnonzero(~fits):
+        peers = model.peer[slice(*model.indptr[rank : rank + 2])]
+        before = node_of[peers[fits[peers] | (peers < rank)]]
+        assert far[node_of[rank], before].sum() <= far[free][:, before].sum(axis=1).min()
+
+
+def test_no_part_of_a_grid_is_folded_where_nodes_differ():
+    traffic, topology = grid_traffic(5, 5), topology_from_spec("mesh:6x6").only(np.arange(30))
+    cells = next(find_structures(traffic)[1])
+    assert fold_partly(cells, topology, cost_model(traffic, topology, "hop_bytes")) is None
 
 
 @pytest.mark.parametrize(
