@@ -11,7 +11,8 @@
    split at once. Except on hierarchies `greedy_all_c` is a start, too.
 4. Where an order is better than all starts after descents from both, as folds and embeddings may
    be, a hot round would lose it: it has a warm one. So have both folds of a grid that does not fold
-   exactly. Pilots, `SHARE` of the budget each, say which to go on with.
+   exactly. Pilots, `PILOT` of the budget each, say which to go on with. The best of the orders then
+   has another, twice as warm.
 5. On at most `FEW` slots a part of that is for iterated tabu search from the best, which looks at
    every exchange in every step (see `tabu`): most of it where there are even fewer. Without any
    budget there are rounds from the best until one gains little.
@@ -29,7 +30,7 @@ With a budget of elapsed seconds alone, every core runs a pilot or a round of it
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -71,17 +72,18 @@ PER_RANK = 20_000  # proposals of a round without any budget
 SHORT = 2_000  # proposals a rank of a budget that is too short for pilots
 ROUND = 0.97  # part of a round that is hot; the rest is for a descent
 BLOCKS = 20  # proposals a rank of that, and of blocks after it
-# First temperature, in geometric means of the two costs of a pair; part of it for a warm round;
+# First temperature, in geometric means of the two costs of a pair; parts of it for warm rounds;
 # last temperature, in costs of a pair one hop apart; part of both for cardinality, where most
 # exchanges cost nothing.
-HOT, WARM, COLD, FLAT = 2.5, 0.15, 0.3, 0.2
+HOT, WARM, COLD, FLAT = 2.5, (0.15, 0.3), 0.3, 0.2
 SLOW = 1_000  # proposals a rank for which HOT is not too hot
 SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks have most of it
 # Ranks for a construction in O(ranks^2) without a time budget; seconds for a pair with one.
 GREEDY_RANKS, PER_PAIR = 16_384, 1e-8
 STARTS = 3
 FOLDED, PLACED = 0.4, 0.85  # of a time budget until folds end; until the first bisection ends
-SHARE = 0.1  # of a budget for a pilot, of a time budget for structure, embeddings, and more starts
+SHARE = 0.1  # of a time budget for structure, embeddings, and more starts
+PILOT = 0.07  # of a budget
 TRIES = 20  # bisections at every step of a further start on a hierarchy, if its share lasts
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
 # Slots up to which a step that looks at every exchange pays; its part of what pilots leave is
@@ -160,30 +162,11 @@ def _members(
     """
     rng = lanes[0][1]
     watch = search.watch if moves is None else Watch()
-    folds: dict[str, Ints] = {}
-    for name in _orders(search, traffic, order, structure, watch, rng):
-        yield name
-        if name.endswith("fold"):
-            found = search.assignment.places.copy()
-            folds[name] = min(folds.get(name, found), found, key=search.assign)
-    orders = [search.best.copy()]
-    if len(folds) > 1:
-        orders += [each for each in folds.values() if not np.array_equal(each, orders[0])]
-    levels = bool(spans_of(search.topology))
-    starts: list[Ints] = []
-    for start in _bisections(search, watch, levels, rng):
-        starts.append(start)
-        search.assign(start)
-        yield "recursive_bisection"
+    orders, inexact = yield from _kept(
+        search, _orders(search, traffic, order, structure, watch, rng)
+    )
+    start = yield from _start(search, traffic, watch, rng)
     hot, cold = _temperatures(search, rng)
-    start = min(starts, key=search.assign)
-    search.assign(start)
-    skewed = _is_skewed(search)
-    if skewed and not levels and _has_time_to_be_greedy(traffic.ranks, watch):
-        greedy = with_free_slots(greedy_all_c(traffic, search.topology), search.topology)
-        if search.assign(greedy) == search.best_cost:
-            start = greedy
-        yield "greedy_all_c"
     active = max(len(search.assignment.active), 1)
     begin, before = watch.now(), search.moves
     descended = []
@@ -199,19 +182,19 @@ def _members(
     finish, per_rank = _tabu_share(search), max(moves / active, 1.0)
     last = cold if finish else cold * min(PER_RANK / per_rank, 1.0)
     melt = partial(_anneal, first=hot * min(per_rank / SLOW, 1.0), last=last)
-    warm = partial(_anneal, first=hot * min(per_rank / SLOW, WARM), last=last)
+    warm = [partial(_anneal, first=hot * min(per_rank / SLOW, part), last=last) for part in WARM]
     turns = [Turn("annealing from a start", start, melt)]
     if _is_nested(search.topology):
-        again = partial(_split_again, most=2 if skewed else MOST, last=cold)
-        turns, warm = [Turn("splitting again from a start", start, again)], again
+        again = partial(_split_again, most=2 if _is_skewed(search) else MOST, last=cold)
+        turns, warm = [Turn("splitting again from a start", start, again)], [again]
     name = turns[0].name.partition(" from")[0]
-    rest = Turn(f"{name} from the best", start, warm)
+    rest = Turn(f"{name} from the best", start, warm[0])
     if finish:
         rest = Turn("tabu from the best", start, _tabu)
     reached = descended[-1:]
     for places, cost in zip(orders, descended[:-1], strict=True):
-        if len(folds) > 1 or cost < descended[-1]:
-            turns.append(Turn(f"{name} from an order", places, warm))
+        if inexact or cost < descended[-1]:
+            turns.append(Turn(f"{name} from an order", places, warm[0]))
             reached.append(cost)
     timed = watch.end is not None
 
@@ -219,11 +202,18 @@ def _members(
         left = None if timed else moves if endless else moves - search.moves
         return Moves(watch.remaining(), moves=left).part(part)
 
-    if len(turns) > 1 and moves > SHORT * active:
-        reached = []
-        for turn in race(search, lanes, turns, share(SHARE)):
+    def pilots(of: list[Turn]) -> Iterator[str]:
+        for turn in race(search, lanes, of, share(PILOT)):
             reached.append(search.cost)
             yield turn.name
+
+    if len(turns) > 1 and moves > SHORT * active:
+        reached = []
+        yield from pilots(turns)
+        best = turns[1 + int(np.argmin(reached[1:]))]
+        for warmer in warm[1:]:
+            turns.append(best._replace(run=warmer))
+            yield from pilots(turns[-1:])
     main = turns[int(np.argmin(reached))]
     yield from (turn.name for turn in race(search, lanes, [main] * len(lanes), share(1 - finish)))
     while finish or endless:
@@ -232,6 +222,40 @@ def _members(
         yield from (turn.name for turn in race(search, lanes, [rest] * len(lanes), share(1.0)))
         if not endless or least - search.best_cost < STALE * abs(least):
             break
+
+
+def _kept(
+    search: AnnealingSearch, orders: Iterator[str]
+) -> Generator[str, None, tuple[list[Ints], bool]]:
+    """Run orders; return the best, and the folds where a grid does not fold exactly, and if so."""
+    folds: dict[str, Ints] = {}
+    for name in orders:
+        yield name
+        if name.endswith("fold"):
+            found = search.assignment.places.copy()
+            folds[name] = min(folds.get(name, found), found, key=search.assign)
+    inexact = len(folds) > 1
+    best = search.best.copy()
+    rest = [each for each in folds.values() if inexact and not np.array_equal(each, best)]
+    return [best, *rest], inexact
+
+
+def _start(
+    search: AnnealingSearch, traffic: Traffic, watch: Watch, rng: np.random.Generator
+) -> Generator[str, None, Ints]:
+    """Run what makes mappings to start annealing from; return the best."""
+    levels = bool(spans_of(search.topology))
+    starts: list[Ints] = []
+    for start in _bisections(search, watch, levels, rng):
+        starts.append(start)
+        search.assign(start)
+        yield "recursive_bisection"
+    if _is_skewed(search) and not levels and _has_time_to_be_greedy(traffic.ranks, watch):
+        greedy = with_free_slots(greedy_all_c(traffic, search.topology), search.topology)
+        if search.assign(greedy) == search.best_cost:
+            starts.append(greedy)
+        yield "greedy_all_c"
+    return min(starts, key=search.assign)
 
 
 def _anneal(

@@ -17,7 +17,7 @@ from hopmap.mappers.bisections.recursive_bisection import MOST
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.lanes import LANES, race
 from hopmap.mappers.objectives import with_free_slots
-from hopmap.mappers.portfolio import FLAT, SHARE, SHORT, WARM, Portfolio, search_sums
+from hopmap.mappers.portfolio import FLAT, PILOT, SHORT, WARM, Portfolio, search_sums
 from hopmap.mappers.stop import Budget, Interrupted, Watch
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
@@ -220,25 +220,27 @@ def test_a_round_that_reaches_the_bound_ends_the_others(cores, winner, monkeypat
     assert value == step.sum()
 
 
-@pytest.mark.parametrize("winner", PILOTS)
+@pytest.mark.parametrize("winner", [1.0, *WARM])
 def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
+    """A start has a hot one, an order a warm and a warmer one."""
     order = map_ranks(some_traffic(), topology_from_spec(MESH), "auto(moves=200000)", seed=3)
-    best, shares = good_order(), []
+    best, shares, heat = good_order(), [], []
 
     def run(search, share, rng, *, first, **_):
-        shares.append((share.moves, first))
-        from_order = np.array_equal(search.assignment.places, order)
-        won = from_order == (winner == PILOTS[1])
-        search.assign(best if won else rng.permutation(288))
+        shares.append(share.moves)
+        heat.append(first)
+        part = first / heat[0]
+        assert np.array_equal(search.assignment.places, order) == (part < 1)
+        search.assign(best if part == pytest.approx(winner) else rng.permutation(288))
 
     monkeypatch.setattr(MODULE, "_anneal", run)
     monkeypatch.setattr(MODULE, "bisect_nodes", scattered)
     found = run_on(MESH, initial=order, moves=1_000_000)
-    assert rounds(found) == [*PILOTS, winner]
+    assert rounds(found) == [*PILOTS, PILOTS[1], PILOTS[winner < 1]]
     spent = found.steps[members(found).index("descent")].moves
-    pilot = int(SHARE * (1_000_000 - spent))
-    assert [moves for moves, _ in shares] == [pilot, pilot, 1_000_000 - spent]
-    assert shares[1][1] == pytest.approx(WARM * shares[0][1])
+    pilot = int(PILOT * (1_000_000 - spent))
+    assert shares == [pilot, pilot, pilot, 1_000_000 - spent]
+    assert np.array(heat) == pytest.approx(np.array([1, *WARM, winner]) * heat[0])
 
 
 @pytest.mark.parametrize("weight", [1, 7])
@@ -256,7 +258,7 @@ def test_temperatures_follow_what_a_pair_costs_one_hop_apart_and_at_random(weigh
     assert MODULE._temperatures(search, rng) == (MODULE.HOT * FLAT, MODULE.COLD * FLAT)
 
 
-@pytest.mark.parametrize(("more", "pilots"), [(0, []), (1, [*PILOTS])])
+@pytest.mark.parametrize(("more", "pilots"), [(0, []), (1, [*PILOTS, PILOTS[1]])])
 def test_with_few_proposals_a_rank_there_are_no_pilots(more, pilots, monkeypatch):
     traffic, order = some_traffic(), good_order()
     active = len(np.union1d(traffic.src, traffic.dst))
