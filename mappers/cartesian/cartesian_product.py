@@ -4,8 +4,8 @@ Paths, rings, cliques, hypercubes: stencils of faces, rows and columns of a proc
 pipeline and data parallel groups. A product has classes of parallel edges, which squares and
 triangles tell (Feder, Product graph representations, J. Graph Theory 16, 1992; Imrich and Peterin,
 Recognizing Cartesian products in linear time, Discrete Mathematics 307, 2007). Without the edges of
-one factor what is connected has one coordinate there. O(sum of squared degrees); Imrich and
-Peterin's is O(pairs), and not needed for degrees of stencils.
+one factor what is connected has one coordinate there, or those of a lattice. O(sum of squared
+degrees); Imrich and Peterin's is O(pairs), and not needed for degrees of stencils.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 
 from hopmap.arrays import Ints
 
-from .cells import Cells, Pairs, label_parts
+from .cells import Cells, Pairs, as_lists, is_whole, label_parts
+from .lattice import lattice_cells
 
 FACTORS = 12
 
@@ -38,10 +39,13 @@ def product_cells(pairs: Pairs) -> Cells | None:
     dims = coords.max(axis=0) + 1
     if np.prod(dims.astype(np.float64)) != ranks or len(np.unique(coords, axis=0)) < ranks:
         return None
+    found = []
     for k, length in enumerate(dims.tolist()):
         inside = factor == k
-        ends = coords[pairs.src[inside], k], coords[pairs.dst[inside], k]
-        coords[:, k] = _line_up(length, *ends)[coords[:, k]]
+        ends = np.sort([coords[pairs.src[inside], k], coords[pairs.dst[inside], k]], axis=0)
+        found.append(_cells_of(length, *np.unique(ends, axis=1)).coords[coords[:, k]])
+    coords = np.concatenate(found, axis=1)
+    dims = coords.max(axis=0) + 1
     longest = np.argsort(-dims, kind="stable")
     return Cells(tuple(dims[longest].tolist()), coords[:, longest])
 
@@ -56,6 +60,15 @@ def _breadth_first(pairs: Pairs) -> Ints:
     graph = csr_array((ones, pairs.peer, pairs.indptr), shape=(ranks, ranks))
     found = breadth_first_order(graph, 0, return_predecessors=False)
     return np.asarray(found, dtype=np.int64)
+
+
+def _cells_of(length: int, src: Ints, dst: Ints) -> Cells:
+    """Coordinates in a factor: in a lattice, as a honeycomb is, or along a line."""
+    if len(src) > length:  # no path and no ring
+        cells = lattice_cells(as_lists(length, src, dst))
+        if cells is not None and is_whole(cells):
+            return cells
+    return Cells((length,), _line_up(length, src, dst)[:, None])
 
 
 def _line_up(length: int, src: Ints, dst: Ints) -> Ints:

@@ -83,6 +83,23 @@ def test_the_factors_of_a_product_are_found(factors, seed):
         assert (steps.sum(axis=1) == 1).all()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_factor_that_is_a_lattice_has_coordinates_of_its_own(seed, compiled):
+    """Honeycombs above each other in a ring of four, two by two: all pairs are one hop."""
+    number = np.arange(16 * 8 * 4).reshape(16, 8, 4)
+    even = np.indices((16, 7)).sum(axis=0) % 2 == 0
+    pairs = [(number[:-1], number[1:]), (number[:, :-1][even], number[:, 1:][even])]
+    pairs.append((number, np.roll(number, -1, axis=2)))
+    ends = [np.stack((src.ravel(), dst.ravel()), axis=1) for src, dst in pairs]
+    src, dst = renumbered(number.size, np.concatenate(ends), seed)
+    assert find_structure(number.size, src, dst).dims == (16, 8, 2, 2)
+    ones = np.ones(len(src), dtype=np.int64)
+    traffic = Traffic.from_pairs(number.size, src, dst, ones, ones)
+    topology = topology_from_spec("torus:16x8x4")
+    node_of = map_ranks(traffic, topology, "fold")
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == len(src)
+
+
 @settings(max_examples=20, deadline=None)
 @given(
     st.sampled_from([7, 15, 19, 27]),
