@@ -15,9 +15,9 @@ pairs are 0.2 to 4 % longer than in the grid, of those with 15 % missing 1 to 2 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import combinations, islice, product
+from itertools import combinations, islice, permutations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -221,6 +221,9 @@ def _grown(
     two_steps = np.unique(step[0][:, None] + step[1])
     cell, placed = np.zeros(ranks, dtype=np.int64), np.zeros(ranks, dtype=np.bool_)
     cell[around[1:]], placed[around] = step[0], True
+    if lattice.odd_steps is not lattice.steps:
+        for rank, number in _second_neighbours(near, around, step):
+            cell[rank], placed[rank] = number, True
     grow(near.indptr, near.peer, step, two_steps, cell, placed, weight, far)
     grown = grow(pairs.indptr, pairs.peer, step, two_steps, cell, placed, weight, True)
     if grown < (1 - REST) * ranks:
@@ -250,6 +253,24 @@ def _grown(
     if found is None or (not is_whole(found[0]) and faults > EXACT * len(apart)):
         return None
     return Grown(*found, faults)
+
+
+def _second_neighbours(near: Pairs, around: list[int], step: Ints) -> Iterator[tuple[int, int]]:
+    """Cells of those two steps from a rank, each in a ring of six with two of its neighbours.
+
+    - `around`: the rank and its neighbours; `step`: as `Growth.step`.
+    """
+    (even, odd), (rank, *neighbours) = step.tolist(), around
+    outer = [set(_peers(near, v)) - {rank} for v in neighbours]
+    for k, m in permutations(range(len(neighbours)), 2):
+        meet = [
+            (p, q) for p, q in product(outer[k], outer[m])
+            if len(set(_peers(near, p)) & set(_peers(near, q)) - set(around)) == 1
+        ]  # fmt: skip
+        ends = product([even[k] + s for s in odd], [even[m] + s for s in odd])
+        cells = [c for c, d in ends if c and d and any(c + a + b == d for a in even for b in odd)]
+        if len(meet) == 1 and len(cells) == 1:
+            yield meet[0][0], cells[0]
 
 
 def _numbers(coordinates: Ints) -> Ints:
