@@ -4,7 +4,7 @@ Paths, rings, cliques, hypercubes: stencils of faces, rows and columns of a proc
 pipeline and data parallel groups. A product has classes of parallel edges, which squares and
 triangles tell (Feder, Product graph representations, J. Graph Theory 16, 1992; Imrich and Peterin,
 Recognizing Cartesian products in linear time, Discrete Mathematics 307, 2007). Without the edges of
-one factor what is connected has one coordinate there, or those of a lattice. O(sum of squared
+one factor what is connected has one coordinate there, or cells of a lattice. O(sum of squared
 degrees); Imrich and Peterin's is O(pairs), and not needed for degrees of stencils.
 """
 

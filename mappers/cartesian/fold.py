@@ -210,6 +210,9 @@ def _folds(cells: Cells, box: Sequence[int], nested: bool) -> Iterator[Mapping]:
         # Lowest digit first within a grid dimension; highest first within a network dimension.
         for orders in [tuple(used)] if nested else product(*map(permutations, used)):
             digits = [_digits(cells.coords[:, i], chosen[i], orders[i]) for i in axes]
+            if len(axes) == 1 and len(used[0]) > 1:
+                closed = _closed_digits(cells.coords[:, 0], chosen[0], orders[0])
+                yield _string_up([closed], chosen, meets, False, box, ranks)
             for strings in [tuple(meets)] if nested else product(*map(permutations, meets)):
                 for reflected in (True, False) if both_ways else (False,):
                     yield _string_up(digits, chosen, strings, reflected, box, ranks)
@@ -258,6 +261,16 @@ def _digits(coordinate: Ints, share: Sequence[int], order: Sequence[int]) -> dic
         digit, rest = rest % share[k], rest // share[k]
         digits[k] = np.where(rest % 2 == 1, share[k] - 1 - digit, digit)
     return digits
+
+
+def _closed_digits(coordinate: Ints, share: Sequence[int], order: Sequence[int]) -> dict[int, Ints]:
+    """Digits on a round trip: to and fro without the first of the lowest digit, and back there."""
+    low, *high = order
+    there, count = share[low] - 1, prod(share[k] for k in high)
+    out = coordinate < there * count
+    rest = np.where(out, coordinate // there, share[low] * count - 1 - coordinate)
+    digit = np.where(rest % 2 == 1, there - coordinate % there, 1 + coordinate % there)
+    return {low: np.where(out, digit, 0), **_digits(rest, share, high)}
 
 
 def _string_up(

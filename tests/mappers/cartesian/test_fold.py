@@ -320,6 +320,20 @@ def test_grids_are_folded_as_well_as_is_known(dims, spec, least, compiled):
     assert objective_value(traffic, topology, node_of, "hop_bytes") == least
 
 
+@pytest.mark.parametrize(
+    ("spec", "least"), [("mesh:4x6", 24), ("mesh:5x2", 10), ("mesh:3x4x5", 60), ("mesh:3x5", 16)]
+)
+def test_a_ring_is_a_round_trip_through_a_mesh(spec, least, compiled):
+    """All pairs are one hop apart; of an odd number one cannot be, as meshes are bipartite."""
+    topology = topology_from_spec(spec)
+    ranks = np.random.default_rng(4).permutation(topology.nodes)
+    ones = np.ones(len(ranks), dtype=np.int64)
+    traffic = Traffic.from_pairs(len(ranks), ranks, np.roll(ranks, 1), ones, ones)
+    node_of = map_ranks(traffic, topology, "fold")
+    check_mapping(node_of, topology, len(ranks))
+    assert objective_value(traffic, topology, node_of, "hop_bytes") == least
+
+
 def test_a_grid_is_cut_into_boxes_along_a_hierarchy(compiled):
     """LU on 32 x 16 ranks and 4:16:8: 12,352, the best that is known (VieM, mpicartreorderlib)."""
     traffic, topology = grid_traffic(32, 16), topology_from_spec("tree:4:16:8@1:10:100")
