@@ -41,7 +41,7 @@ from .embedding import Points, fill, shapes
 from .grid import all_row_major, find_structures
 
 AT_ONCE = 1 << 20  # digits that are looked at together
-SHAPES = 4  # of a box, tried until one folds
+SHAPES, SIDES = 4, 4  # of a box, tried until one folds; most sides of a grid that fills one
 PARTLY = 3, 6  # shapes, and folds of each, where a part of the grid fits
 FEWER = 8  # times fewer folds where nodes differ, since ranks get other cells in each
 
@@ -83,6 +83,7 @@ def best_fold(
     best = fold_exactly(cells, topology, model, tries, over)
     if best is not None or not (topology.dims or hierarchy(topology)):
         return best
+    cells = _with_few_sides(cells)
     sides = np.array(cells.dims, dtype=np.float64)
     points = Points(open_axes(cells.coords.astype(np.float64)), sides)
     return fold_points(points, topology, model, tries, over)
@@ -137,7 +138,7 @@ def fold_partly(
         return None
     if fold_exactly(cells, topology, model, 1) is not None:
         return None
-    return _cheapest(_partial_folds(cells, topology, model), model, over)
+    return _cheapest(_partial_folds(_with_few_sides(cells), topology, model), model, over)
 
 
 def _partial_folds(cells: Cells, topology: Topology, model: CostModel) -> Iterator[Mapping]:
@@ -154,6 +155,18 @@ def _partial_folds(cells: Cells, topology: Topology, model: CostModel) -> Iterat
             node_of[fits] = node_at[cell]
             add(model, others, topology.slots, node_of)
             yield node_of
+
+
+def _with_few_sides(cells: Cells) -> Cells:
+    """Make one side of the two shortest, to and fro, until there are few."""
+    dims, columns = list(cells.dims), list(cells.coords.T)
+    while len(dims) > SIDES:
+        long, short = np.argsort(dims, kind="stable")[[1, 0]].tolist()
+        to_and_fro = np.where(columns[long] % 2, dims[short] - 1 - columns[short], columns[short])
+        columns[long] = columns[long] * dims[short] + to_and_fro
+        dims[long] *= dims[short]
+        del dims[short], columns[short]
+    return Cells(tuple(dims), np.stack(columns, axis=1))
 
 
 def _filled(

@@ -383,6 +383,24 @@ def test_what_fits_of_a_grid_is_folded_and_others_go_near_their_peers(spec, comp
         assert far[node_of[rank], before].sum() <= far[free][:, before].sum(axis=1).min()
 
 
+def test_a_hypercube_fills_boxes_of_few_sides(monkeypatch, compiled):
+    """There are 1,365 boxes of 2^12 nodes with five sides, and 1.4 million with twelve."""
+    seen, shapes = [], fold_module.shapes
+
+    def noted(size, sides):
+        seen.append(len(sides))
+        return shapes(size, sides)
+
+    monkeypatch.setattr(fold_module, "shapes", noted)
+    src, bit = np.divmod(np.arange(256 * 8), 8)
+    src, dst = renumbered(256, np.stack((src, src ^ 1 << bit), axis=1), seed=1)
+    ones, topology = np.ones(len(src), dtype=np.int64), topology_from_spec("mesh:6x45")
+    traffic = Traffic.from_pairs(256, src, dst, ones, ones)
+    node_of = map_ranks(traffic, topology, "fold")
+    check_mapping(node_of, topology, 256)
+    assert max(seen) == 4
+
+
 def test_no_part_of_a_grid_is_folded_where_nodes_differ():
     traffic, topology = grid_traffic(5, 5), topology_from_spec("mesh:6x6").only(np.arange(30))
     cells = next(find_structures(traffic)[1])
