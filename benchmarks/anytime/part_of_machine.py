@@ -29,12 +29,18 @@ PARTS = {
     "torus:16x16x8": (32, 24),
     "torus:16x16x16": (16, 16, 12),
 }
-NEARLY = {
-    "mesh:32x16": (20, 25),
-    "mesh:32x32": (31, 33),
-    "torus:8x8x16": (10, 10, 10),
-    "torus:10x10x11": (7, 11, 13),
-}
+NEARLY = (
+    ("mesh:32x16", (20, 25)),
+    ("mesh:32x32", (31, 33)),
+    ("torus:8x8x16", (10, 10, 10)),
+    ("torus:10x10x11", (7, 11, 13)),
+    ("torus:8x8x8", (20, 25)),
+    ("torus:8x8x8", (20, 5, 5)),
+    ("torus:8x8x8", (10, 10, 5)),
+    ("mesh:8x8x8", (10, 10, 5)),
+    ("torus:16x16", (23, 11)),
+    ("torus:32x32", (50, 20)),
+)
 OTHERS = ("annealing", "multilevel", "recursive_bisection | annealing")
 
 
@@ -56,7 +62,7 @@ def jobs() -> Iterator[Job]:
             nodes = np.sort((first[:, None] + np.arange(run)).ravel()[:ranks])
             for name, traffic in (("grid", _grid(dims)), ("points", _points(ranks))):
                 yield Job(f"runs of {run}", _case(name, dims, spec, traffic), whole.only(nodes))
-    for spec, dims in NEARLY.items():
+    for spec, dims in NEARLY:
         yield Job("all", _case("grid", dims, spec, _grid(dims)), topology_from_spec(spec))
 
 

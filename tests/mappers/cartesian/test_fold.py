@@ -384,7 +384,7 @@ def test_what_fits_of_a_grid_is_folded_and_others_go_near_their_peers(spec, comp
 
 
 def test_a_hypercube_fills_boxes_of_few_sides(monkeypatch, compiled):
-    """There are 1,365 boxes of 2^12 nodes with five sides, and 1.4 million with twelve."""
+    """There are 455 boxes of 2^12 nodes with four sides, and 1.4 million with twelve."""
     seen, shapes = [], fold_module.shapes
 
     def noted(size, sides):
