@@ -14,6 +14,7 @@ from hopmap.mappers.mapper import mapper
 from hopmap.topologies import Mapping, MappingError, Topology, hierarchy
 from hopmap.traces import Traffic
 
+from .cells import prime_factors
 from .grid import (
     Coordinates,
     all_row_major,
@@ -77,18 +78,6 @@ def box_shape(dims: Sequence[int], size: int) -> list[int]:
         fitting = [d for d in range(len(dims)) if dims[d] // box[d] % factor == 0]
         box[min(fitting, key=lambda d: box[d])] *= factor
     return box
-
-
-def prime_factors(number: int) -> list[int]:
-    """Prime factors, the largest first."""
-    found, factor = [], 2
-    while factor * factor <= number:
-        if number % factor:
-            factor += 1
-        else:
-            found.append(factor)
-            number //= factor
-    return [number] * (number > 1) + found[::-1]
 
 
 def gropp_all(dims: Sequence[int], size: int) -> Coordinates:

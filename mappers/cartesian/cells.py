@@ -36,6 +36,18 @@ def is_whole(cells: Cells) -> bool:
     return prod(cells.dims) == len(cells.coords)
 
 
+def prime_factors(number: int) -> list[int]:
+    """Prime factors, the largest first."""
+    found, factor = [], 2
+    while factor * factor <= number:
+        if number % factor:
+            factor += 1
+        else:
+            found.append(factor)
+            number //= factor
+    return [number] * (number > 1) + found[::-1]
+
+
 def as_lists(ranks: int, src: Ints, dst: Ints) -> Pairs:
     """Make adjacency lists of undirected pairs, each of which is there once, without loops."""
     ends, others = np.concatenate((src, dst)), np.concatenate((dst, src))

@@ -13,7 +13,7 @@ import numpy as np
 from hopmap.arrays import Ints
 
 from .cartesian_product import product_cells
-from .cells import Cells, as_lists, is_whole, label_parts
+from .cells import Cells, as_lists, is_whole, label_parts, prime_factors
 from .lattice import lattice_cells
 
 LARGEST, DEGREES = 512, 64  # most neighbours where structure is looked for; different numbers
@@ -59,6 +59,9 @@ def _side_by_side(ranks: int, src: Ints, dst: Ints) -> Cells | None:
     for k, begin in enumerate(np.cumsum(sides[:, axis]) - sides[:, axis]):
         coords[part == k, :-1] = found[k].coords
         coords[part == k, axis] += begin
+    if not len(differs):  # a box of boxes, of which any may be next to any
+        places = np.unravel_index(coords[:, -1], prime_factors(len(size)))
+        coords = np.column_stack((coords[:, :-1], *places))
     dims = coords.max(axis=0) + 1
     longest = np.argsort(-dims, kind="stable")[: np.count_nonzero(dims > 1)]
     return Cells(tuple(dims[longest].tolist()), coords[:, longest])

@@ -139,8 +139,8 @@ def test_a_domain_that_is_no_box_is_mapped_onto_itself():
 
 
 def test_boxes_that_are_not_connected_lie_next_to_each_other():
-    """Members of an ensemble get a dimension, rings of several lengths a common side."""
-    for heights, dims in (((8, 8, 8, 8), (8, 8, 4)), ((6, 8), (14, 12)), ((6, 8, 5), (19, 12))):
+    """Members of an ensemble are a box of boxes, rings of several lengths have a common side."""
+    for heights, dims in (((8, 8, 8, 8), (8, 8, 2, 2)), ((6, 8), (14, 12)), ((6, 8, 5), (19, 12))):
         width = dims[1]
         parts, begin = [], 0
         for height in heights:
@@ -161,6 +161,18 @@ def test_boxes_that_are_not_connected_lie_next_to_each_other():
                 pairs += [*zip(number[1:].ravel(), number[:-1].ravel(), strict=True)]
             begin += prod(dims)
         assert find_structure(begin, *renumbered(begin, pairs, 0)) is None
+
+
+def test_members_of_an_ensemble_fill_a_torus(compiled):
+    """Eight grids of 4 x 4 x 4: all pairs are one hop."""
+    number = np.arange(512).reshape(8, 4, 4, 4)
+    ends = [(np.delete(number, 3, axis), np.delete(number, 0, axis)) for axis in (1, 2, 3)]
+    pairs = np.concatenate([np.stack((a.ravel(), b.ravel()), axis=1) for a, b in ends])
+    src, dst = renumbered(512, pairs, seed=2)
+    ones, topology = np.ones(len(src), dtype=np.int64), topology_from_spec("torus:8x8x8")
+    node_of = map_ranks(Traffic.from_pairs(512, src, dst, ones, ones), topology, "fold")
+    check_mapping(node_of, topology, 512)
+    assert (distances(topology.router, node_of[src], node_of[dst]) == 1).all()
 
 
 def test_a_torus_with_diagonals_is_not_sheared():

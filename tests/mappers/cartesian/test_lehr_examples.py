@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from hopmap.mappers import map_ranks
-from hopmap.mappers.cartesian.boxes import box_shape, gropp_all, level_factors, prime_factors
+from hopmap.mappers.cartesian.boxes import box_shape, gropp_all, level_factors
+from hopmap.mappers.cartesian.cells import prime_factors
 from hopmap.mappers.cartesian.halvings import (
     angles,
     dividing_mean,
