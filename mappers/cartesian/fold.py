@@ -142,7 +142,7 @@ def fold_partly(
 
 
 def _partial_folds(cells: Cells, topology: Topology, model: CostModel) -> Iterator[Mapping]:
-    from hopmap.mappers.greedy.greedy_kernels import add
+    from .fold_kernels import add
 
     box, (count, tries) = (int(topology.slots[0]), *topology.dims), PARTLY
     for dims in shapes(prod(box), np.array(cells.dims, dtype=np.float64))[:count]:
