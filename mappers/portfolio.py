@@ -162,9 +162,8 @@ def _members(
     """
     rng = lanes[0][1]
     watch = search.watch if moves is None else Watch()
-    orders, inexact = yield from _kept(
-        search, _orders(search, traffic, order, structure, watch, rng)
-    )
+    made = _orders(search, traffic, order, structure, watch, rng)
+    orders, inexact = yield from _kept(search, made)
     start = yield from _start(search, traffic, watch, rng)
     hot, cold = _temperatures(search, rng)
     active = max(len(search.assignment.active), 1)
@@ -196,10 +195,9 @@ def _members(
         if inexact or cost < descended[-1]:
             turns.append(Turn(f"{name} from an order", places, warm[0]))
             reached.append(cost)
-    timed = watch.end is not None
 
     def share(part: float) -> Moves:
-        left = None if timed else moves if endless else moves - search.moves
+        left = None if watch.end is not None else moves if endless else moves - search.moves
         return Moves(watch.remaining(), moves=left).part(part)
 
     def pilots(of: list[Turn]) -> Iterator[str]:
@@ -234,8 +232,7 @@ def _kept(
         if name.endswith("fold"):
             found = search.assignment.places.copy()
             folds[name] = min(folds.get(name, found), found, key=search.assign)
-    inexact = len(folds) > 1
-    best = search.best.copy()
+    inexact, best = len(folds) > 1, search.best.copy()
     rest = [each for each in folds.values() if inexact and not np.array_equal(each, best)]
     return [best, *rest], inexact
 

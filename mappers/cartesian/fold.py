@@ -142,6 +142,7 @@ def fold_partly(
 
 
 def _partial_folds(cells: Cells, topology: Topology, model: CostModel) -> Iterator[Mapping]:
+    """Fold what fits into each of a few boxes, and add the others."""
     from .fold_kernels import add
 
     box, (count, tries) = (int(topology.slots[0]), *topology.dims), PARTLY
@@ -223,7 +224,7 @@ def _folds(cells: Cells, box: Sequence[int], nested: bool) -> Iterator[Mapping]:
         # Lowest digit first within a grid dimension; highest first within a network dimension.
         for orders in [tuple(used)] if nested else product(*map(permutations, used)):
             digits = [_digits(cells.coords[:, i], chosen[i], orders[i]) for i in axes]
-            if len(axes) == 1 and len(used[0]) > 1:
+            if len(axes) == 1 and len(used[0]) > 1 and not nested:  # it may be a ring
                 closed = _closed_digits(cells.coords[:, 0], chosen[0], orders[0])
                 yield _string_up([closed], chosen, meets, False, box, ranks)
             for strings in [tuple(meets)] if nested else product(*map(permutations, meets)):

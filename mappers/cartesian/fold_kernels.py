@@ -10,7 +10,14 @@ from hopmap.topologies.routing import distance
 
 @njit
 def add(model: CostModel, ranks: Ints, slots: Ints, node_of: Ints) -> None:
-    """Put these ranks, one by one, on the first node where pairs with placed ones cost least."""
+    """Put these ranks, one by one, on the first node where pairs with placed ones cost least.
+
+    O(ranks to put * nodes * peers).
+
+    - `ranks`, shape (ranks to put,): in this order.
+    - `slots`, shape (nodes,): with room for all.
+    - `node_of`, shape (all ranks,): -1 where a rank has no node; these ranks get one.
+    """
     router, indptr, peer, weight = model.router, model.indptr, model.peer, model.weight
     free = slots.copy()
     for node in node_of[node_of >= 0]:

@@ -251,10 +251,10 @@ def test_a_honeycomb_is_found_as_bricks(closed, missing, least):
     for (rows, columns), seed in product(((12, 12), (16, 32), (30, 20)), range(4)):
         number = np.arange(rows * columns).reshape(rows, columns)
         even = np.indices(number.shape).sum(axis=0) % 2 == 0
-        beside, below = np.roll(number, -1, axis=1), np.roll(number, -1, axis=0)
-        along = [each[:, : columns - 1 + closed].ravel() for each in (number, beside)]
-        across = [each[: rows - 1 + closed][even[: rows - 1 + closed]] for each in (number, below)]
-        pairs = np.concatenate((along, across), axis=1)
+        right, below = np.roll(number, -1, axis=1), np.roll(number, -1, axis=0)
+        in_rows = [part[:, : columns - 1 + closed].ravel() for part in (number, right)]
+        between = [part[: rows - 1 + closed][even[: rows - 1 + closed]] for part in (number, below)]
+        pairs = np.concatenate((in_rows, between), axis=1)
         kept = np.random.default_rng(0).random(pairs.shape[1]) >= missing
         src, dst = renumbered(number.size, pairs[:, kept].T, seed)
         found = find_structure(number.size, src, dst)
