@@ -37,7 +37,8 @@ BASE = (1 << 20) + 1  # more than all coordinates, and odd
 REACH = 4  # longest step of a stencil in one dimension
 NEARLY = 0.8  # of the pairs that have to be steps of the stencil
 REST = 0.1  # of the ranks that may be put into the last free cells
-OPEN, EXACT = 4, 0.05  # of a box that ranks do not fill: most cells a rank, faults a pair
+# Of a box that ranks do not fill: most cells a rank, faults a pair, and ranks far out in a layer.
+OPEN, EXACT, STRAYS = 4, 0.05, 2
 BRICK = (-1, 0), (1, 0), (0, -1)  # neighbours of an even one
 SHORTEST, COMMON = 3, 4  # period; differences that one may explain
 SHORT = 3, 4  # periods that a rank's neighbours show
@@ -240,7 +241,10 @@ def _grown(
     shifts = np.zeros((1, d), dtype=np.int64)
     while len(periods) < d and len(strange):
         axis, length, count = _period(strange, shifts, half, table)
-        if not length or count < ranks / length / 2:
+        most = ranks / length if length else np.inf
+        if not periods and len(strange) <= EXACT * len(apart):  # few pairs may tell where it closes
+            most = min(most, len(strange))
+        if count < most / 2:
             break
         periods.append((axis, length))
         turns = length * axis * np.array([[-1], [0], [1]])
@@ -337,9 +341,14 @@ def _boxed(
                 coords[:, k] -= low
         whole = np.prod(dims.astype(np.float64)) == ranks
         if not whole:
-            coords -= coords[placed].min(axis=0)
-            dims = coords[placed].max(axis=0) + 1
-            if periods or np.prod(dims.astype(np.float64)) > OPEN * ranks:
+            for k in range(d):
+                if k < len(periods):  # the emptiest layer is the first
+                    layers = np.bincount(coords[placed, k], minlength=dims[k])
+                    coords[:, k] = (coords[:, k] - layers.argmin()) % dims[k]
+                else:
+                    low, dims[k] = _extent(coords[placed, k], STRAYS)
+                    coords[:, k] -= low
+            if not ranks <= np.prod(dims.astype(np.float64)) <= OPEN * ranks:
                 continue
         inside = np.flatnonzero(placed & ((coords >= 0) & (coords < dims)).all(axis=1))
         number = np.ravel_multi_index(tuple(coords[inside].T), tuple(dims))
@@ -396,9 +405,10 @@ def _put_rest(pairs: Pairs, cells: Ints, dims: Ints) -> Ints:
     return cells
 
 
-def _extent(values: Ints) -> tuple[int, int]:
-    """First coordinate and length of a side, without layers that few are in."""
+def _extent(values: Ints, most: int | None = None) -> tuple[int, int]:
+    """First coordinate and length of a side, without layers of few at its ends, or of so many."""
     low = int(values.min())
     count = np.bincount(values - low)
-    full = np.flatnonzero(count > np.median(count[count > 0]) / 2)
+    typical = np.median(count[count > 0])
+    full = np.flatnonzero(count > (typical / 2 if most is None else min(most, typical / 10)))
     return low + int(full[0]), int(full[-1] - full[0]) + 1

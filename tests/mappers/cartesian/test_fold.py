@@ -138,6 +138,36 @@ def test_a_domain_that_is_no_box_is_mapped_onto_itself():
         assert objective_value(traffic, part, node_of, "hop_bytes") == len(src)
 
 
+def test_a_ring_of_which_cells_are_missing_is_closed():
+    """Seas around the earth without the cells of two continents."""
+    x, y = np.indices((40, 24)).reshape(2, -1)
+    inside = (np.hypot(x - 12, y - 8) > 5) & (np.hypot(x - 30, y - 14) > 6)
+    number = np.where(inside, np.cumsum(inside) - 1, -1).reshape(40, 24)
+    pairs = np.concatenate(
+        [
+            np.stack((number.ravel(), np.roll(number, 1, 0).ravel())),
+            np.stack((number[:, 1:].ravel(), number[:, :-1].ravel())),
+        ],
+        axis=1,
+    )
+    for seed in range(8):
+        src, dst = renumbered(inside.sum(), pairs[:, (pairs >= 0).all(axis=0)].T, seed)
+        found = find_structure(int(inside.sum()), src, dst)
+        assert found.dims == (40, 24)
+        steps = np.abs(found.coords[src] - found.coords[dst])
+        steps[:, 0] = np.minimum(steps[:, 0], 40 - steps[:, 0])
+        assert (steps.sum(axis=1) != 1).sum() <= 1  # a cell at a coast may be on its other side
+        layers = np.bincount(found.coords[:, 0])
+        assert layers[0] == layers.min()
+
+
+def test_ranks_beyond_a_ring_find_no_room_in_it():
+    """A ring of 62 and a pair of its own: there is no box for all."""
+    ring = np.arange(62)
+    pairs = np.append(np.stack((ring, (ring + 1) % 62), axis=1), [[62, 63]], axis=0)
+    assert find_structure(64, *renumbered(64, pairs, 0)) is None
+
+
 def test_boxes_that_are_not_connected_lie_next_to_each_other():
     """Members of an ensemble are a box of boxes, rings of several lengths have a common side."""
     for heights, dims in (((8, 8, 8, 8), (8, 8, 2, 2)), ((6, 8), (14, 12)), ((6, 8, 5), (19, 12))):
