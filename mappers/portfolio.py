@@ -2,17 +2,19 @@
 
 1. Orders: the initial mapping, nodes in order, in boxes along curves; for grids the orders of the
    grid mappers and the best fold; in boxes an embedding (see `embedding`) where there is no grid.
-2. Starts: recursive bisections with several seeds, on hierarchies with many tries that are
-   combined. The first one ends after `PLACED` of a time budget, with what it has split by then;
-   what it has not is put in an order of clusters, which alone takes a few per cent of the time.
+2. Starts: recursive bisections with several seeds, one without pairs that may be shortcuts; on
+   hierarchies with many tries that are combined. The first one ends after `PLACED` of a time
+   budget, with what it has split by then; what it has not is put in an order of clusters, which
+   alone takes a few per cent of the time.
 3. One long round from the best start: annealing, hot. On trees and fat trees the ranks of some
    subsystems are split again instead, level by level (see `ruin_and_recreate`). Where a few ranks
    have most of the traffic, bisections of many ranks separate little: there two subsystems are
    split at once. Except on hierarchies `greedy_all_c` is a start, too.
 4. Where an order is better than all starts after descents from both, as folds and embeddings may
-   be, a hot round would lose it: it has a warm one. So have both folds of a grid that does not fold
-   exactly. Pilots, `PILOT` of the budget each, say which to go on with. The best of the orders then
-   has another, twice as warm.
+   be, a hot round would lose it: it has one from the temperature that the order has (see
+   `AnnealingSearch.temperature`). So have both folds of a grid that does not fold exactly. Pilots,
+   `PILOT` of the budget each, say which to go on with. The best of the orders then has another,
+   `WARMER` times as warm.
 5. On at most `FEW` slots a part of that is for iterated tabu search from the best, which looks at
    every exchange in every step (see `tabu`): most of it where there are even fewer. Without any
    budget there are rounds from the best until one gains little.
@@ -44,7 +46,7 @@ from hopmap.mappers.bisections.recursive_bisection import (
     ruin_and_recreate,
     spans_of,
 )
-from hopmap.mappers.cartesian.cells import Cells
+from hopmap.mappers.cartesian.cells import Cells, without_shortcuts
 from hopmap.mappers.cartesian.embedding import boxed, embed
 from hopmap.mappers.cartesian.fold import best_fold, fold_exactly, fold_partly, fold_points
 from hopmap.mappers.cartesian.grid import Grid, find_structures
@@ -57,7 +59,7 @@ from hopmap.mappers.orders.node_orders import gray, hilbert, peano, scan
 from hopmap.topologies import Mapping, Topology
 from hopmap.traces import Traffic
 
-from .lanes import Lanes, Turn, lanes_of, race
+from .lanes import Lanes, Round, Turn, lanes_of, race
 from .mapper import MapperFunction
 from .objectives import ObjectiveName, lower_bound, with_free_slots
 from .stop import Moves, Reason, Watch, keep
@@ -72,10 +74,10 @@ PER_RANK = 20_000  # proposals of a round without any budget
 SHORT = 2_000  # proposals a rank of a budget that is too short for pilots
 ROUND = 0.97  # part of a round that is hot; the rest is for a descent
 BLOCKS = 20  # proposals a rank of that, and of blocks after it
-# First temperature, in geometric means of the two costs of a pair; parts of it for warm rounds;
-# last temperature, in costs of a pair one hop apart; part of both for cardinality, where most
-# exchanges cost nothing.
-HOT, WARM, COLD, FLAT = 2.5, (0.15, 0.3), 0.3, 0.2
+# First temperature, in geometric means of the two costs of a pair; last temperature, in costs of a
+# pair one hop apart; part of both for cardinality, where most exchanges cost nothing.
+HOT, COLD, FLAT = 2.5, 0.3, 0.2
+LEAST, WARMER = 0.1, 2.0  # warm rounds: part of the hot one at least; times as warm as an order
 SLOW = 1_000  # proposals a rank for which HOT is not too hot
 SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks have most of it
 # Ranks for a construction in O(ranks^2) without a time budget; seconds for a pair with one.
@@ -180,20 +182,24 @@ def _members(
         moves = PER_RANK * active if endless else int(rate * (watch.remaining() or 0.0))
     finish, per_rank = _tabu_share(search), max(moves / active, 1.0)
     last = cold if finish else cold * min(PER_RANK / per_rank, 1.0)
-    melt = partial(_anneal, first=hot * min(per_rank / SLOW, 1.0), last=last)
-    warm = [partial(_anneal, first=hot * min(per_rank / SLOW, part), last=last) for part in WARM]
-    turns = [Turn("annealing from a start", start, melt)]
-    if _is_nested(search.topology):
-        again = partial(_split_again, most=2 if _is_skewed(search) else MOST, last=cold)
-        turns, warm = [Turn("splitting again from a start", start, again)], [again]
-    name = turns[0].name.partition(" from")[0]
-    rest = Turn(f"{name} from the best", start, warm[0])
-    if finish:
-        rest = Turn("tabu from the best", start, _tabu)
-    reached = descended[-1:]
+    first, nested = hot * min(per_rank / SLOW, 1.0), _is_nested(search.topology)
+    run: Round = partial(_anneal, first=first, last=last)
+    if nested:
+        run = partial(_split_again, most=2 if _is_skewed(search) else MOST, last=cold)
+    name = "splitting again" if nested else "annealing"
+
+    def warm(places: Ints, times: float = 1.0) -> Round:
+        """Return a round that begins at the temperature of the places, or so many times it."""
+        if nested:
+            return run
+        search.assign(places)
+        heat = times * max(search.temperature(first), LEAST * first)
+        return partial(_anneal, first=min(heat, first), last=last)
+
+    turns, reached = [Turn(f"{name} from a start", start, run)], descended[-1:]
     for places, cost in zip(orders, descended[:-1], strict=True):
         if inexact or cost < descended[-1]:
-            turns.append(Turn(f"{name} from an order", places, warm[0]))
+            turns.append(Turn(f"{name} from an order", places, warm(places)))
             reached.append(cost)
 
     def share(part: float) -> Moves:
@@ -209,14 +215,16 @@ def _members(
         reached = []
         yield from pilots(turns)
         best = turns[1 + int(np.argmin(reached[1:]))]
-        for warmer in warm[1:]:
-            turns.append(best._replace(run=warmer))
+        if not nested:
+            turns.append(best._replace(run=warm(best.places, WARMER)))
             yield from pilots(turns[-1:])
     main = turns[int(np.argmin(reached))]
     yield from (turn.name for turn in race(search, lanes, [main] * len(lanes), share(1 - finish)))
     while finish or endless:
-        least = search.best_cost
-        rest = rest._replace(places=search.best.copy())
+        least, places = search.best_cost, search.best.copy()
+        rest = Turn(f"{name} from the best", places, warm(places))
+        if finish:
+            rest = Turn("tabu from the best", places, _tabu)
         yield from (turn.name for turn in race(search, lanes, [rest] * len(lanes), share(1.0)))
         if not endless or least - search.best_cost < STALE * abs(least):
             break
@@ -374,7 +382,8 @@ def _bisections(
     over = partial(_is_placed, search, watch)
     for done in range(STARTS):
         begin = watch.now()
-        yield bisect_nodes(search.model, search.topology, rng, tries, over)
+        model = without_shortcuts(search.model) if done == 1 else search.model
+        yield bisect_nodes(model, search.topology, rng, tries, over)
         spent, left = max(watch.now() - begin, 1e-3), watch.remaining()
         if levels and done == 0:
             tries = TRIES if left is None else min(int(SHARE * left / spent), TRIES)

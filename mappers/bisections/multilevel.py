@@ -21,7 +21,7 @@ import numpy as np
 from hopmap.arrays import Ints, Words
 from hopmap.mappers.cost_model import HOPS, CostModel
 from hopmap.mappers.distances import FARTHEST, table_router
-from hopmap.mappers.exchanges.annealing import SAMPLE, AnnealingSearch, Cooling
+from hopmap.mappers.exchanges.annealing import AnnealingSearch, Cooling
 from hopmap.mappers.exchanges.assignment import assignment_to_groups
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import MOST as MOST_COST
@@ -207,12 +207,10 @@ def _anneal(
     rng: np.random.Generator,
 ) -> Ints:
     """Anneal one level."""
-    from hopmap.mappers.exchanges import annealing_kernels
-
     assignment = assignment_to_groups(model, np.ones(len(place), dtype=np.int64), place, rng)
     if not len(assignment.active):
         return place
-    scale = annealing_kernels.uphill(model, assignment, SAMPLE)
     cooling = Cooling(model, assignment, watch)
+    scale = cooling.scale()
     cooling.cool(hot * scale, COLD * hot * scale, moves=moves, seconds=seconds)
     return cooling.best

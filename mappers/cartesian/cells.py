@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hopmap.arrays import Bools, Ints
+from hopmap.mappers.cost_model import CostModel
 
 FEW = 0.2  # rings that a shortcut is in, over the median
+SQUARES, MANY = 20_000_000, 0.2  # steps of a search for shortcuts; part of all pairs
 
 
 class Pairs(NamedTuple):
@@ -77,3 +79,16 @@ def find_shortcuts(indptr: Ints, peer: Ints) -> Bools:
     rings = count_short_rings(indptr, peer)
     few: Bools = rings < FEW * np.median(rings)
     return few
+
+
+def without_shortcuts(model: CostModel) -> CostModel:
+    """Pairs that are no shortcuts; all of them where many would be, or to look for them takes long.
+
+    O(sum of squared peers), at most `SQUARES`.
+    """
+    if np.square(np.diff(model.indptr)).sum() > SQUARES:
+        return model
+    shortcut = find_shortcuts(model.indptr, model.peer)
+    if not 0 < shortcut.sum() < MANY * len(shortcut):
+        return model
+    return model._replace(weight=np.where(shortcut, 0, model.weight))

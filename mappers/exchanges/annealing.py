@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from hopmap.arrays import Ints
+from hopmap.arrays import Floats, Ints
 from hopmap.mappers.cost_model import CostModel
 from hopmap.mappers.mapper import mapper
 from hopmap.mappers.objectives import (
@@ -76,7 +76,8 @@ def annealing(
 
 SLICE = 1 << 16  # proposals between two looks at the clock
 LOOKS = 0.02  # part of a time budget between two looks at the clock, if that is less
-SAMPLE = 10_000  # proposals that a temperature scale is taken from
+SAMPLE = 10_000  # proposals that a temperature is taken from
+HALVINGS = 20  # of the interval that it is in
 
 
 class Cooling:
@@ -126,11 +127,35 @@ class Cooling:
 
     def scale(self) -> float:
         """Mean cost of those proposals that cost something."""
+        worse = self._sample_changes()
+        worse = worse[worse > 0]
+        return float(worse.mean()) if len(worse) else 0.0
+
+    def temperature(self, most: float) -> float:
+        """Temperature at which the present places are in equilibrium, if it is not above `most`.
+
+        There proposals cost as much as they gain: Rose, Klebsch and Wolf, Temperature measurement
+        and equilibrium dynamics of simulated annealing placements, IEEE Transactions on
+        Computer-Aided Design 9 (1990).
+        """
+        changes = self._sample_changes()
+        worse, gain = changes[changes > 0], -changes[changes < 0].sum()
+        low, high = 0.0, most
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            if (worse * np.exp(-worse / middle)).sum() < gain:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def _sample_changes(self) -> Floats:
         from . import annealing_kernels
 
         if not len(self.assignment.active):
-            return 0.0
-        return annealing_kernels.uphill(self.model, self.assignment, SAMPLE)
+            return np.zeros(0)
+        found = annealing_kernels.sample_changes(self.model, self.assignment, SAMPLE)
+        return found.astype(np.float64)
 
     def cool(
         self, hot: float, cold: float, *, moves: int | None, seconds: float | None = None

@@ -20,8 +20,6 @@ from hopmap.mappers.cost_kernels import charge
 from hopmap.mappers.cost_model import CostModel
 from hopmap.topologies.routing import Router, distance
 
-WIDEST = 2**63 - 1
-
 
 class Assignment(NamedTuple):
     """Which rank is where, both ways, what that costs, and what may be tried."""
@@ -128,14 +126,14 @@ def _reprice(
 
 
 @njit
-def uphill(model: CostModel, assignment: Assignment, proposals: int) -> float:
-    """Mean increase of the cost over those proposals that increase it; 0 if none does."""
+def sample_changes(model: CostModel, assignment: Assignment, proposals: int) -> Ints:
+    """Change of the cost by each of so many proposals, none of which is accepted."""
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
     places, own = assignment.places, assignment.own
     state = assignment.random[0]
-    total, count = 0, 0
-    for _ in range(proposals):
+    changes = np.zeros(proposals, dtype=np.int64)
+    for k in range(proposals):
         state = next_state(state)
         u = assignment.active[draw(state, len(assignment.active))]
         state = next_state(state)
@@ -147,19 +145,14 @@ def uphill(model: CostModel, assignment: Assignment, proposals: int) -> float:
         a, b = places[u], places[v]
         if a == b:
             continue
-        worse = -own[u] - own[v]
+        changes[k] = -own[u] - own[v]
         for rank, other, node in ((u, v, b), (v, u, a)):
             for i in range(indptr[rank], indptr[rank + 1]):
                 q = peer[i]
                 at = places[rank] if q == other else places[q]
-                worse += weight[i] * charge(kind, distance(router, node, at))
-        if worse > 0:
-            if worse > WIDEST - total:
-                break
-            total += worse
-            count += 1
+                changes[k] += weight[i] * charge(kind, distance(router, node, at))
     assignment.random[0] = state
-    return total / count if count else 0.0
+    return changes
 
 
 @njit

@@ -17,7 +17,7 @@ from hopmap.mappers.bisections.recursive_bisection import MOST
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.lanes import LANES, race
 from hopmap.mappers.objectives import with_free_slots
-from hopmap.mappers.portfolio import FLAT, PILOT, SHORT, WARM, Portfolio, search_sums
+from hopmap.mappers.portfolio import FLAT, LEAST, PILOT, SHORT, WARMER, Portfolio, search_sums
 from hopmap.mappers.stop import Budget, Interrupted, Watch
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
@@ -220,11 +220,15 @@ def test_a_round_that_reaches_the_bound_ends_the_others(cores, winner, monkeypat
     assert value == step.sum()
 
 
-@pytest.mark.parametrize("winner", [1.0, *WARM])
+@pytest.mark.parametrize("winner", [1.0, 0.25, 0.25 * WARMER])
 def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
-    """A start has a hot one, an order a warm and a warmer one."""
+    """A start has a hot one, an order one from its temperature and a warmer one."""
     order = map_ranks(some_traffic(), topology_from_spec(MESH), "auto(moves=200000)", seed=3)
     best, shares, heat = good_order(), [], []
+
+    def temperature_of(search, most):
+        assert np.array_equal(search.assignment.places, order)
+        return most / 4
 
     def run(search, share, rng, *, first, **_):
         shares.append(share.moves)
@@ -233,6 +237,7 @@ def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
         assert np.array_equal(search.assignment.places, order) == (part < 1)
         search.assign(best if part == pytest.approx(winner) else rng.permutation(288))
 
+    monkeypatch.setattr(AnnealingSearch, "temperature", temperature_of)
     monkeypatch.setattr(MODULE, "_anneal", run)
     monkeypatch.setattr(MODULE, "bisect_nodes", scattered)
     found = run_on(MESH, initial=order, moves=1_000_000)
@@ -240,7 +245,30 @@ def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
     spent = found.steps[members(found).index("descent")].moves
     pilot = int(PILOT * (1_000_000 - spent))
     assert shares == [pilot, pilot, pilot, 1_000_000 - spent]
-    assert np.array(heat) == pytest.approx(np.array([1, *WARM, winner]) * heat[0])
+    assert np.array(heat) == pytest.approx(np.array([1, 0.25, 0.25 * WARMER, winner]) * heat[0])
+
+
+@pytest.mark.parametrize(("part", "expected"), [(0.0, LEAST), (LEAST / 2, LEAST), (0.9, 0.9)])
+def test_a_round_from_an_order_is_neither_cold_nor_hotter_than_from_a_start(
+    part, expected, monkeypatch
+):
+    heat = []
+
+    def noted(search, share, rng, *, first, **_):
+        heat.append(first)
+
+    monkeypatch.setattr(AnnealingSearch, "temperature", lambda _, most: part * most)
+    monkeypatch.setattr(MODULE, "bisect_nodes", scattered)
+    monkeypatch.setattr(MODULE, "_anneal", noted)
+    run_on(MESH, initial=good_order(), moves=1_000_000)
+    found = np.array(heat[:3]) / heat[0]
+    assert found == pytest.approx([1, expected, min(WARMER * expected, 1)])
+
+
+def test_where_to_cut_a_ring_shows_without_its_shortcuts():
+    run = run_on("tree:4:16:64@1:10:100", traffic_of("small_world", 4096), moves=1000)
+    first, near, last = (s.value for s in run.steps if s.member == "recursive_bisection")
+    assert near < 0.97 * min(first, last)
 
 
 @pytest.mark.parametrize("weight", [1, 7])

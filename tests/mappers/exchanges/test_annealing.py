@@ -51,6 +51,19 @@ def test_the_cost_saved_and_every_rank_s_own_cost_stay_exact(spec, objective, se
     assert temperature > 0 or saved >= 0
 
 
+@pytest.mark.parametrize("temperature", [300.0, 1000.0])
+def test_the_temperature_of_places_is_that_at_which_they_were_annealed(temperature):
+    search = search_of(some_traffic(64, 1), topology_from_spec("torus:8x8"))
+    found = []
+    for _ in range(30):
+        anneal(search.model, search.assignment, temperature, temperature, 20_000)
+        found.append(search.temperature(10 * temperature))
+    assert np.mean(found[5:]) == pytest.approx(temperature, rel=0.1)
+    assert search.temperature(temperature / 4) == temperature / 4
+    anneal(search.model, search.assignment, 0.0, 0.0, 1_000_000)
+    assert search.temperature(10 * temperature) < temperature / 4
+
+
 @pytest.mark.parametrize("spec", ["mesh:4x4", "torus:4x2x2", "haec:2x2x4", "mesh:2x4*2"])
 def test_blocks_that_move_save_what_they_say(spec):
     topology = topology_from_spec(spec)
