@@ -14,7 +14,7 @@
    be, a hot round would lose it: it has one from the temperature that the order has (see
    `AnnealingSearch.temperature`). So have both folds of a grid that does not fold exactly. Pilots,
    `PILOT` of the budget each, say which to go on with. The best of the orders then has another,
-   `WARMER` times as warm.
+   `WARMER` times as warm. A start that is cold, as those of trees are, has such a pilot, too.
 5. On at most `FEW` slots a part of that is for iterated tabu search from the best, which looks at
    every exchange in every step (see `tabu`): most of it where there are even fewer. Without any
    budget there are rounds from the best until one gains little.
@@ -78,6 +78,7 @@ BLOCKS = 20  # proposals a rank of that, and of blocks after it
 # pair one hop apart; part of both for cardinality, where most exchanges cost nothing.
 HOT, COLD, FLAT = 2.5, 0.3, 0.2
 LEAST, WARMER = 0.1, 2.0  # warm rounds: part of the hot one at least; times as warm as an order
+CLEARLY = 1.015  # what a warm pilot from a start has to be better by, as hot ones gain more later
 SLOW = 1_000  # proposals a rank for which HOT is not too hot
 SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks have most of it
 # Ranks for a construction in O(ranks^2) without a time budget; seconds for a pair with one.
@@ -201,6 +202,10 @@ def _members(
         if inexact or cost < descended[-1]:
             turns.append(Turn(f"{name} from an order", places, warm(places)))
             reached.append(cost)
+    found = len(turns)
+    search.assign(start)
+    if not nested and search.temperature(first) < LEAST * first:
+        turns.append(Turn(f"{name} from a start", start, warm(start, WARMER)))
 
     def share(part: float) -> Moves:
         left = None if watch.end is not None else moves if endless else moves - search.moves
@@ -214,8 +219,9 @@ def _members(
     if len(turns) > 1 and moves > SHORT * active:
         reached = []
         yield from pilots(turns)
-        best = turns[1 + int(np.argmin(reached[1:]))]
-        if not nested:
+        reached[found:] = [int(cost * CLEARLY) for cost in reached[found:]]
+        if found > 1 and not nested:
+            best = turns[1 + int(np.argmin(reached[1:found]))]
             turns.append(best._replace(run=warm(best.places, WARMER)))
             yield from pilots(turns[-1:])
     main = turns[int(np.argmin(reached))]

@@ -226,10 +226,6 @@ def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
     order = map_ranks(some_traffic(), topology_from_spec(MESH), "auto(moves=200000)", seed=3)
     best, shares, heat = good_order(), [], []
 
-    def temperature_of(search, most):
-        assert np.array_equal(search.assignment.places, order)
-        return most / 4
-
     def run(search, share, rng, *, first, **_):
         shares.append(share.moves)
         heat.append(first)
@@ -237,7 +233,7 @@ def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
         assert np.array_equal(search.assignment.places, order) == (part < 1)
         search.assign(best if part == pytest.approx(winner) else rng.permutation(288))
 
-    monkeypatch.setattr(AnnealingSearch, "temperature", temperature_of)
+    monkeypatch.setattr(AnnealingSearch, "temperature", lambda _, most: most / 4)
     monkeypatch.setattr(MODULE, "_anneal", run)
     monkeypatch.setattr(MODULE, "bisect_nodes", scattered)
     found = run_on(MESH, initial=order, moves=1_000_000)
@@ -248,11 +244,27 @@ def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
     assert np.array(heat) == pytest.approx(np.array([1, 0.25, 0.25 * WARMER, winner]) * heat[0])
 
 
+@pytest.mark.parametrize(("clearly", "winner"), [(1.0, LEAST * WARMER), (2.0, 1.0)])
+def test_a_warm_pilot_from_a_cold_start_has_to_be_clearly_better(clearly, winner, monkeypatch):
+    better, heat = good_order(), []
+
+    def run(search, share, rng, *, first, **_):
+        heat.append(first)
+        search.assign(better if first < heat[0] else rng.permutation(288))
+
+    monkeypatch.setattr(AnnealingSearch, "temperature", lambda *_: 0.0)
+    monkeypatch.setattr(MODULE, "_anneal", run)
+    monkeypatch.setattr(MODULE, "CLEARLY", clearly)
+    found = run_on(MESH, moves=1_000_000)
+    assert rounds(found) == [PILOTS[0]] * 3
+    assert np.array(heat) == pytest.approx(np.array([1, LEAST * WARMER, winner]) * heat[0])
+
+
 @pytest.mark.parametrize(("part", "expected"), [(0.0, LEAST), (LEAST / 2, LEAST), (0.9, 0.9)])
 def test_a_round_from_an_order_is_neither_cold_nor_hotter_than_from_a_start(
     part, expected, monkeypatch
 ):
-    heat = []
+    order, heat = good_order(), []
 
     def noted(search, share, rng, *, first, **_):
         heat.append(first)
@@ -260,9 +272,9 @@ def test_a_round_from_an_order_is_neither_cold_nor_hotter_than_from_a_start(
     monkeypatch.setattr(AnnealingSearch, "temperature", lambda _, most: part * most)
     monkeypatch.setattr(MODULE, "bisect_nodes", scattered)
     monkeypatch.setattr(MODULE, "_anneal", noted)
-    run_on(MESH, initial=good_order(), moves=1_000_000)
-    found = np.array(heat[:3]) / heat[0]
-    assert found == pytest.approx([1, expected, min(WARMER * expected, 1)])
+    run_on(MESH, initial=order, moves=1_000_000)
+    of_order = [heat[1], heat[-2]]  # between them a cold start has a warm pilot, too
+    assert np.array(of_order) / heat[0] == pytest.approx([expected, min(WARMER * expected, 1)])
 
 
 def test_where_to_cut_a_ring_shows_without_its_shortcuts():
@@ -290,6 +302,7 @@ def test_temperatures_follow_what_a_pair_costs_one_hop_apart_and_at_random(weigh
 def test_with_few_proposals_a_rank_there_are_no_pilots(more, pilots, monkeypatch):
     traffic, order = some_traffic(), good_order()
     active = len(np.union1d(traffic.src, traffic.dst))
+    monkeypatch.setattr(AnnealingSearch, "temperature", lambda _, most: most)
     monkeypatch.setattr(MODULE, "_anneal", lambda *_, **__: None)
     run = run_on(MESH, traffic, order, moves=SHORT * active + more)
     assert rounds(run) == [*pilots, PILOTS[1]]
