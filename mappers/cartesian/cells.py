@@ -82,9 +82,9 @@ def find_shortcuts(indptr: Ints, peer: Ints) -> Bools:
 
 
 def without_shortcuts(model: CostModel) -> CostModel:
-    """Pairs that are no shortcuts; all of them where many would be, or to look for them takes long.
+    """Leave out pairs that may be shortcuts; none where many would be, or the search takes long.
 
-    O(sum of squared peers), at most `SQUARES`.
+    Left out is a pair whose weight is 0. O(sum of squared peers), which is at most `SQUARES`.
     """
     if np.square(np.diff(model.indptr)).sum() > SQUARES:
         return model

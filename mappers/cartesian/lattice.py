@@ -6,8 +6,8 @@
    `lattice_kernels.grow`). Then all pairs count. It is done by each of the `RULES`, from `TRIALS`
    ranks, until there are few faults; the cells are taken in which pairs are nearest.
 4. A pair whose cells are no step of the stencil apart spans a period.
-5. Ranks that find no cell get a free one near their peers. Where they fill no box, as on a disc,
-   some cells stay free.
+5. Ranks that find no cell get a free one near their peers. Where they fill no box, as on a disc or
+   in the seas around the earth, some cells stay free.
 
 Missing and added pairs do little harm: of grids of 1,600 ranks with 8 % missing and 2 % added,
 pairs are 0.2 to 4 % longer than in the grid, of those with 15 % missing 1 to 2 %. O(pairs * steps).
@@ -406,7 +406,10 @@ def _put_rest(pairs: Pairs, cells: Ints, dims: Ints) -> Ints:
 
 
 def _extent(values: Ints, most: int | None = None) -> tuple[int, int]:
-    """First coordinate and length of a side, without layers of few at its ends, or of so many."""
+    """First coordinate and length of a side, without layers at its ends that few are in.
+
+    - `most`: so many are few where ranks fill no box; by default fewer than half of the usual.
+    """
     low = int(values.min())
     count = np.bincount(values - low)
     typical = np.median(count[count > 0])

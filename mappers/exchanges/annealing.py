@@ -132,11 +132,11 @@ class Cooling:
         return float(worse.mean()) if len(worse) else 0.0
 
     def temperature(self, most: float) -> float:
-        """Temperature at which the present places are in equilibrium, if it is not above `most`.
+        """Temperature at which the present places are in equilibrium, or `most` if that is higher.
 
-        There proposals cost as much as they gain: Rose, Klebsch and Wolf, Temperature measurement
-        and equilibrium dynamics of simulated annealing placements, IEEE Transactions on
-        Computer-Aided Design 9 (1990).
+        There proposals cost as much as they gain in the mean: Rose, Klebsch and Wolf, Temperature
+        measurement and equilibrium dynamics of simulated annealing placements, IEEE Transactions on
+        Computer-Aided Design 9 (1990). O(degree) for each of `SAMPLE` proposals.
         """
         changes = self._sample_changes()
         worse, gain = changes[changes > 0], -changes[changes < 0].sum()

@@ -127,7 +127,7 @@ def _reprice(
 
 @njit
 def sample_changes(model: CostModel, assignment: Assignment, proposals: int) -> Ints:
-    """Change of the cost by each of so many proposals, none of which is accepted."""
+    """Change of the cost by each of so many proposals, shape (proposals,); none is accepted."""
     router, kind = model.router, model.kind
     indptr, peer, weight = model.indptr, model.peer, model.weight
     places, own = assignment.places, assignment.own
