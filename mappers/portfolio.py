@@ -14,7 +14,7 @@
    be, a hot round would lose it: it has one from the temperature that the order has (see
    `AnnealingSearch.temperature`). So have both folds of a grid that does not fold exactly. Pilots,
    `PILOT` of the budget each, say which to go on with. The best of the orders then has another,
-   `WARMER` times as warm. A start that is cold, as those of trees are, has such a pilot, too.
+   `WARMER` times as warm. A start that is cold, as one of a sparse tree is, has such a pilot, too.
 5. On at most `FEW` slots a part of that is for iterated tabu search from the best, which looks at
    every exchange in every step (see `tabu`): most of it where there are even fewer. Without any
    budget there are rounds from the best until one gains little.
