@@ -77,8 +77,10 @@ BLOCKS = 20  # proposals a rank of that, and of blocks after it
 # First temperature, in geometric means of the two costs of a pair; last temperature, in costs of a
 # pair one hop apart; part of both for cardinality, where most exchanges cost nothing.
 HOT, COLD, FLAT = 2.5, 0.3, 0.2
-LEAST, WARMER = 0.1, 2.0  # warm rounds: part of the hot one at least; times as warm as an order
-CLEARLY = 1.015  # what a warm pilot from a start has to be better by, as hot ones gain more later
+LEAST, WARMER = 0.15, 2.0  # warm rounds: part of the hot one at least; times as warm as an order
+# Starts below that part of the hot temperature are cold; what their warm pilots have to be better
+# by, as hot ones gain more later.
+CHILLY, CLEARLY = 0.1, 1.015
 SLOW = 1_000  # proposals a rank for which HOT is not too hot
 SKEWED = 1.5  # mean traffic of a rank over the median, from which few ranks have most of it
 # Ranks for a construction in O(ranks^2) without a time budget; seconds for a pair with one.
@@ -204,8 +206,9 @@ def _members(
             reached.append(cost)
     found = len(turns)
     search.assign(start)
-    if not nested and search.temperature(first) < LEAST * first:
-        turns.append(Turn(f"{name} from a start", start, warm(start, WARMER)))
+    if not nested and search.temperature(first) < CHILLY * first:
+        mild = partial(_anneal, first=WARMER * CHILLY * first, last=last)
+        turns.append(Turn(f"{name} from a start", start, mild))
 
     def share(part: float) -> Moves:
         left = None if watch.end is not None else moves if endless else moves - search.moves

@@ -17,7 +17,16 @@ from hopmap.mappers.bisections.recursive_bisection import MOST
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.lanes import LANES, race
 from hopmap.mappers.objectives import with_free_slots
-from hopmap.mappers.portfolio import FLAT, LEAST, PILOT, SHORT, WARMER, Portfolio, search_sums
+from hopmap.mappers.portfolio import (
+    CHILLY,
+    FLAT,
+    LEAST,
+    PILOT,
+    SHORT,
+    WARMER,
+    Portfolio,
+    search_sums,
+)
 from hopmap.mappers.stop import Budget, Interrupted, Watch
 from hopmap.topologies import Topology, topology_from_spec
 from hopmap.traces import Traffic
@@ -244,7 +253,7 @@ def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
     assert np.array(heat) == pytest.approx(np.array([1, 0.25, 0.25 * WARMER, winner]) * heat[0])
 
 
-@pytest.mark.parametrize(("clearly", "winner"), [(1.0, LEAST * WARMER), (2.0, 1.0)])
+@pytest.mark.parametrize(("clearly", "winner"), [(1.0, CHILLY * WARMER), (2.0, 1.0)])
 def test_a_warm_pilot_from_a_cold_start_has_to_be_clearly_better(clearly, winner, monkeypatch):
     better, heat = good_order(), []
 
@@ -257,7 +266,7 @@ def test_a_warm_pilot_from_a_cold_start_has_to_be_clearly_better(clearly, winner
     monkeypatch.setattr(MODULE, "CLEARLY", clearly)
     found = run_on(MESH, moves=1_000_000)
     assert rounds(found) == [PILOTS[0]] * 3
-    assert np.array(heat) == pytest.approx(np.array([1, LEAST * WARMER, winner]) * heat[0])
+    assert np.array(heat) == pytest.approx(np.array([1, CHILLY * WARMER, winner]) * heat[0])
 
 
 @pytest.mark.parametrize(("part", "expected"), [(0.0, LEAST), (LEAST / 2, LEAST), (0.9, 0.9)])
