@@ -204,11 +204,11 @@ def _members(
         if inexact or cost < descended[-1]:
             turns.append(Turn(f"{name} from an order", places, warm(places)))
             reached.append(cost)
-    found = len(turns)
+    hot_or_orders = len(turns)
     search.assign(start)
     if not nested and search.temperature(first) < CHILLY * first:
-        mild = partial(_anneal, first=WARMER * CHILLY * first, last=last)
-        turns.append(Turn(f"{name} from a start", start, mild))
+        mild_round = partial(_anneal, first=WARMER * CHILLY * first, last=last)
+        turns.append(Turn(f"{name} from a start", start, mild_round))
 
     def share(part: float) -> Moves:
         left = None if watch.end is not None else moves if endless else moves - search.moves
@@ -222,9 +222,10 @@ def _members(
     if len(turns) > 1 and moves > SHORT * active:
         reached = []
         yield from pilots(turns)
-        reached[found:] = [int(cost * CLEARLY) for cost in reached[found:]]
-        if found > 1 and not nested:
-            best = turns[1 + int(np.argmin(reached[1:found]))]
+        mild = [int(cost * CLEARLY) for cost in reached[hot_or_orders:]]
+        reached[hot_or_orders:] = mild
+        if hot_or_orders > 1 and not nested:
+            best = turns[1 + int(np.argmin(reached[1:hot_or_orders]))]
             turns.append(best._replace(run=warm(best.places, WARMER)))
             yield from pilots(turns[-1:])
     main = turns[int(np.argmin(reached))]

@@ -37,8 +37,9 @@ BASE = (1 << 20) + 1  # more than all coordinates, and odd
 REACH = 4  # longest step of a stencil in one dimension
 NEARLY = 0.8  # of the pairs that have to be steps of the stencil
 REST = 0.1  # of the ranks that may be put into the last free cells
-# Of a box that ranks do not fill: most cells a rank, faults a pair, and ranks far out in a layer.
-OPEN, EXACT, STRAYS = 4, 0.05, 2
+# Of a box that ranks do not fill: most cells a rank, faults a pair; strays in a layer at its ends,
+# at most so many and so large a part of the usual layer.
+OPEN, EXACT, STRAYS, THIN = 4, 0.05, 2, 0.1
 BRICK = (-1, 0), (1, 0), (0, -1)  # neighbours of an even one
 SHORTEST, COMMON = 3, 4  # period; differences that one may explain
 SHORT = 3, 4  # periods that a rank's neighbours show
@@ -413,5 +414,5 @@ def _extent(values: Ints, most: int | None = None) -> tuple[int, int]:
     low = int(values.min())
     count = np.bincount(values - low)
     typical = np.median(count[count > 0])
-    full = np.flatnonzero(count > (typical / 2 if most is None else min(most, typical / 10)))
+    full = np.flatnonzero(count > (typical / 2 if most is None else min(most, THIN * typical)))
     return low + int(full[0]), int(full[-1] - full[0]) + 1
