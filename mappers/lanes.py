@@ -33,6 +33,7 @@ class Turn(NamedTuple):
     name: str
     places: Ints  # shape (slots,)
     run: Round
+    handicap: float = 1.0  # times its cost, where it is compared with other turns
 
 
 def lanes_of(search: AnnealingSearch, stop: Moves, rng: np.random.Generator) -> Lanes:

@@ -41,6 +41,7 @@ MOST = 2048  # groups whose distances are kept in a table
 SCALE = 16.0  # of mean distances, which are kept as whole numbers
 PER_RANK = 2_000
 HOT, WARM = 0.5, 0.15  # first temperature on the coarsest level and on all others
+GROUPS = 0.4  # of a budget for groups of ranks
 COLD = 0.05  # last temperature, in units of the first
 
 
@@ -75,13 +76,17 @@ def multilevel(
         initial = random_mapping(traffic, topology, rng=rng)
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)
     with keep(lambda: search.mapping):
-        share = None if watch.remaining() is None else 0.4 * (watch.remaining() or 0.0)
-        hot = place_by_levels(search, rng, None if moves is None else moves * 2 // 5, share)
-        rest = None if moves is None else moves * 3 // 5
-        search.cool(hot, COLD * hot, moves=rest, seconds=watch.remaining())
+        anneal_by_levels(search, rng, Moves(watch.remaining(), moves=moves))
         search.assign(search.best)
         exchange_blocks(search, 200 * traffic.ranks if moves is None else moves // 10)
     return search.mapping
+
+
+def anneal_by_levels(search: AnnealingSearch, rng: np.random.Generator, share: Moves) -> None:
+    """Place groups of ranks level by level, then anneal single ranks."""
+    levels, rest = share.part(GROUPS), share.part(1 - GROUPS)
+    hot = place_by_levels(search, rng, levels.moves, levels.seconds)
+    search.cool(hot, COLD * hot, moves=rest.moves, seconds=rest.seconds)
 
 
 def place_by_levels(

@@ -1,7 +1,6 @@
 """Auto and multilevel: never worse than what they were given or ran, by moves or by time."""
 
 import logging
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -10,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopmap.launchers.mapping_files import read_mapping
-from hopmap.mappers import map_ranks, objective_value
+from hopmap.mappers import map_ranks, objective_value, portfolio_starts
 from hopmap.mappers.auto import portfolio
 from hopmap.mappers.basic_kernels import Graph
 from hopmap.mappers.bisections.multilevel import _group
 from hopmap.mappers.bisections.recursive_bisection import slot_layers
 from hopmap.mappers.objectives import cost_model
-from hopmap.mappers.portfolio import search_sums
 from hopmap.mappers.stop import Budget, Ending
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic, load_traffic, nas_traffic
@@ -114,7 +112,7 @@ def test_it_says_why_it_stopped():
 )
 def test_without_any_budget_there_are_rounds_until_one_gains_little(spec, member, monkeypatch):
     topology = topology_from_spec(spec)
-    monkeypatch.setattr(sys.modules[search_sums.__module__], "PER_RANK", 100)
+    monkeypatch.setattr("hopmap.mappers.portfolio.PER_RANK", 100)
     traffic = some_traffic(topology.nodes, 1, 5.0)
     free = portfolio(traffic, topology, rng=np.random.default_rng(1), stop=Budget())
     assert free.stop_reason == "stagnated"
@@ -145,9 +143,8 @@ def test_a_bisection_ends_when_most_of_the_time_is_spent(monkeypatch):
         looked.append(over())
         return rng.permutation(topology.nodes)
 
-    module = sys.modules[search_sums.__module__]
-    monkeypatch.setattr(module, "bisect_nodes", never_done)
-    monkeypatch.setattr(module, "_part", lambda watch: 0.9)
+    monkeypatch.setattr(portfolio_starts, "bisect_nodes", never_done)
+    monkeypatch.setattr(portfolio_starts, "spent", lambda watch: 0.9)
     run = portfolio(traffic, topology, rng=np.random.default_rng(0), stop=Budget(moves=10))
     assert looked == [True]
     # Nor are curves tried then, so that there is time for it.
