@@ -12,7 +12,7 @@
 4. Where an order is better than all starts after descents from both, as folds and embeddings may
    be, a hot round would lose it: it has one from the temperature that the order has (see
    `AnnealingSearch.temperature`). So have both folds of a grid that does not fold exactly. A start
-   that is far colder than a hot round, as one of a sparse tree is, has such a round, too, and there
+   that is far colder than a hot round, as one of a sparse tree is, has a mild round, too, and there
    is one of `multilevel`. Pilots, `PILOT` of the budget each, say which of all to go on with.
 5. On few slots a part of that is for iterated tabu search from the best, which looks at every
    exchange in every step (see `tabu`): most of it where there are even fewer. Without any budget
@@ -143,7 +143,7 @@ def _members(
             reached.append(order_cost)
     if moves > SLOW * active:
         if rounds.is_cool(search, start):
-            mild = Turn(turns[0].name, start, rounds.warm(search, start), CLEARLY)
+            mild = Turn(turns[0].name, start, rounds.mild(), CLEARLY)
             turns += [mild, Turn("multilevel", start, by_levels)]
         if len(turns) > 1:
             reached = []

@@ -1,11 +1,11 @@
 """Rounds of the portfolio: annealing, multilevel, splitting subsystems again, tabu search.
 
 One long round is better than several short ones: on nine graphs of 128 to 4,096 ranks, two rounds
-of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. The last
-temperature follows what a pair costs one hop apart, the first the geometric mean of that and of
-what it costs at random places. With few proposals a rank the first is lower, as what melts then
-cannot freeze again in time; with more than `PER_RANK` the last is lower, as there is time for it,
-unless tabu search has the rest.
+of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. The first
+temperature is between what a pair costs one hop apart and at random places. The last one follows
+the geometric mean of weights, so that light pairs find their places, too. With few proposals a rank
+the first is lower, as what melts then cannot freeze again in time; with more than `PER_RANK` the
+last is lower, as there is time for it, unless tabu search has the rest.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ PER_RANK = 20_000  # proposals of a round without any budget
 SLOW = 1_000  # proposals a rank for which HOT is not too hot, and there is time for pilots
 ROUND = 0.97  # part of a round that is hot; the rest is for a descent
 DESCENT = 10  # proposals a rank of that, and of blocks after it
-# First temperature, in geometric means of the two costs of a pair; last temperature, in costs of a
-# pair one hop apart; part of both for cardinality, where most exchanges cost nothing.
+# First temperature, in geometric means of what a pair costs one hop apart and at random places; the
+# last, in geometric means of weights; part of both for cardinality, as most exchanges cost nothing.
 HOT, COLD, FLAT = 2.5, 0.3, 0.2
 LEAST = 0.15  # part of the hot temperature at which a warm round begins at least
-COOL = 0.05  # part of it below which a start is in order already
+COOL = 0.05  # part of it below which a start is in order, and at which its mild round begins
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
 # Slots up to which a step that looks at every exchange pays, and for which it has half the rounds.
 FEW, TABU = 256, 100
@@ -68,6 +68,10 @@ class Rounds(NamedTuple):
         heat = max(search.temperature(self.first), LEAST * self.first)
         return partial(_anneal, first=heat, last=self.last)
 
+    def mild(self) -> Round:
+        """Return a round from a cool start."""
+        return partial(_anneal, first=COOL * self.first, last=self.last)
+
     def is_cool(self, search: AnnealingSearch, places: Ints) -> bool:
         """Whether places are far colder than a hot round, as after bisections of a sparse tree."""
         search.assign(places)
@@ -75,20 +79,21 @@ class Rounds(NamedTuple):
 
 
 def rounds_of(search: AnnealingSearch, per_rank: float, rng: np.random.Generator) -> Rounds:
-    """Take temperatures from the mean costs of a pair one hop apart and at random places.
+    """Take temperatures from the weights, and from the cost at random places.
 
     - `per_rank`: proposals that there will be.
     """
     weight, slots = search.model.weight, len(search.best)
-    near = float(weight.mean()) if len(weight) else 0.0
+    mean = float(weight.mean()) if len(weight) else 0.0
+    usual = float(np.exp(np.log(np.maximum(weight, 1)).mean())) if len(weight) else 0.0
     far = 2 * search.assign(rng.permutation(search.best)) / max(len(weight), 1)
     if search.model.kind == NEAR:
-        near = far = FLAT * near
+        mean, usual, far = FLAT * mean, FLAT * usual, FLAT * mean
     tabu = 1 / (1 + (slots / TABU) ** 2) if slots <= FEW else 0.0
-    hot = HOT * (near * far) ** 0.5 * min(per_rank / SLOW, 1.0)
-    cold = COLD * near * (1.0 if tabu else min(PER_RANK / max(per_rank, 1.0), 1.0))
+    first = HOT * (mean * far) ** 0.5 * min(per_rank / SLOW, 1.0)
+    last = COLD * usual * (1.0 if tabu else min(PER_RANK / max(per_rank, 1.0), 1.0))
     few = 2 if is_skewed(search) else MOST
-    return Rounds(hot, cold, few if _is_nested(search.topology) else 0, tabu)
+    return Rounds(first, last, few if _is_nested(search.topology) else 0, tabu)
 
 
 def by_levels(search: AnnealingSearch, share: Moves, rng: np.random.Generator) -> None:

@@ -5,26 +5,26 @@ import json
 import pytest
 
 from hopmap.traces import write_trace
+from support.archives import OMISSIONS, archive_with_omissions
 from support.collective_calls import collective, trace_of_calls
 from support.commands import invoke
-from support.omitted import EXPECTED, made
 
 
 @pytest.mark.parametrize("command", ["info", "matrix", "simulate", "explain"])
 def test_they_say_so_in_lines_and_json(tmp_path, command):
-    folder, mapping = made(tmp_path / "made"), tmp_path / "mapping.csv"
+    folder, mapping = archive_with_omissions(tmp_path / "made"), tmp_path / "mapping.csv"
     mapping.write_text("rank,node\n0,0\n1,1\n")
     rest = {"matrix": ["--out", tmp_path / "t.npz", "--force"]}
     rest |= {key: [mapping, "-t", "mesh:2"] for key in ("simulate", "explain")}
     words = [str(word) for word in (command, folder, *rest.get(command, []))]
     printed = invoke(words)
-    for entry in EXPECTED:
+    for entry in OMISSIONS:
         assert f"{entry.kind}: {entry.what}: {entry.count}" in printed.stdout
     warning = "made: flushes of trace buffers: 1, 4 s (20.00% of the run)"
     assert [warning in line for line in printed.stderr.splitlines()].count(True) == 1
     assert "one-sided" not in printed.stderr  # 0.5 %
     told = json.loads(invoke([*words, "--json"]).stdout)["omitted"]
-    assert [entry["what"] for entry in told] == [entry.what for entry in EXPECTED]
+    assert [entry["what"] for entry in told] == [entry.what for entry in OMISSIONS]
     assert [entry["seconds"] for entry in told[:2]] == pytest.approx([4.0, 0.1])
 
 
@@ -43,7 +43,7 @@ def test_traffic_of_collectives_that_is_made_up_is_a_warning(tmp_path, command):
 
 
 def test_a_sweep_and_its_page_say_so(tmp_path):
-    made(tmp_path / "made")
+    archive_with_omissions(tmp_path / "made")
     (tmp_path / "s.toml").write_text(
         'name = "s"\ntraces = ["made"]\ntopologies = ["mesh:2"]\nmappers = ["sweep"]\n'
     )
@@ -54,5 +54,5 @@ def test_a_sweep_and_its_page_say_so(tmp_path):
     assert warning in printed.stderr
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert f'<p class="warning">{warning}</p>' in page
-    for entry in EXPECTED:
+    for entry in OMISSIONS:
         assert f"{entry.what}: {entry.count}" in page

@@ -21,7 +21,7 @@ from hopmap.mappers.exchanges.annealing import AnnealingSearch
 from hopmap.mappers.lanes import LANES
 from hopmap.mappers.objectives import with_free_slots
 from hopmap.mappers.portfolio import PILOT
-from hopmap.mappers.portfolio_rounds import LEAST, SLOW
+from hopmap.mappers.portfolio_rounds import COOL, SLOW
 from hopmap.mappers.stop import Interrupted
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
@@ -208,9 +208,9 @@ def test_whichever_pilot_is_at_the_least_cost_has_the_rest(winner, monkeypatch):
 
 @pytest.mark.parametrize(
     ("clearly", "by_levels", "winner"),
-    [(1.0, "worst", "warm"), (2.0, "worst", "hot"), (2.0, "best", "multilevel")],
+    [(1.0, "worst", "mild"), (2.0, "worst", "hot"), (2.0, "best", "multilevel")],
 )
-def test_a_cool_start_has_a_warm_pilot_that_has_to_be_clearly_better_and_one_of_multilevel(
+def test_a_cool_start_has_a_mild_pilot_that_has_to_be_clearly_better_and_one_of_multilevel(
     clearly, by_levels, winner, monkeypatch
 ):
     worst = scattered(None, topology_from_spec(MESH), np.random.default_rng(1))
@@ -219,7 +219,7 @@ def test_a_cool_start_has_a_warm_pilot_that_has_to_be_clearly_better_and_one_of_
 
     def anneal(search, share, rng, *, first, **_):
         heat.append(first)
-        run_of.append("warm" if first < heat[0] else "hot")
+        run_of.append("mild" if first < heat[0] else "hot")
         search.assign(found["start" if first < heat[0] else "worst"])
 
     def levels(search, *_):
@@ -232,9 +232,9 @@ def test_a_cool_start_has_a_warm_pilot_that_has_to_be_clearly_better_and_one_of_
     monkeypatch.setattr(portfolio, "by_levels", levels)
     monkeypatch.setattr(portfolio, "CLEARLY", clearly)
     run = run_on(MESH, moves=1_000_000)
-    assert run_of == ["hot", "warm", "multilevel", winner]
+    assert run_of == ["hot", "mild", "multilevel", winner]
     assert rounds(run)[:3] == [PILOTS[0], PILOTS[0], "multilevel"]
-    assert heat[1] == pytest.approx(LEAST * heat[0])
+    assert heat[1] == pytest.approx(COOL * heat[0])
 
 
 @pytest.mark.parametrize(("more", "pilots"), [(0, []), (1, PILOTS)])

@@ -40,6 +40,16 @@ def test_temperatures_follow_what_a_pair_costs_one_hop_apart_and_at_random(weigh
     assert (found.first, found.last) == (HOT * FLAT, COLD * FLAT)
 
 
+def test_light_pairs_freeze_too_where_weights_differ():
+    src, dst = np.triu_indices(36, k=1)
+    weights = np.tile((1, 10_000), len(src) // 2)
+    traffic = Traffic.from_pairs(36, src, dst, np.ones(len(src)), weights)
+    rng = np.random.default_rng(1)
+    torus = topology_from_spec("torus:6x6")
+    search = AnnealingSearch(traffic, torus, np.arange(36), "hop_bytes", rng, Watch())
+    assert rounds_of(search, PER_RANK, rng).last == pytest.approx(COLD * 100)
+
+
 def test_temperatures_follow_the_proposals_a_rank(monkeypatch):
     """Lower at the start with few of them, lower at the end with many."""
     seen = {}

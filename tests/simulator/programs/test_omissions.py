@@ -6,14 +6,14 @@ import json
 
 from hopmap.simulator import lower, omissions
 from hopmap.traces import nas_folded, read_summary, read_trace, summarize
-from support.omitted import EXPECTED, made
+from support.archives import OMISSIONS, archive_with_omissions
 
 
 def test_everything_is_listed_with_what_takes_longest_first(tmp_path):
-    trace = read_trace(made(tmp_path / "made"))
+    trace = read_trace(archive_with_omissions(tmp_path / "made"))
     found = omissions(lower(trace))
-    assert [entry.what for entry in found] == [entry.what for entry in EXPECTED]
-    for entry, expected in zip(found, EXPECTED, strict=True):
+    assert [entry.what for entry in found] == [entry.what for entry in OMISSIONS]
+    for entry, expected in zip(found, OMISSIONS, strict=True):
         assert entry.count == expected.count
         if expected.seconds is None:
             assert (entry.seconds, entry.share) == (None, None)
@@ -26,7 +26,7 @@ def test_everything_is_listed_with_what_takes_longest_first(tmp_path):
 
 
 def test_a_summary_counts_what_is_ignored_as_a_trace_does(tmp_path):
-    folder = made(tmp_path / "made")
+    folder = archive_with_omissions(tmp_path / "made")
     summary, trace = read_summary(folder), read_trace(folder)
     expected = {"BufferFlush": 1, "ParameterInt": 1, "ProgramBegin": 2, "ProgramEnd": 2}
     assert summary.ignored == trace.ignored == summarize(trace).ignored == expected
