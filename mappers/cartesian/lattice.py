@@ -1,7 +1,7 @@
 """Coordinates of ranks whose traffic is that of a stencil or a honeycomb, with some faults.
 
 1. Pairs that may be shortcuts are set aside (see `cells.find_shortcuts`).
-2. The neighbourhood of an inner rank is matched to the stencils of `_lattices`.
+2. The neighbourhood of an inner rank is matched to the stencils of `lattices`.
 3. Coordinates grow from there: a rank goes where most of its placed neighbours can reach it (see
    `lattice_kernels.grow`). Then all pairs count. It is done by each of the `RULES`, from `TRIALS`
    ranks, until there are few faults; the cells are taken in which pairs are nearest.
@@ -15,8 +15,7 @@ pairs are 0.2 to 4 % longer than in the grid, of those with 15 % missing 1 to 2 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator
 from itertools import combinations, islice, permutations, product
 from typing import NamedTuple
 
@@ -25,24 +24,20 @@ import numpy as np
 from hopmap.arrays import Bools, Ints
 
 from .cells import Cells, Pairs, as_lists, find_shortcuts, is_whole
+from .neighbourhoods import REACH, Around, Lattice, around_of, lattices, match, peers_of
 
 SEEDS, INNER = 16, 0.03  # ranks whose neighbourhood is looked at; least part of all
 TRIALS, GOOD = 2, 0.015  # ranks to grow from; faults a pair that are few
 # What a peer around a cell weighs, where others weigh -1; whether unclear cells are taken before
 # all pairs count. Strangers tell little where pairs are missing, but much in stencils of 27 points.
 RULES = (1000, False), (1000, True), (1, False)
-ADJACENT = 1
-STAR, LOST = 6, 0.2  # neighbours of which faults may hide relations; part of these
 BASE = (1 << 20) + 1  # more than all coordinates, and odd
-REACH = 4  # longest step of a stencil in one dimension
 NEARLY = 0.8  # of the pairs that have to be steps of the stencil
 REST = 0.1  # of the ranks that may be put into the last free cells
 # Of a box that ranks do not fill: most cells a rank, faults a pair; strays in a layer at its ends,
 # at most so many and so large a part of the usual layer.
 OPEN, EXACT, STRAYS, THIN = 4, 0.05, 2, 0.1
-BRICK = (-1, 0), (1, 0), (0, -1)  # neighbours of an even one
 SHORTEST, COMMON = 3, 4  # period; differences that one may explain
-SHORT = 3, 4  # periods that a rank's neighbours show
 
 
 class Grown(NamedTuple):
@@ -51,66 +46,6 @@ class Grown(NamedTuple):
     cells: Cells
     length: float  # of all pairs, in steps along the axes
     faults: int  # pairs that are no steps, and ranks that found no cell
-
-
-class Lattice(NamedTuple):
-    """A stencil that coordinates grow by."""
-
-    steps: Ints  # shape (neighbours, dimensions), of even cells
-    odd_steps: Ints  # of odd cells, whose coordinates have an odd sum
-    relations: list[list[int]]  # of any two neighbours: see `_relations`
-    meet: list[int]  # neighbours that each is adjacent to, sorted
-
-
-class Around(NamedTuple):
-    """A rank with its neighbourhood."""
-
-    rank: int
-    peers: list[int]
-    reached: list[set[int]]  # peers of each peer
-    meet: list[int]
-
-
-@cache
-def _lattices() -> list[Lattice]:
-    """Stencils of 27 to 3 points: boxes, stars, simplices, boxes in part, steps along axes, bricks.
-
-    Neighbours in a ring of three or four are related by way of its other side, too.
-    """
-    found: dict[frozenset[tuple[int, ...]], Ints] = {}
-    for d in (3, 2, 1):
-        box = np.array([v for v in product((-1, 0, 1), repeat=d) if any(v)])
-        parts = np.abs(box).sum(axis=1)
-        stencils = [box, box[parts == 1], box[(box >= 0).all(axis=1) | (box <= 0).all(axis=1)]]
-        stencils += [box[parts < 3], box[parts != 2]]
-        axes = np.concatenate((np.eye(d, dtype=np.int64), -np.eye(d, dtype=np.int64)))
-        stencils += [
-            np.concatenate([k * axes for k in range(1, reach + 1)]) for reach in range(2, REACH + 1)
-        ]
-        for steps in stencils:
-            found.setdefault(frozenset(map(tuple, steps.tolist())), steps)
-    lattices = [_lattice(steps, 0, 0) for steps in found.values()]
-    lattices += [_bricks(BRICK[k:] + BRICK[:k]) for k in range(3)]
-    for steps in found.values():
-        rings = range(1, steps.shape[1] + 1) if np.abs(steps).max() == 1 else ()
-        lattices += [_lattice(steps, count, length) for count in rings for length in SHORT]
-    return lattices
-
-
-def _lattice(steps: Ints, rings: int, length: int) -> Lattice:
-    """Give the cells around its centre numbers; the first dimensions are rings of a length."""
-    d = steps.shape[1]
-    sides = np.where(np.arange(d) < rings, length, 4 * REACH + 1)
-    number = (4 * REACH + 1) ** np.arange(d)
-    reached = [((step + steps) % sides @ number).tolist() for step in steps]
-    around = (steps % sides @ number).tolist()
-    relations = _relations(around, list(map(set, reached)), 0)
-    return Lattice(steps, steps, relations, sorted(row.count(ADJACENT) for row in relations))
-
-
-def _bricks(steps: Sequence[tuple[int, int]]) -> Lattice:
-    """Honeycomb as bricks: even cells have one neighbour below, odd ones one above."""
-    return Lattice(np.array(steps), -np.array(steps), [[2, 0, 0], [0, 2, 0], [0, 0, 2]], [0] * 3)
 
 
 def lattice_cells(pairs: Pairs) -> Cells | None:
@@ -122,14 +57,14 @@ def lattice_cells(pairs: Pairs) -> Cells | None:
     rng = np.random.default_rng(0)
     drawn: dict[int, list[Around]] = {}
     open_box = None
-    for lattice in _lattices():
+    for lattice in lattices():
         size = len(lattice.steps)
         if size not in drawn:
             inner = np.flatnonzero(degree == size)
             fine = len(inner) >= INNER * len(degree)
             ranks = rng.permutation(inner)[:SEEDS] if fine else inner[:0]
-            drawn[size] = [_around(near, rank) for rank in ranks.tolist()]
-        matched = (cells for each in drawn[size] if (cells := _match(each, lattice)))
+            drawn[size] = [around_of(near, rank) for rank in ranks.tolist()]
+        matched = (cells for each in drawn[size] if (cells := match(each, lattice)))
         grown = (
             _grown(near, pairs, cells, lattice, *rule)
             for cells in islice(matched, TRIALS)
@@ -156,60 +91,6 @@ def _best(grown: Iterable[Grown | None], few: int) -> Grown | None:
 def _preference(found: Grown) -> tuple[bool, float]:
     """Whole boxes come before open ones, near pairs before far ones."""
     return not is_whole(found.cells), found.length
-
-
-def _around(pairs: Pairs, rank: int) -> Around:
-    peers = _peers(pairs, rank)
-    reached = [set(_peers(pairs, u)) for u in peers]
-    return Around(rank, peers, reached, sorted(len(each.intersection(peers)) for each in reached))
-
-
-def _match(around: Around, lattice: Lattice) -> list[int] | None:
-    """Order a rank's neighbours by the steps that they are, after itself; None if they are none."""
-    rank, peers, reached, meet = around
-    wanted = lattice.relations
-    if meet != lattice.meet:
-        return None
-    found = _relations(peers, reached, rank)
-    rows, wanted_rows = list(map(sorted, found)), list(map(sorted, wanted))
-    whole = sorted(rows) == sorted(wanted_rows)
-    if not whole and not (len(peers) <= STAR and np.sum(found) >= (1 - LOST) * np.sum(wanted)):
-        return None
-    chosen: list[int] = []
-
-    def extend() -> bool:
-        k = len(chosen)
-        if k == len(peers):
-            return True
-        for i in range(len(peers)):
-            if (
-                i not in chosen
-                and (not whole or rows[i] == wanted_rows[k])
-                and all(found[i][c] in (0, wanted[k][m]) for m, c in enumerate(chosen))
-            ):
-                chosen.append(i)
-                if extend():
-                    return True
-                chosen.pop()
-        return False
-
-    return [rank, *(peers[i] for i in chosen)] if extend() else None
-
-
-def _peers(pairs: Pairs, rank: int) -> list[int]:
-    found: list[int] = pairs.peer[pairs.indptr[rank] : pairs.indptr[rank + 1]].tolist()
-    return found
-
-
-def _relations(around: list[int], reached: list[set[int]], centre: int) -> list[list[int]]:
-    """Whether any two neighbours are adjacent, or have another common neighbour, or neither."""
-    return [
-        [
-            ADJACENT if b in one else 2 * (len(one & other) > (centre in one & other))
-            for b, other in zip(around, reached, strict=True)
-        ]
-        for one in reached
-    ]
 
 
 def _grown(
@@ -266,11 +147,11 @@ def _second_neighbours(near: Pairs, around: list[int], step: Ints) -> Iterator[t
     - `around`: the rank and its neighbours; `step`: as `Growth.step`.
     """
     (even, odd), (rank, *neighbours) = step.tolist(), around
-    outer = [set(_peers(near, v)) - {rank} for v in neighbours]
+    outer = [set(peers_of(near, v)) - {rank} for v in neighbours]
     for k, m in permutations(range(len(neighbours)), 2):
         meet = [
             (p, q) for p, q in product(outer[k], outer[m])
-            if len(set(_peers(near, p)) & set(_peers(near, q)) - set(around)) == 1
+            if len(set(peers_of(near, p)) & set(peers_of(near, q)) - set(around)) == 1
         ]  # fmt: skip
         ends = product([even[k] + s for s in odd], [even[m] + s for s in odd])
         cells = [c for c, d in ends if c and d and any(c + a + b == d for a in even for b in odd)]
@@ -398,7 +279,7 @@ def _put_rest(pairs: Pairs, cells: Ints, dims: Ints) -> Ints:
     where = np.stack(np.unravel_index(every, tuple(dims)), axis=1)
     apart = np.zeros((len(rest), len(free)))
     for row, rank in zip(apart, rest.tolist(), strict=True):
-        taken = cells[_peers(pairs, rank)]
+        taken = cells[peers_of(pairs, rank)]
         steps = np.abs(where[free][:, None] - where[taken[taken >= 0]])
         row += np.minimum(steps, dims - steps).sum(axis=(1, 2))
     cells = cells.copy()
