@@ -3,8 +3,8 @@
 One long round is better than several short ones: on nine graphs of 128 to 4,096 ranks, two rounds
 of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. The first
 temperature is between what a pair costs one hop apart and at random places. The last one follows
-the geometric mean of weights, so that light pairs find their places, too. With few proposals a rank
-the first is lower, as what melts then cannot freeze again in time; with more than `PER_RANK` the
+the light pairs that still count, so that they find their places, too. With few proposals a rank the
+first is lower, as what melts then cannot freeze again in time; with more than `PER_RANK` the
 last is lower, as there is time for it, unless tabu search has the rest.
 """
 
@@ -32,8 +32,9 @@ SLOW = 1_000  # proposals a rank for which HOT is not too hot, and there is time
 ROUND = 0.97  # part of a round that is hot; the rest is for a descent
 DESCENT = 10  # proposals a rank of that, and of blocks after it
 # First temperature, in geometric means of what a pair costs one hop apart and at random places; the
-# last, in geometric means of weights; part of both for cardinality, as most exchanges cost nothing.
+# last, in weights of a light pair; part of both for cardinality, where most exchanges cost nothing.
 HOT, COLD, FLAT = 2.5, 0.3, 0.2
+LIGHT = 0.1  # of the traffic is of lighter pairs than a light one; none is heavier than the mean
 LEAST = 0.15  # part of the hot temperature at which a warm round begins at least
 COOL = 0.05  # part of it below which a start is in order, and at which its mild round begins
 PER_TRIAL = 1000  # proposals that stand for a trial with a few subsystems, without a time budget
@@ -85,15 +86,22 @@ def rounds_of(search: AnnealingSearch, per_rank: float, rng: np.random.Generator
     """
     weight, slots = search.model.weight, len(search.best)
     mean = float(weight.mean()) if len(weight) else 0.0
-    usual = float(np.exp(np.log(np.maximum(weight, 1)).mean())) if len(weight) else 0.0
+    light = min(_light(weight), mean)
     far = 2 * search.assign(rng.permutation(search.best)) / max(len(weight), 1)
     if search.model.kind == NEAR:
-        mean, usual, far = FLAT * mean, FLAT * usual, FLAT * mean
+        mean, light, far = FLAT * mean, FLAT * light, FLAT * mean
     tabu = 1 / (1 + (slots / TABU) ** 2) if slots <= FEW else 0.0
     first = HOT * (mean * far) ** 0.5 * min(per_rank / SLOW, 1.0)
-    last = COLD * usual * (1.0 if tabu else min(PER_RANK / max(per_rank, 1.0), 1.0))
+    last = COLD * light * (1.0 if tabu else min(PER_RANK / max(per_rank, 1.0), 1.0))
     few = 2 if is_skewed(search) else MOST
     return Rounds(first, last, few if _is_nested(search.topology) else 0, tabu)
+
+
+def _light(weight: Ints) -> float:
+    """Return the weight of a pair such that lighter ones have `LIGHT` of the traffic."""
+    ordered = np.sort(weight)
+    part = np.cumsum(ordered, dtype=np.float64)
+    return float(ordered[np.searchsorted(part, LIGHT * part[-1])]) if len(weight) else 0.0
 
 
 def by_levels(search: AnnealingSearch, share: Moves, rng: np.random.Generator) -> None:
