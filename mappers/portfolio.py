@@ -129,7 +129,7 @@ def _members(
     if moves is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
         moves = PER_RANK * active if endless else int(rate * (watch.remaining() or 0.0))
-    rounds = rounds_of(search, moves / active, rng)
+    rounds = rounds_of(search, start, moves / active, rng)
 
     def share(part: float) -> Moves:
         left = None if watch.end is not None else moves if endless else moves - search.moves
@@ -142,7 +142,7 @@ def _members(
             turns.append(Turn(f"{rounds.name} from an order", places, run, CLEARLY))
             reached.append(order_cost)
     if moves > SLOW * active:
-        if rounds.is_cool(search, start):
+        if rounds.cool:
             mild = Turn(turns[0].name, start, rounds.mild(), CLEARLY)
             turns += [mild, Turn("multilevel", start, by_levels)]
         if len(turns) > 1:

@@ -3,7 +3,7 @@
 One long round is better than several short ones: on nine graphs of 128 to 4,096 ranks, two rounds
 of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. The first
 temperature is between what a pair costs one hop apart and at random places. The last one follows
-the light pairs that still count, so that they find their places, too. With few proposals a rank the
+the mean weight, after a cool start the light pairs that still count. With few proposals a rank the
 first is lower, as what melts then cannot freeze again in time; with more than `PER_RANK` the
 last is lower, as there is time for it, unless tabu search has the rest.
 """
@@ -32,7 +32,7 @@ SLOW = 1_000  # proposals a rank for which HOT is not too hot, and there is time
 ROUND = 0.97  # part of a round that is hot; the rest is for a descent
 DESCENT = 10  # proposals a rank of that, and of blocks after it
 # First temperature, in geometric means of what a pair costs one hop apart and at random places; the
-# last, in weights of a light pair; part of both for cardinality, where most exchanges cost nothing.
+# last, in weights of a pair; part of both for cardinality, where most exchanges cost nothing.
 HOT, COLD, FLAT = 2.5, 0.3, 0.2
 LIGHT = 0.1  # of the traffic is of lighter pairs than a light one; none is heavier than the mean
 LEAST = 0.15  # part of the hot temperature at which a warm round begins at least
@@ -48,6 +48,7 @@ class Rounds(NamedTuple):
     first: float
     last: float
     split: int  # 0 where ranks are annealed instead
+    cool: bool  # whether a start is far colder than a hot round, as bisections of a tree may be
     tabu: float  # part of the rounds that is for looking at all exchanges
 
     @property
@@ -73,13 +74,10 @@ class Rounds(NamedTuple):
         """Return a round from a cool start."""
         return partial(_anneal, first=COOL * self.first, last=self.last)
 
-    def is_cool(self, search: AnnealingSearch, places: Ints) -> bool:
-        """Whether places are far colder than a hot round, as after bisections of a sparse tree."""
-        search.assign(places)
-        return not self.split and search.temperature(self.first) < COOL * self.first
 
-
-def rounds_of(search: AnnealingSearch, per_rank: float, rng: np.random.Generator) -> Rounds:
+def rounds_of(
+    search: AnnealingSearch, start: Ints, per_rank: float, rng: np.random.Generator
+) -> Rounds:
     """Take temperatures from the weights, and from the cost at random places.
 
     - `per_rank`: proposals that there will be.
@@ -92,9 +90,12 @@ def rounds_of(search: AnnealingSearch, per_rank: float, rng: np.random.Generator
         mean, light, far = FLAT * mean, FLAT * light, FLAT * mean
     tabu = 1 / (1 + (slots / TABU) ** 2) if slots <= FEW else 0.0
     first = HOT * (mean * far) ** 0.5 * min(per_rank / SLOW, 1.0)
-    last = COLD * light * (1.0 if tabu else min(PER_RANK / max(per_rank, 1.0), 1.0))
-    few = 2 if is_skewed(search) else MOST
-    return Rounds(first, last, few if _is_nested(search.topology) else 0, tabu)
+    split = 0 if not _is_nested(search.topology) else 2 if is_skewed(search) else MOST
+    search.assign(start)
+    cool = not split and search.temperature(first) < COOL * first
+    last = COLD * (light if cool else mean)
+    last *= 1.0 if tabu else min(PER_RANK / max(per_rank, 1.0), 1.0)
+    return Rounds(first, last, split, cool, tabu)
 
 
 def _light(weight: Ints) -> float:

@@ -9,7 +9,7 @@ from generated import traffic_of
 from hopmap.mappers import portfolio_rounds, portfolio_starts
 from hopmap.mappers.bisections.recursive_bisection import MOST
 from hopmap.mappers.exchanges.annealing import AnnealingSearch
-from hopmap.mappers.portfolio_rounds import COLD, FLAT, HOT, LEAST, PER_RANK, rounds_of
+from hopmap.mappers.portfolio_rounds import COLD, COOL, FLAT, HOT, LEAST, PER_RANK, rounds_of
 from hopmap.mappers.stop import Watch
 from hopmap.topologies import topology_from_spec
 from hopmap.traces import Traffic
@@ -32,23 +32,26 @@ def test_temperatures_follow_what_a_pair_costs_one_hop_apart_and_at_random(weigh
     rng, places = np.random.default_rng(1), np.arange(36)
     mean_hops = 3 * 36 / 35
     search = AnnealingSearch(traffic, torus, places, "hop_bytes", rng, Watch())
-    found = rounds_of(search, PER_RANK, rng)
+    found = rounds_of(search, np.arange(36), PER_RANK, rng)
     assert found.first == pytest.approx(HOT * weight * mean_hops**0.5)
     assert found.last == pytest.approx(COLD * weight)
     search = AnnealingSearch(traffic, torus, places, "cardinality", rng, Watch())
-    found = rounds_of(search, PER_RANK, rng)
+    found = rounds_of(search, np.arange(36), PER_RANK, rng)
     assert (found.first, found.last) == (HOT * FLAT, COLD * FLAT)
 
 
 @pytest.mark.parametrize(("pair", "light"), [((9, 1), 1), ((1, 99), 50), ((20, 80), 20)])
-def test_light_pairs_that_count_freeze_too_where_weights_differ(pair, light):
-    """Lighter pairs of a tenth of the traffic or more; at most the mean."""
+def test_light_pairs_that_count_freeze_too_after_a_cool_start(pair, light, monkeypatch):
+    """Lighter pairs of a tenth of the traffic or more; at most the mean, and else the mean."""
     src, dst = np.triu_indices(36, k=1)
     weights = np.tile(pair, len(src) // 2)
     traffic = Traffic.from_pairs(36, src, dst, np.ones(len(src)), weights)
     rng, torus = np.random.default_rng(1), topology_from_spec("torus:6x6")
     search = AnnealingSearch(traffic, torus, np.arange(36), "hop_bytes", rng, Watch())
-    assert rounds_of(search, PER_RANK, rng).last == pytest.approx(COLD * light)
+    for part, weight in ((0.0, light), (COOL, sum(pair) / 2)):
+        monkeypatch.setattr(AnnealingSearch, "temperature", lambda _, most, part=part: part * most)
+        found = rounds_of(search, np.arange(36), PER_RANK, rng)
+        assert (found.cool, found.last) == (part == 0, pytest.approx(COLD * weight))
 
 
 def test_temperatures_follow_the_proposals_a_rank(monkeypatch):

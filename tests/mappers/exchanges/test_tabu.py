@@ -195,7 +195,7 @@ def test_auto_looks_at_them_for_longer_the_fewer_they_are(spec, part):
     traffic, rng = some_traffic(topology.nodes, 0, 0.05), np.random.default_rng(0)
     start = np.arange(topology.nodes)
     search = AnnealingSearch(traffic, topology, start, "hop_bytes", rng, Watch())
-    assert rounds_of(search, 1000, rng).tabu == pytest.approx(part)
+    assert rounds_of(search, start, 1000, rng).tabu == pytest.approx(part)
 
 
 @pytest.mark.parametrize("seed", range(3))
