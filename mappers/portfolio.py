@@ -129,7 +129,7 @@ def _members(
     if moves is None:
         rate = (search.moves - before) / max(watch.now() - begin, 1e-6)
         moves = PER_RANK * active if endless else int(rate * (watch.remaining() or 0.0))
-    rounds = rounds_of(search, start, moves / active, rng)
+    rounds = rounds_of(search, start, max(moves / active, 1.0), rng)
 
     def share(part: float) -> Moves:
         left = None if watch.end is not None else moves if endless else moves - search.moves

@@ -80,7 +80,7 @@ def rounds_of(
 ) -> Rounds:
     """Take temperatures from the weights, and from the cost at random places.
 
-    - `per_rank`: proposals that there will be.
+    - `per_rank`: proposals that there will be, at least 1.
     """
     weight, slots = search.model.weight, len(search.best)
     mean = float(weight.mean()) if len(weight) else 0.0
@@ -94,7 +94,7 @@ def rounds_of(
     search.assign(start)
     cool = not split and search.temperature(first) < COOL * first
     last = COLD * (light if cool else mean)
-    last *= 1.0 if tabu else min(PER_RANK / max(per_rank, 1.0), 1.0)
+    last *= 1.0 if tabu else min(PER_RANK / per_rank, 1.0)
     return Rounds(first, last, split, cool, tabu)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from generated import traffic_of
@@ -112,3 +114,10 @@ def test_two_subsystems_are_split_at_once_where_a_few_ranks_have_most(kind, most
     )
     run_on("tree:4:8:8@1:10:100", traffic_of(kind, 256), moves=1000)
     assert taken == [most]
+
+
+def test_without_any_moves_there_is_a_start_and_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = run_on(MESH, moves=0)
+    assert sorted(found.mapping) == list(range(288))
