@@ -80,6 +80,7 @@ def rounds_of(
 ) -> Rounds:
     """Take temperatures from the weights, and from the cost at random places.
 
+    - `start`: where annealing begins, shape (slots,).
     - `per_rank`: proposals that there will be, at least 1.
     """
     weight, slots = search.model.weight, len(search.best)
@@ -88,14 +89,14 @@ def rounds_of(
     far = 2 * search.assign(rng.permutation(search.best)) / max(len(weight), 1)
     if search.model.kind == NEAR:
         mean, light, far = FLAT * mean, FLAT * light, FLAT * mean
-    tabu = 1 / (1 + (slots / TABU) ** 2) if slots <= FEW else 0.0
+    for_tabu = 1 / (1 + (slots / TABU) ** 2) if slots <= FEW else 0.0
     first = HOT * (mean * far) ** 0.5 * min(per_rank / SLOW, 1.0)
     split = 0 if not _is_nested(search.topology) else 2 if is_skewed(search) else MOST
     search.assign(start)
     cool = not split and search.temperature(first) < COOL * first
     last = COLD * (light if cool else mean)
-    last *= 1.0 if tabu else min(PER_RANK / per_rank, 1.0)
-    return Rounds(first, last, split, cool, tabu)
+    last *= 1.0 if for_tabu else min(PER_RANK / per_rank, 1.0)
+    return Rounds(first, last, split, cool, for_tabu)
 
 
 def _light(weight: Ints) -> float:

@@ -81,7 +81,7 @@ def finish_of(folder, engine="simpy"):
 
 
 def archive_with_omissions(folder):
-    """Two ranks of 10 s each; what rank 0 does besides is left out."""
+    """Write two ranks of 10 s each; a replay leaves out some calls of rank 0."""
     with archive_of(folder, 2) as a:
         wtime, put = region(a, "MPI_Wtime"), region(a, "MPI_Put")
         probe, irecv = region(a, "MPI_Probe"), region(a, "MPI_Irecv")
