@@ -158,19 +158,19 @@ def _embeddings(
 def _bisections(
     search: AnnealingSearch, watch: Watch, levels: bool, rng: np.random.Generator
 ) -> Iterator[Ints]:
-    """Make mappings to start annealing from, with a share of the time.
+    """Make mappings to start annealing from: one, of which a hot round keeps next to nothing.
 
-    On a hierarchy all but the first one are combined from many tries.
+    On a hierarchy there are more, with a share of the time, all but the first from many tries.
     """
     tries, share = 1, spent(watch) + SHARE
-    for done in range(STARTS):
+    for done in range(STARTS if levels else 1):
         begin = watch.now()
         model = without_shortcuts(search.model) if done == 1 else search.model
         yield bisect_nodes(model, search.topology, rng, tries, _is_over(search, watch, PLACED))
         taken, left = max(watch.now() - begin, 1e-3), watch.remaining()
-        if levels and done == 0:
+        if done == 0:
             tries = TRIES if left is None else min(int(SHARE * left / taken), TRIES)
-        if tries == 0 or (spent(watch) > min(share, PLACED) and (done > 0 or not levels)):
+        if tries == 0 or (done > 0 and spent(watch) > min(share, PLACED)):
             break
 
 

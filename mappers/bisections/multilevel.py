@@ -9,7 +9,8 @@ the finest level single ranks are annealed by the objective itself, and then who
 exchange their ranks, in pairs and in cycles of three, from large blocks to small ones, with the
 exact cost from true distances.
 
-O(moves * degree); tables of distances up to 2,048 groups, deeper levels take over what is above.
+O(moves * degree); tables of distances up to 2,048 groups, and fewer where time is short; deeper
+levels take over what is above.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ def place_by_levels(
 ) -> float:
     """Assign everybody from the coarsest level down; return the temperature to go on from.
 
-    Moves and seconds are shared by the levels, half of what is left to each coarser one.
+    Moves and seconds are shared by the levels, half of what is left to each coarser one. Levels
+    whose distances would take longer than is left are not annealed.
     """
     from . import block_moves_kernels
 
@@ -105,17 +107,21 @@ def place_by_levels(
     scale = table_scale(search.model, search.topology)
     end = None if seconds is None else search.watch.now() + seconds
     place: Ints | None = None
+    now, table = search.watch.now, 0.0  # seconds for the next table, four times the last
     for depth, level in enumerate(levels):
         groups = len(level.starts) - 1
         if place is None:
             place = rng.permutation(groups).astype(np.int64)
-        if groups <= MOST and not search.watch.over():
+        in_time = (end is None or now() + table < end) and not search.watch.over()
+        if groups <= MOST and in_time:
+            begin = now()
             hops = block_moves_kernels.group_hops(
                 search.model.router, slot_nodes, level.starts, 4, scale
             )
+            table = 4 * (now() - begin)
             model = CostModel(table_router(hops), HOPS, *level.graph)
             share = 2.0 ** (depth + 1 - len(levels))
-            left = None if end is None else max(end - search.watch.now(), 0.0) * share
+            left = None if end is None else max(end - now(), 0.0) * share
             budget = None if moves is None else int(moves * share / 2)
             place = _anneal(
                 model, place, HOT if depth == 0 else WARM, budget, left, search.watch, rng

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.basic_kernels import Graph
-from hopmap.mappers.bisections import multilevel
+from hopmap.mappers.bisections import block_moves_kernels, multilevel
 from hopmap.mappers.bisections.block_moves_kernels import group_hops
 from hopmap.mappers.bisections.multilevel import SCALE, _group, place_by_levels, table_scale
 from hopmap.mappers.bisections.recursive_bisection import exchange_blocks, slot_layers
@@ -129,3 +129,24 @@ def test_blocks_are_exchanged_at_the_end_by_a_tenth_of_the_moves(compiled, monke
     map_ranks(ring(16), topology_from_spec("mesh:16"), "multilevel(moves=100)")
     map_ranks(ring(16), topology_from_spec("mesh:16"), "multilevel")
     assert asked == [10, 200 * 16]
+
+
+def test_a_table_that_takes_longer_than_is_left_is_not_made(monkeypatch):
+    """With a clock that moves by the distances looked at: 1, 4, 16 seconds."""
+    now, made = [0.0], []
+
+    def slow_hops(router, nodes, starts, *rest):
+        made.append(len(starts) - 1)
+        now[0] += (made[-1] / 32) ** 2
+        return group_hops(router, nodes, starts, *rest)
+
+    monkeypatch.setattr(block_moves_kernels, "group_hops", slow_hops)
+    topology, rng = topology_from_spec("mesh:16x16"), np.random.default_rng(2)
+    watch = Watch()
+    watch.now = lambda: now[0]
+    search = AnnealingSearch(ring(256), topology, np.arange(256), "hop_bytes", rng, watch)
+    for seconds, tables in ((6.0, [32, 64]), (None, [32, 64, 128])):
+        made.clear()
+        place_by_levels(search, rng, 1000, seconds)
+        assert made == tables
+        assert (np.sort(search.assignment.places) == np.arange(256)).all()
