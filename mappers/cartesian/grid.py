@@ -230,8 +230,10 @@ def _grid_of(cells: Cells, pairs: Traffic) -> Grid | None:
     dims = np.array(cells.dims)
     apart = cells.coords[pairs.dst] - cells.coords[pairs.src]
     near = (apart + (dims - 1) // 2) % dims - (dims - 1) // 2
-    steps, which = np.unique(np.concatenate((near, -near)), axis=0, return_inverse=True)
-    which = which.ravel()
+    wide = tuple((2 * dims + 1).tolist())  # rows as numbers, which are sorted sooner
+    number = np.ravel_multi_index(tuple((np.concatenate((near, -near)) + dims).T), wide)
+    found, which = np.unique(number, return_inverse=True)
+    steps = np.stack(np.unravel_index(found, wide), axis=1) - dims
     count = np.bincount(which)
     usual = count >= RARE * count.max()
     if usual.sum() > MOST_STEPS:
@@ -239,5 +241,5 @@ def _grid_of(cells: Cells, pairs: Traffic) -> Grid | None:
     volume = np.bincount(which, weights=np.tile(np.maximum(pairs.bytes, 1), 2))
     sizes = np.maximum(np.rint(volume / count), 1).astype(np.int64)[usual].tolist()
     wraps = tuple((apart != near)[usual[which[: len(apart)]]].any(axis=0).tolist())
-    number = np.ravel_multi_index(tuple(cells.coords.T), cells.dims).astype(np.int64)
-    return Grid(cells.dims, [tuple(v) for v in steps[usual].tolist()], sizes, wraps, number)
+    cell = np.ravel_multi_index(tuple(cells.coords.T), cells.dims).astype(np.int64)
+    return Grid(cells.dims, [tuple(v) for v in steps[usual].tolist()], sizes, wraps, cell)

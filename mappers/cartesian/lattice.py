@@ -44,7 +44,7 @@ class Grown(NamedTuple):
     """Cells for all ranks."""
 
     cells: Cells
-    length: float  # of all pairs, in steps along the axes
+    length: int  # of all pairs, in steps along the axes
     faults: int  # pairs that are no steps, and ranks that found no cell
 
 
@@ -88,7 +88,7 @@ def _best(grown: Iterable[Grown | None], few: int) -> Grown | None:
     return best
 
 
-def _preference(found: Grown) -> tuple[bool, float]:
+def _preference(found: Grown) -> tuple[bool, int]:
     """Whole boxes come before open ones, near pairs before far ones."""
     return not is_whole(found.cells), found.length
 
@@ -204,10 +204,10 @@ def _period(strange: Ints, shifts: Ints, half: Ints, table: Bools) -> tuple[Ints
 
 def _boxed(
     pairs: Pairs, place: Ints, placed: Bools, half: Ints, periods: list[tuple[Ints, int]]
-) -> tuple[Cells, float] | None:
+) -> tuple[Cells, int] | None:
     """Coordinates along the axes in which pairs are nearest, best such that ranks fill a box."""
     ranks, d = place.shape
-    best, least = None, np.inf
+    best, least = None, 0
     free = [k for k, v in enumerate(half) if not any((v == axis).all() for axis, _ in periods)]
     for others in combinations(free, d - len(periods)):
         basis = np.array([axis for axis, _ in periods] + [half[k] for k in others])
@@ -233,12 +233,13 @@ def _boxed(
             if not ranks <= np.prod(dims.astype(np.float64)) <= OPEN * ranks:
                 continue
         inside = np.flatnonzero(placed & ((coords >= 0) & (coords < dims)).all(axis=1))
-        number = np.ravel_multi_index(tuple(coords[inside].T), tuple(dims))
-        taken, first = np.unique(number, return_index=True)
+        rank_at = np.full(dims.prod(), -1)
+        rank_at[np.ravel_multi_index(tuple(coords[inside].T), tuple(dims))] = inside
+        taken = np.flatnonzero(rank_at >= 0)
         if len(taken) < (1 - REST) * ranks:
             continue
         cells = np.full(ranks, -1)
-        cells[inside[first]] = taken
+        cells[rank_at[taken]] = taken
         cells = _put_rest(pairs, cells, dims)
         coords = np.stack(np.unravel_index(cells, tuple(dims)), axis=1)
         coords, length = _straightened(pairs, coords, dims, len(periods))
@@ -248,26 +249,44 @@ def _boxed(
     return best and (best, least)
 
 
-def _straightened(pairs: Pairs, coords: Ints, dims: Ints, periods: int) -> tuple[Ints, float]:
+def _straightened(pairs: Pairs, coords: Ints, dims: Ints, periods: int) -> tuple[Ints, int]:
     """Shear a box until pairs are nearest, as any diagonal of a torus can serve as an axis.
 
     - `periods`: so many dimensions, the first ones, are periodic.
     """
-    best, least = coords, _length(pairs, coords, dims)
-    for i, k, sign in product(range(periods), range(len(dims)), (1, -1)):
-        if i != k and (k >= periods or dims[k] % dims[i] == 0):
-            sheared = coords.copy()
-            sheared[:, i] = (coords[:, i] + sign * coords[:, k]) % dims[i]
-            length = _length(pairs, sheared, dims)
-            if length < least:
-                best, least = sheared, length
-    return (coords, least) if best is coords else _straightened(pairs, best, dims, periods)
+    coords = coords.copy()
+    apart, count = _differences(pairs, coords, dims)
+    shears = [
+        (i, k, sign) for i, k, sign in product(range(periods), range(len(dims)), (1, -1))
+        if i != k and (k >= periods or dims[k] % dims[i] == 0)
+    ]  # fmt: skip
+    while True:
+        lengths = [int(_steps(a, side) @ count) for a, side in zip(apart, dims, strict=True)]
+        gains = [
+            lengths[i] - int(_steps(apart[i] + sign * apart[k], dims[i]) @ count)
+            for i, k, sign in shears
+        ]
+        if max(gains, default=0) <= 0:
+            return coords, sum(lengths)
+        i, k, sign = shears[int(np.argmax(gains))]
+        coords[:, i] = (coords[:, i] + sign * coords[:, k]) % dims[i]
+        apart[i] += sign * apart[k]
 
 
-def _length(pairs: Pairs, coords: Ints, dims: Ints) -> float:
-    """Count steps along the axes between all pairs."""
-    apart = np.abs(coords[pairs.src] - coords[pairs.dst])
-    return float(np.minimum(apart, dims - apart).sum())
+def _differences(pairs: Pairs, coords: Ints, dims: Ints) -> tuple[Ints, Ints]:
+    """Different ways from one end of a pair to the other, shape (d, ways), and pairs of each."""
+    wide = 2 * dims - 1
+    stride = np.append(np.cumprod(wide[:0:-1])[::-1], 1)
+    number, offset = coords @ stride, (dims - 1) @ stride
+    count = np.bincount(number[pairs.src] - number[pairs.dst] + offset)
+    found = np.flatnonzero(count)
+    return np.stack(np.unravel_index(found, tuple(wide))) - (dims - 1)[:, None], count[found]
+
+
+def _steps(apart: Ints, side: int) -> Ints:
+    """Count steps along an axis."""
+    apart = np.abs(apart) % side
+    return np.minimum(apart, side - apart)
 
 
 def _put_rest(pairs: Pairs, cells: Ints, dims: Ints) -> Ints:
@@ -275,7 +294,7 @@ def _put_rest(pairs: Pairs, cells: Ints, dims: Ints) -> Ints:
     from scipy.optimize import linear_sum_assignment
 
     every = np.arange(dims.prod())
-    rest, free = np.flatnonzero(cells < 0), np.setdiff1d(every, cells)
+    rest, free = np.flatnonzero(cells < 0), np.delete(every, cells[cells >= 0])
     where = np.stack(np.unravel_index(every, tuple(dims)), axis=1)
     apart = np.zeros((len(rest), len(free)))
     for row, rank in zip(apart, rest.tolist(), strict=True):
