@@ -233,8 +233,8 @@ def _boxed(
             if not ranks <= np.prod(dims.astype(np.float64)) <= OPEN * ranks:
                 continue
         inside = np.flatnonzero(placed & ((coords >= 0) & (coords < dims)).all(axis=1))
-        rank_at = np.full(dims.prod(), -1)
-        rank_at[np.ravel_multi_index(tuple(coords[inside].T), tuple(dims))] = inside
+        rank_at = np.full(dims.prod(), -1)  # the first of those that are at one place
+        rank_at[np.ravel_multi_index(tuple(coords[inside[::-1]].T), tuple(dims))] = inside[::-1]
         taken = np.flatnonzero(rank_at >= 0)
         if len(taken) < (1 - REST) * ranks:
             continue
