@@ -2,8 +2,8 @@
 
 1. Orders: the initial mapping, nodes in order, in boxes along curves; for grids the orders of the
    grid mappers and the best fold; in boxes an embedding (see `embedding`) where there is no grid.
-2. Starts: a recursive bisection; on hierarchies several, one without pairs that may be shortcuts,
-   and most with many tries that are combined. Elsewhere `greedy_all_c` may be one, too.
+2. Starts: a recursive bisection; on hierarchies, fat trees and dragonflies several, one without
+   pairs that may be shortcuts, most with many tries. Elsewhere `greedy_all_c` may be one, too.
    The first one ends after `PLACED` of a time budget, with what it has split by then; what it has
    not is put in an order of clusters, which alone takes a few per cent of the time.
 3. A long round from the best start: annealing, hot. On trees and fat trees the ranks of some

@@ -29,7 +29,7 @@ from .stop import Watch
 
 CURVES: tuple[MapperFunction, ...] = (scan, gray, peano, hilbert)
 FOLDS = 100  # of a structure or an embedding
-STARTS = 6  # bisections; embeddings
+STARTS = 6  # bisections on networks with levels; embeddings
 TRIES = 8  # bisections at every step of a further start on a hierarchy, if its share lasts
 SHARE = 0.1  # of a time budget for structure, embeddings, and more starts
 PLACED = 0.85  # of a time budget until folds and the first bisection end
@@ -160,7 +160,7 @@ def _bisections(
 ) -> Iterator[Ints]:
     """Make mappings to start annealing from: one, of which a hot round keeps next to nothing.
 
-    On a hierarchy there are more, with a share of the time, all but the first from many tries.
+    On networks with levels there are more, in a share of the time, most from many tries.
     """
     tries, share = 1, spent(watch) + SHARE
     for done in range(STARTS if levels else 1):

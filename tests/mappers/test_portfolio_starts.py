@@ -7,12 +7,8 @@ import pytest
 from generated import traffic_of
 
 from hopmap.mappers import portfolio, portfolio_starts
-from support.portfolios import (
-    MESH,
-    members,
-    run_on,
-    some_traffic,
-)
+from hopmap.mappers.portfolio_starts import STARTS
+from support.portfolios import MESH, TREE, members, run_on, some_traffic
 from support.traffic import grid_traffic
 
 
@@ -26,6 +22,12 @@ def test_folds_leave_time_for_moves(monkeypatch, compiled):
     run = run_on(MESH, grid_traffic(18, 16, seed=1), seconds=1.0, clock="cpu")
     assert "fold" in members(run)
     assert members(run)[-1].startswith("annealing from")
+
+
+def test_networks_without_levels_have_one_bisection():
+    """A hot round keeps next to nothing of it."""
+    for spec, count in ((MESH, 1), ("torus:18x16", 1), (TREE, STARTS)):
+        assert members(run_on(spec, moves=1000)).count("recursive_bisection") == count
 
 
 def test_where_to_cut_a_ring_shows_without_its_shortcuts():
