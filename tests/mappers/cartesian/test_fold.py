@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.cartesian import fold as fold_module
+from hopmap.mappers.cartesian.cells import Cells, as_lists
 from hopmap.mappers.cartesian.fold import fold_partly
 from hopmap.mappers.cartesian.grid import find_structures
+from hopmap.mappers.cartesian.lattice import _straightened
 from hopmap.mappers.cartesian.structure import find_structure
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import check_mapping, topology_from_spec
@@ -214,6 +216,19 @@ def test_a_torus_with_diagonals_is_not_sheared():
             found = find_structure(prod(dims), src, dst)
             assert sorted(found.dims) == [n for n in dims if n > 1]
             assert (apart(found, src, dst) <= 1).all()
+
+
+def test_a_sheared_box_is_straightened_whatever_its_sides():
+    """The first two are periodic, and every pair is one step apart without the shear."""
+    dims = 4, 8, 3
+    src, dst = lattice(dims, 7, (True, True, False))
+    x, y, z = np.indices(dims).reshape(3, -1)
+    sheared = np.empty((96, 3), dtype=np.int64)
+    cells = np.stack(((x + y + 2 * z) % 4, (y + z) % 8, z), axis=1)
+    sheared[np.random.default_rng(0).permutation(96)] = cells
+    coords, length = _straightened(as_lists(96, src, dst), sheared, np.array(dims), 2)
+    assert length == len(src)
+    assert (apart(Cells(dims, coords), src, dst).sum(axis=1) == 1).all()
 
 
 @pytest.mark.parametrize("points", [15, 19, 27])
