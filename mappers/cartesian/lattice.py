@@ -56,6 +56,7 @@ def lattice_cells(pairs: Pairs) -> Cells | None:
     degree = np.diff(near.indptr)
     rng = np.random.default_rng(0)
     drawn: dict[int, list[Around]] = {}
+    begun: set[tuple[int, ...]] = set()  # steps and ranks: some lattices differ in rings alone
     open_box = None
     for lattice in lattices():
         size = len(lattice.steps)
@@ -65,10 +66,14 @@ def lattice_cells(pairs: Pairs) -> Cells | None:
             ranks = rng.permutation(inner)[:SEEDS] if fine else inner[:0]
             drawn[size] = [around_of(near, rank) for rank in ranks.tolist()]
         matched = (cells for each in drawn[size] if (cells := match(each, lattice)))
-        grown = (
-            _grown(near, pairs, cells, lattice, *rule)
+        begins = [
+            begin
             for cells in islice(matched, TRIALS)
-            for rule in RULES
+            if (begin := (id(lattice.steps), *cells)) not in begun
+        ]
+        begun.update(begins)
+        grown = (
+            _grown(near, pairs, cells, lattice, *rule) for _, *cells in begins for rule in RULES
         )
         best = _best(grown, int(GOOD * len(pairs.src)))
         if best and is_whole(best.cells):

@@ -9,7 +9,8 @@ import numpy as np
 from hopmap.arrays import Bools, Ints
 from hopmap.compilation import njit, subroutine
 
-LOOKS, SLACK = 6, 500  # at vertices, for each that has got a cell; faults that mean nothing
+LOOKS = 6  # at vertices, for each that has got a cell
+FEW = 8  # vertices for each fault that means nothing
 CLEAR = 3  # evidence for a cell that is enough
 NOWHERE = -(1 << 62)  # no cell
 
@@ -188,7 +189,7 @@ def grow(
             table[_entry(table, cell, cell[v])] = v
             fresh[new], new = v, new + 1
     done, looks, right, wrong = new, 0, 0, 0
-    while looks <= LOOKS * done and wrong <= right // 2 + SLACK:
+    while looks <= LOOKS * done and wrong <= right // 2 + n // FEW:
         while new > 0:
             new -= 1
             v = fresh[new]

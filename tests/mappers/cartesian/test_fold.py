@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from hopmap.mappers import map_ranks, objective_value
 from hopmap.mappers.cartesian import fold as fold_module
+from hopmap.mappers.cartesian import lattice as lattice_module
 from hopmap.mappers.cartesian.cells import Cells, as_lists
 from hopmap.mappers.cartesian.fold import fold_partly
 from hopmap.mappers.cartesian.grid import find_structures
-from hopmap.mappers.cartesian.lattice import _straightened
+from hopmap.mappers.cartesian.lattice import _straightened, lattice_cells
 from hopmap.mappers.cartesian.structure import find_structure
 from hopmap.mappers.objectives import cost_model
 from hopmap.topologies import check_mapping, topology_from_spec
@@ -306,6 +307,19 @@ def test_a_honeycomb_is_found_as_bricks(closed, missing, least):
         assert closed or sorted(found.dims) == sorted(number.shape)
         assert len(np.unique(found.coords, axis=0)) == prod(found.dims) == number.size
         assert (apart(found, src, dst).sum(axis=1) == 1).mean() >= least
+
+
+def test_no_stencil_grows_twice_from_the_same_ranks(monkeypatch):
+    """A star of four grows alike whether a rank matches it in the plane or on rings."""
+    grown = []
+
+    def note(near, pairs, around, lattice, *rule):
+        grown.append((lattice.steps.tobytes(), *around, *rule))
+
+    monkeypatch.setattr(lattice_module, "_grown", note)
+    traffic = grid_traffic(12, 12, seed=0)
+    assert lattice_cells(as_lists(traffic.ranks, traffic.src, traffic.dst)) is None
+    assert len(grown) == len(set(grown)) > 0
 
 
 def test_what_has_no_structure_gets_no_coordinates():
