@@ -27,6 +27,7 @@ from .cells import Cells, Pairs, as_lists, find_shortcuts, is_whole
 from .neighbourhoods import REACH, Around, Lattice, around_of, lattices, match, peers_of
 
 SEEDS, INNER = 16, 0.03  # ranks whose neighbourhood is looked at; least part of all
+BEYOND = 0.8  # part of the ranks that may have more neighbours than the stencil
 TRIALS, GOOD = 2, 0.015  # ranks to grow from; faults a pair that are few
 # What a peer around a cell weighs, where others weigh -1; whether unclear cells are taken before
 # all pairs count. Strangers tell little where pairs are missing, but much in stencils of 27 points.
@@ -61,10 +62,11 @@ def lattice_cells(pairs: Pairs) -> Cells | None:
     for lattice in lattices():
         size = len(lattice.steps)
         if size not in drawn:
-            inner = np.flatnonzero(degree == size)
-            fine = len(inner) >= INNER * len(degree)
-            ranks = rng.permutation(inner)[:SEEDS] if fine else inner[:0]
-            drawn[size] = [around_of(near, rank) for rank in ranks.tolist()]
+            inner, drawn[size] = np.flatnonzero(degree == size), []
+            if len(inner) >= INNER * len(degree):
+                ranks = rng.permutation(inner)[:SEEDS].tolist()
+                if np.count_nonzero(degree > size) <= BEYOND * len(degree):
+                    drawn[size] = [around_of(near, rank) for rank in ranks]
         matched = (cells for each in drawn[size] if (cells := match(each, lattice)))
         begins = [
             begin
