@@ -124,7 +124,8 @@ def measured(
     try:
         map_ranks(case.traffic, topology, stage.format(0.02), seed=seed)  # compile
         begin = time.process_time()
-        node_of = map_ranks(case.traffic, topology, mapping, seed=seed)
+        total = budget if "|" in stage else None  # of all stages
+        node_of = map_ranks(case.traffic, topology, mapping, seed=seed, seconds=total)
     except MappingError:
         return None
     spent = time.process_time() - begin
