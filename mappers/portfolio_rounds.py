@@ -2,10 +2,11 @@
 
 One long round is better than several short ones: on nine graphs of 128 to 4,096 ranks, two rounds
 of half the time had 0.97 to 1.02 of its cost, four 1.00 to 1.05, eight 1.00 to 1.11. The first
-temperature is between what a pair costs one hop apart and at random places. The last one follows
-the mean weight, after a cool start the light pairs that still count. With few proposals a rank the
-first is lower, as what melts then cannot freeze again in time; with more than `PER_RANK` the
-last is lower, as there is time for it, unless tabu search has the rest.
+temperature is between what a pair costs one hop apart and at random places; on dragonflies it is
+that of `annealing` from a mapping. The last one follows the mean weight, after a cool start the
+light pairs that still count. With few proposals a rank the first is lower, as what melts then
+cannot freeze again in time; with more than `PER_RANK` the last is lower, as there is time for it,
+unless tabu search has the rest.
 """
 
 from __future__ import annotations
@@ -17,9 +18,14 @@ import numpy as np
 
 from hopmap.arrays import Ints
 from hopmap.mappers.bisections.multilevel import anneal_by_levels
-from hopmap.mappers.bisections.recursive_bisection import MOST, exchange_blocks, ruin_and_recreate
+from hopmap.mappers.bisections.recursive_bisection import (
+    MOST,
+    exchange_blocks,
+    ruin_and_recreate,
+    spans_of,
+)
 from hopmap.mappers.cost_model import NEAR
-from hopmap.mappers.exchanges.annealing import AnnealingSearch
+from hopmap.mappers.exchanges.annealing import FROM_MAPPING, AnnealingSearch
 from hopmap.mappers.exchanges.tabu import iterated_tabu
 from hopmap.topologies import Topology
 
@@ -90,9 +96,12 @@ def rounds_of(
     if search.model.kind == NEAR:
         mean, light, far = FLAT * mean, FLAT * light, FLAT * mean
     for_tabu = 1 / (1 + (slots / TABU) ** 2) if slots <= FEW else 0.0
-    first = HOT * (mean * far) ** 0.5 * min(per_rank / SLOW, 1.0)
+    first = HOT * (mean * far) ** 0.5
     split = 0 if not _is_nested(search.topology) else 2 if is_skewed(search) else MOST
     search.assign(start)
+    if spans_of(search.topology) and not split:
+        first = FROM_MAPPING * search.scale()
+    first *= min(per_rank / SLOW, 1.0)
     cool = not split and search.temperature(first) < COOL * first
     last = COLD * (light if cool else mean)
     last *= 1.0 if for_tabu else min(PER_RANK / per_rank, 1.0)

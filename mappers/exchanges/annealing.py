@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .annealing_kernels import Assignment
 
 PER_RANK = 20_000
+FROM_RANDOM, FROM_MAPPING = 0.5, 0.1  # first temperature, in mean costs of the first proposals
 
 
 @mapper("annealing", source="Kirkpatrick, Gelatt, Vecchi 1983")
@@ -64,7 +65,7 @@ def annealing(
     """
     watch, moves = stop.watch(), stop.or_usual(stop.moves, PER_RANK * traffic.ranks)
     if hot is None:
-        hot = 0.5 if initial is None else 0.1
+        hot = FROM_RANDOM if initial is None else FROM_MAPPING
     if initial is None:
         initial = random_mapping(traffic, topology, rng=rng)
     search = AnnealingSearch(traffic, topology, initial, objective, rng, watch)

@@ -10,7 +10,7 @@ from generated import traffic_of
 
 from hopmap.mappers import portfolio_rounds, portfolio_starts
 from hopmap.mappers.bisections.recursive_bisection import MOST
-from hopmap.mappers.exchanges.annealing import AnnealingSearch
+from hopmap.mappers.exchanges.annealing import FROM_MAPPING, AnnealingSearch
 from hopmap.mappers.portfolio_rounds import COLD, COOL, FLAT, HOT, LEAST, PER_RANK, rounds_of
 from hopmap.mappers.stop import Watch
 from hopmap.topologies import topology_from_spec
@@ -40,6 +40,18 @@ def test_temperatures_follow_what_a_pair_costs_one_hop_apart_and_at_random(weigh
     search = AnnealingSearch(traffic, torus, places, "cardinality", rng, Watch())
     found = rounds_of(search, np.arange(36), PER_RANK, rng)
     assert (found.first, found.last) == (HOT * FLAT, COLD * FLAT)
+
+
+def test_dragonflies_begin_at_the_temperature_of_annealing_from_a_mapping(monkeypatch):
+    monkeypatch.setattr(AnnealingSearch, "scale", lambda _: 50.0)
+    for spec in ("dragonfly:2x3x2", "torus:6x6", "fattree:6x6"):
+        network = topology_from_spec(spec)
+        places, rng = np.arange(network.nodes), np.random.default_rng(1)
+        src, dst = np.triu_indices(network.nodes, k=1)
+        traffic = Traffic.from_pairs(network.nodes, src, dst, np.ones(len(src)), np.ones(len(src)))
+        search = AnnealingSearch(traffic, network, places, "hop_bytes", rng, Watch())
+        found = rounds_of(search, places, PER_RANK, rng)
+        assert (found.first == FROM_MAPPING * 50.0) == spec.startswith("dragonfly"), spec
 
 
 @pytest.mark.parametrize(("pair", "light"), [((9, 1), 1), ((1, 99), 50), ((20, 80), 20)])
