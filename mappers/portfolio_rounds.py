@@ -84,7 +84,7 @@ class Rounds(NamedTuple):
 def rounds_of(
     search: AnnealingSearch, start: Ints, per_rank: float, rng: np.random.Generator
 ) -> Rounds:
-    """Take temperatures from the weights, and from the cost at random places.
+    """Take temperatures from the weights, and from the cost at random places or near the start.
 
     - `start`: where annealing begins, shape (slots,).
     - `per_rank`: proposals that there will be, at least 1.
@@ -96,11 +96,10 @@ def rounds_of(
     if search.model.kind == NEAR:
         mean, light, far = FLAT * mean, FLAT * light, FLAT * mean
     for_tabu = 1 / (1 + (slots / TABU) ** 2) if slots <= FEW else 0.0
-    first = HOT * (mean * far) ** 0.5
     split = 0 if not _is_nested(search.topology) else 2 if is_skewed(search) else MOST
     search.assign(start)
-    if spans_of(search.topology) and not split:
-        first = FROM_MAPPING * search.scale()
+    on_dragonfly = spans_of(search.topology) and not split
+    first = FROM_MAPPING * search.scale() if on_dragonfly else HOT * (mean * far) ** 0.5
     first *= min(per_rank / SLOW, 1.0)
     cool = not split and search.temperature(first) < COOL * first
     last = COLD * (light if cool else mean)

@@ -62,11 +62,11 @@ def lattice_cells(pairs: Pairs) -> Cells | None:
     for lattice in lattices():
         size = len(lattice.steps)
         if size not in drawn:
-            inner, drawn[size] = np.flatnonzero(degree == size), []
-            if len(inner) >= INNER * len(degree):
-                ranks = rng.permutation(inner)[:SEEDS].tolist()
-                if np.count_nonzero(degree > size) <= BEYOND * len(degree):
-                    drawn[size] = [around_of(near, rank) for rank in ranks]
+            inner = np.flatnonzero(degree == size)
+            usual = len(inner) >= INNER * len(degree)
+            ranks = rng.permutation(inner)[:SEEDS] if usual else inner[:0]
+            crowded = np.count_nonzero(degree > size) > BEYOND * len(degree)
+            drawn[size] = [] if crowded else [around_of(near, rank) for rank in ranks.tolist()]
         matched = (cells for each in drawn[size] if (cells := match(each, lattice)))
         begins = [
             begin
