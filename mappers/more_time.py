@@ -11,7 +11,7 @@ from bisect import bisect_right
 
 TIMES = 5  # as much time
 # Proposals a rank from which on, and the median gain as a part of J on hierarchies and elsewhere.
-GAINS = ((1, 0.012, 0.10), (100, 0.003, 0.042), (10_000, 0.001, 0.008))
+GAINS = ((1, 0.025, 0.20), (100, 0.004, 0.022), (10_000, 0.0, 0.009))
 
 
 def gain_by_more_time(per_rank: float, levels: bool) -> float | None:
